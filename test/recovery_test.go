@@ -12,12 +12,12 @@ import (
 )
 
 // recoveries names for each state that says "no", "lost" or "unknown" the tests that show how it ends by itself, within a bounded time, once its
-// cause is gone: fields of structs in controllers that keep an error or a Trouble, and reasons. The tests are "PACKAGE TEST", separated by commas.
+// cause is gone: fields of structs in controllers that keep an error or a SourceError, and reasons. The tests are "PACKAGE TEST", separated by commas.
 var recoveries = map[string]string{
 	// A kind of objects.
-	"retention.feed.lost":             "retention TestDoubtStopsAKindUntilItIsListedAgain, kube TestTroubleIsToldAndRetried",
-	"retention.feed.undeletable":      "retention TestAKindThatCannotBeDeletedSaysSo, kube TestTheRightToDelete",
-	"retention.feed.unmarkable":       "kube TestTheRightToMark",
+	"retention.listing.lost":          "retention TestDoubtStopsAKindUntilItIsListedAgain, kube TestTroubleIsToldAndRetried",
+	"retention.listing.undeletable":   "retention TestAKindThatCannotBeDeletedSaysSo, kube TestTheRightToDelete",
+	"retention.listing.unmarkable":    "kube TestTheRightToMark",
 	"KindNotFound":                    "kube TestTroubleIsToldAndRetried, kube TestARemovedKindIsLostWithinSeconds",
 	"AggregatedAPI":                   "kube TestTroubleIsToldAndRetried",
 	"ListFailed":                      "kube TestTroubleIsToldAndRetried, kube TestUnreadableKeptObjectsAreRelisted, node/hub TestReportsThatCannotBeReadAreReadAgain",
@@ -29,7 +29,7 @@ var recoveries = map[string]string{
 	"retention.KindState.Undeletable": "retention TestAKindThatCannotBeDeletedSaysSo",
 	"retention.KindState.Unmarkable":  "kube TestTheRightToMark",
 
-	"retention.feed.stale": "retention TestManyNamespacesAreListedOneAfterTheOther, retention TestASlowListOfANamespaceDelaysNoOther",
+	"retention.listing.stale": "retention TestManyNamespacesAreListedOneAfterTheOther, retention TestASlowListOfANamespaceDelaysNoOther",
 
 	// Deletions in a namespace, or of an object.
 	"NamespaceInDoubt":              "retention TestANamespaceInDoubtHoldsBackOnlyItself, policyset TestANamespaceThatComesBackIsAllowed",
@@ -64,11 +64,11 @@ var recoveries = map[string]string{
 	"Forbidden":                               "policyset/permissions TestARecoveredReviewIsPublished, kube TestTheRightToDelete, kube/referrers TestRightsAreRefusedAndGranted",
 	"Counting":                                "status TestRulesThatAskAreCountedOnceTheyCanBe, policyset TestANamespaceRestsFromCompiling",
 	"LimitReached":                            "ledgers TestLimitsWaitAndGoOn",
-	"ledgers.account.trouble":                 "ledgers TestTroubleIsNoStorm",
+	"ledgers.worker.trouble":                  "ledgers TestTroubleIsNoStorm",
 	"ledgers.State.Trouble":                   "ledgers TestTroubleIsNoStorm",
 	"LedgerUnavailable":                       "ledgers TestTroubleIsNoStorm, ledgers TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored",
 	"LedgerNotRead":                           "ledgers TestLedgersThatCannotBeListed, ledgers TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime",
-	"ledgers.account.unread":                  "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
+	"ledgers.worker.unread":                   "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
 	"ledgers.State.Unread":                    "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
 	"EntriesUnread":                           "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt, ledgers TestWhatCannotBeLookedAtStopsNoOther",
 
@@ -87,33 +87,33 @@ var recoveries = map[string]string{
 	"ReferencesUnknown":          "kube/referrers TestRightsAreRefusedAndGranted, status TestWhatIsNotKnownOfReferencesIsACondition",
 
 	// Nodes.
-	"hub.Board.trouble":       "node/hub TestTroubleIsToldUntilItEnds",
-	"RulesNotWritten":         "node/hub TestTroubleIsToldUntilItEnds",
-	"hub.Census.trouble":      "node/hub TestReportsThatCannotBeReadAreReadAgain",
-	"NoAgents":                "status TestAReportOfANodeIsInTheStatusSoon, status TestEveryReasonIsReported",
-	"AgentsSilent":            "status TestAReportOfANodeIsInTheStatusSoon, status TestEveryReasonIsReported",
-	"RulesTooLarge":           "node/hub TestARuleThatDoesNotFitIsTold",
-	"agent.disk.err":          "node/agent TestADiskThatIsNotSeenIsLookedAtAgain",
-	"FilesystemUnseen":        "node/agent TestADiskThatIsNotSeenIsLookedAtAgain",
-	"history.History.doubted": "node/images/history TestADoubtOutlivesARestart, node/images/history TestAnEmptyListingAfterARestartIsBelieved",
-	"images.Node.trouble":     "node/images TestHowLongARuntimeIsOutOfReach",
-	"RuntimeUnreachable":      "node/images TestHowLongARuntimeIsOutOfReach, node/images TestF41ARuntimeInTrouble",
-	"PodsUnknown":             "node/agent TestPodsThatWereNotListedAreListedAgain",
-	"agent.rules.unread":      "node/agent TestDoubtEnds",
-	"agent.rules.doubt":       "node/agent TestDoubtEnds",
-	"RulesUnknown":            "node/agent TestDoubtEnds, node/agent TestRulesThatAnAnswerLackedComeBack",
-	"history.Store.trouble":   "node/images/history TestWhatWasRefusedIsTriedAgain",
-	"history.Store.anew":      "node/images/history TestThatAgesBeganAnewIsToldForADay",
-	"StateNotKept":            "node/images/history TestWhatWasRefusedIsTriedAgain, node/images/history TestThatAgesBeganAnewIsToldForADay",
+	"hub.RulePublisher.trouble":   "node/hub TestTroubleIsToldUntilItEnds",
+	"RulesNotWritten":             "node/hub TestTroubleIsToldUntilItEnds",
+	"hub.ReportCollector.trouble": "node/hub TestReportsThatCannotBeReadAreReadAgain",
+	"NoAgents":                    "status TestAReportOfANodeIsInTheStatusSoon, status TestEveryReasonIsReported",
+	"AgentsSilent":                "status TestAReportOfANodeIsInTheStatusSoon, status TestEveryReasonIsReported",
+	"RulesTooLarge":               "node/hub TestARuleThatDoesNotFitIsTold",
+	"agent.disk.err":              "node/agent TestADiskThatIsNotSeenIsLookedAtAgain",
+	"FilesystemUnseen":            "node/agent TestADiskThatIsNotSeenIsLookedAtAgain",
+	"history.History.doubted":     "node/images/history TestADoubtOutlivesARestart, node/images/history TestAnEmptyListingAfterARestartIsBelieved",
+	"images.Node.trouble":         "node/images TestHowLongARuntimeIsOutOfReach",
+	"RuntimeUnreachable":          "node/images TestHowLongARuntimeIsOutOfReach, node/images TestF41ARuntimeInTrouble",
+	"PodsUnknown":                 "node/agent TestPodsThatWereNotListedAreListedAgain",
+	"agent.rules.unread":          "node/agent TestDoubtEnds",
+	"agent.rules.doubt":           "node/agent TestDoubtEnds",
+	"RulesUnknown":                "node/agent TestDoubtEnds, node/agent TestRulesThatAnAnswerLackedComeBack",
+	"history.Store.trouble":       "node/images/history TestWhatWasRefusedIsTriedAgain",
+	"history.Store.anew":          "node/images/history TestThatAgesBeganAnewIsToldForADay",
+	"StateNotKept":                "node/images/history TestWhatWasRefusedIsTriedAgain, node/images/history TestThatAgesBeganAnewIsToldForADay",
 }
 
 // others are fields and reasons that are no such states, with why not.
 var others = map[string]string{
 	// Made again each time, or never kept.
 	"agent.standing.err":           "made for each report",
-	"images.flight.err":            "one look, which is taken again",
+	"images.singleflight.err":      "one look, which is taken again",
 	"images.prepared.lost":         "one removal, which is prepared again",
-	"ledgers.Office.failed":        "ends the process",
+	"ledgers.Manager.failed":       "ends the process",
 	"policyset.Reconciler.failed":  "ends the process",
 	"referrers.Refused.Err":        "about a declaration, made again with each edit",
 	"referrers.State.Why":          "see referrers.source.why",
@@ -146,7 +146,7 @@ var others = map[string]string{
 	"ApprovalRequired": "waits for a person", "BacklogTooLarge": "waits for a person", "AlwaysRequired": "waits for a person",
 }
 
-// TestEveryDoubtEnds: each field of a struct in controllers that keeps an error or a Trouble, and each reason, is in recoveries with tests that
+// TestEveryDoubtEnds: each field of a struct in controllers that keeps an error or a SourceError, and each reason, is in recoveries with tests that
 // there are, or in others with why it does not belong there.
 func TestEveryDoubtEnds(t *testing.T) {
 	found := map[string]bool{}
@@ -205,11 +205,11 @@ func TestEveryDoubtEnds(t *testing.T) {
 }
 
 var (
-	doubtType = regexp.MustCompile(`\b(error|Trouble)$`)
+	doubtType = regexp.MustCompile(`\b(error|SourceError)$`)
 	doubtName = regexp.MustCompile(`(?i)unread|lost|doubt|denied|paused|throttled|skew|failing|stale|unknown|misread`)
 )
 
-// doubts are the fields of a struct that keep an error or a Trouble, or have the name of a doubt.
+// doubts are the fields of a struct that keep an error or a SourceError, or have the name of a doubt.
 func doubts(of *ast.StructType) (names []string) {
 	for _, field := range of.Fields.List {
 		if _, is := field.Type.(*ast.FuncType); is {

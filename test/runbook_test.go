@@ -179,7 +179,7 @@ func given(n ast.Node) []ast.Expr {
 		}
 		return all
 	}
-	if slices.Contains([]string{"standing", "Trouble", "Condition", "Delay"}, typeName(literal.Type)) {
+	if slices.Contains([]string{"standing", "SourceError", "Condition", "Delay"}, typeName(literal.Type)) {
 		return reasonOf(literal)
 	}
 	return nil

@@ -42,7 +42,7 @@ type allowance struct {
 
 // ask asks the rules about an object, but for those of its namespace while that has no time left: their facts have an error. It
 // reports whether some facts are worth asking for again.
-func (a *allowance) ask(e *engine.Evaluator, q retention.Questions, namespace string, object map[string]any) (facts []policy.Facts, again bool) {
+func (a *allowance) ask(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) (facts []policy.Facts, again bool) {
 	rules, general := q.About(namespace).Rules, len(q.Everywhere.Rules)
 	facts = make([]policy.Facts, len(rules))
 	var left, took time.Duration

@@ -54,7 +54,7 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 			for i := range floods {
 				in[fmt.Sprint("flood-", i)] = []*engine.Program{own, own, own}
 			}
-			q := retention.NewQuestions(jobs, []*engine.Program{everywhere}, in)
+			q := retention.NewRuleSet(jobs, []*engine.Program{everywhere}, in)
 			clock := &evaluating{now: time.Unix(1e9, 0)}
 			began, quiet := clock.now, clock.now
 			a := kube.NewAllowance(clock)
@@ -132,7 +132,7 @@ func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
 	for i := range greedy + ordinary {
 		in[fmt.Sprint(i)] = []*engine.Program{own}
 	}
-	q := retention.NewQuestions(jobs, nil, in)
+	q := retention.NewRuleSet(jobs, nil, in)
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	clock := &evaluating{now: time.Unix(1e9, 0), takes: 700 * time.Microsecond}
 	a := kube.NewAllowance(clock)
@@ -159,7 +159,7 @@ func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	own := compile(t, c, jobs, eligible("true"))
-	q := retention.NewQuestions(jobs, nil, map[string][]*engine.Program{"large": {own}})
+	q := retention.NewRuleSet(jobs, nil, map[string][]*engine.Program{"large": {own}})
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	clock := &evaluating{now: time.Unix(1e9, 0), takes: 30 * time.Microsecond}
 	a := kube.NewAllowance(clock)
@@ -185,9 +185,9 @@ func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
 		e := c.NewEvaluator(t.Context())
 		defer e.Close()
 		rules := []*engine.Program{compile(t, c, jobs, eligible(expression))}
-		q := retention.NewQuestions(jobs, rules, nil)
+		q := retention.NewRuleSet(jobs, rules, nil)
 		if own {
-			q = retention.NewQuestions(jobs, nil, map[string][]*engine.Program{"team-a": rules})
+			q = retention.NewRuleSet(jobs, nil, map[string][]*engine.Program{"team-a": rules})
 		}
 		facts, again := kube.NewAllowance(clock.RealClock{}).Ask(e, q, "team-a", object)
 		return facts[0], again

@@ -20,8 +20,8 @@ const manyObjects = 10_000
 // discard is a sink that keeps nothing.
 type discard struct{ retention.Sink }
 
-func (discard) Replace([]*index.Row) {}
-func (discard) Apply(*index.Row)     {}
+func (discard) Replace([]*index.FactRow) {}
+func (discard) Apply(*index.FactRow)     {}
 
 // indexed is a sink that keeps rows, as the reconciler does.
 type indexed struct {
@@ -30,19 +30,19 @@ type indexed struct {
 	listing index.Listing
 }
 
-func indexedFor(q retention.Questions) indexed {
+func indexedFor(q retention.RuleSet) indexed {
 	return indexed{into: index.New(q.Kind.GroupKind(), func() {}), listing: index.Listing{ID: 1, Kind: q.Kind, Layout: q.Everywhere.Layout}}
 }
 
-func (s indexed) Replace(rows []*index.Row) { s.into.Replace(s.listing, rows, now) }
-func (s indexed) Apply(row *index.Row)      { s.into.Apply(s.listing.ID, row, now) }
+func (s indexed) Replace(rows []*index.FactRow) { s.into.Replace(s.listing, rows, now) }
+func (s indexed) Apply(row *index.FactRow)      { s.into.Apply(s.listing.ID, row, now) }
 
 // kept is the memory of a source of many objects, in 100 namespaces, each labelled and applied by kubectl.
-func kept(b *testing.B, of string, expression string, sink func(retention.Questions) retention.Sink) (*kube.Memory, *references.Index) {
+func kept(b *testing.B, of string, expression string, sink func(retention.RuleSet) retention.Sink) (*kube.Memory, *references.Index) {
 	b.Helper()
 	compiler, kind := newCompiler(b), configs
 	kind.Kind = of
-	q := retention.NewQuestions(kind, []*engine.Program{compile(b, compiler, kind, eligible(expression))}, nil)
+	q := retention.NewRuleSet(kind, []*engine.Program{compile(b, compiler, kind, eligible(expression))}, nil)
 	x := references.New(clock.RealClock{})
 	x.Expect("Pod", references.Kind(of))
 	x.Replace("Pod", nil)
@@ -61,9 +61,9 @@ func kept(b *testing.B, of string, expression string, sink func(retention.Questi
 	return m, x
 }
 
-func discarded(retention.Questions) retention.Sink { return discard{} }
+func discarded(retention.RuleSet) retention.Sink { return discard{} }
 
-func inAnIndex(q retention.Questions) retention.Sink { return indexedFor(q) }
+func inAnIndex(q retention.RuleSet) retention.Sink { return indexedFor(q) }
 
 // BenchmarkDoubt comes and ends: each time everything is asked about again, and the index takes it in.
 func BenchmarkDoubt(b *testing.B) {

@@ -73,16 +73,16 @@ func New(o Options) (*Cluster, error) {
 }
 
 // Open implements retention.Sources.
-func (c *Cluster) Open(q retention.Questions) retention.Source {
+func (c *Cluster) Open(q retention.RuleSet) retention.Source {
 	s := &source{cluster: c, kind: q.Kind, asks: q}
 	if c.follows(q) {
-		s.memory = &memory{kind: q.Kind, clock: c.clock, changes: c.changes, allowance: &c.allowance, waiting: newWaiting()}
+		s.memory = &reevaluator{kind: q.Kind, clock: c.clock, changes: c.changes, allowance: &c.allowance, waiting: newWaiting()}
 	}
 	return s
 }
 
 // follows reports whether what rules say of objects is followed beyond the objects themselves.
-func (c *Cluster) follows(q retention.Questions) bool { return c.changes != nil && q.ReadsReferences() }
+func (c *Cluster) follows(q retention.RuleSet) bool { return c.changes != nil && q.ReadsReferences() }
 
 func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
 	return slices.Contains(c.protection.AllowKinds, kind)

@@ -19,7 +19,7 @@ import (
 // depends on more than the object, the row says who it is, and the rules are asked later.
 type observation struct {
 	listwatch.Rest
-	row     *index.Row
+	row     *index.FactRow
 	version *string     // nil for a row: there are many
 	kept    *remembered // nil where the row has the facts
 }
@@ -53,8 +53,8 @@ type decoder struct {
 	kind      schema.GroupVersionKind
 	allowance *allowance
 
-	keeps bool                                         // what it takes to ask rules later
-	knows func(s policy.Subject, l *index.Layout) bool // what need not be evaluated; nil for nothing
+	keeps bool                                          // what it takes to ask rules later
+	knows func(s policy.Subject, l *index.Columns) bool // what need not be evaluated; nil for nothing
 
 	mu   sync.Mutex // not held while an object is evaluated, so that a change of questions does not wait
 	asks *asking
@@ -67,14 +67,14 @@ type decoder struct {
 }
 
 // newDecoder makes a decoder, which owns the evaluator from now on.
-func newDecoder(q retention.Questions, e *engine.Evaluator, a *allowance) *decoder {
+func newDecoder(q retention.RuleSet, e *engine.Evaluator, a *allowance) *decoder {
 	d := &decoder{kind: q.Kind, allowance: a, evaluator: e, identity: engine.NewDecoder()}
 	d.ask(q)
 	return d
 }
 
 // ask changes what is asked of objects from now on, but for one that is being asked about.
-func (d *decoder) ask(q retention.Questions) {
+func (d *decoder) ask(q retention.RuleSet) {
 	asks, json := newAsking(q), decoderOf(q)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +127,7 @@ func (d *decoder) object(data []byte) (*observation, error) {
 	return d.observed(data, json(), asks)
 }
 
-var nothingAsked = retention.Asked{Layout: &index.Layout{}}
+var nothingAsked = retention.NamespaceRules{Layout: &index.Columns{}}
 
 func (d *decoder) observed(data []byte, with *engine.Decoder, asks *asking) (*observation, error) {
 	if d.closed {
@@ -157,7 +157,7 @@ func (d *decoder) observe(object map[string]any, asks *asking) (*observation, er
 		return nil, fmt.Errorf("%s %s/%s has no UID", d.kind.Kind, subject.Namespace, subject.Name)
 	}
 	if asks == nil {
-		return &observation{row: index.NewRow(subject, nothingAsked.Layout)}, nil
+		return &observation{row: index.NewFactRow(subject, nothingAsked.Layout)}, nil
 	}
 	asked := asks.About(subject.Namespace)
 	if d.knows != nil && d.knows(subject, asked.Layout) {
@@ -165,10 +165,10 @@ func (d *decoder) observe(object map[string]any, asks *asking) (*observation, er
 	}
 	if d.keeps && len(asked.Rules) > 0 {
 		kept, err := asks.keep(subject.ResourceVersion, object)
-		return &observation{row: index.NewRow(subject, nothingAsked.Layout), kept: kept}, err
+		return &observation{row: index.NewFactRow(subject, nothingAsked.Layout), kept: kept}, err
 	}
-	facts, again := d.allowance.ask(d.evaluator, asks.Questions, subject.Namespace, object)
-	return &observation{row: index.NewRow(subject, asked.Layout, facts...).AskAgain(again)}, nil
+	facts, again := d.allowance.ask(d.evaluator, asks.RuleSet, subject.Namespace, object)
+	return &observation{row: index.NewFactRow(subject, asked.Layout, facts...).AskAgain(again)}, nil
 }
 
 func text(m map[string]any, key string) string {

@@ -31,7 +31,7 @@ func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) 
 	for _, expression := range expressions {
 		rules = append(rules, compile(t, c, kind, eligible(expression)))
 	}
-	return kube.NewDecoder(retention.NewQuestions(kind, rules, nil), e)
+	return kube.NewDecoder(retention.NewRuleSet(kind, rules, nil), e)
 }
 
 func TestDecodeAnObject(t *testing.T) {
@@ -157,7 +157,7 @@ func TestMetadataOnly(t *testing.T) {
 	c := newCompiler(t)
 	labels, status := compile(t, c, jobs, eligible("'x' in object.metadata.labels")), compile(t, c, jobs, eligible("object.status.succeeded == 1"))
 	reads := func(own map[string][]*engine.Program, everywhere ...*engine.Program) bool {
-		return kube.MetadataOnly(retention.NewQuestions(jobs, everywhere, own))
+		return kube.MetadataOnly(retention.NewRuleSet(jobs, everywhere, own))
 	}
 	expect(t, "labels", true, reads(nil, labels))
 	expect(t, "status", false, reads(nil, status))
@@ -167,7 +167,7 @@ func TestMetadataOnly(t *testing.T) {
 
 func TestTheSameErrorIsHeldOnce(t *testing.T) {
 	d := decoder(t, jobs, "object.status.failed == 1")
-	var rows []*index.Row
+	var rows []*index.FactRow
 	for range 2 {
 		row, err := d.Object(job)
 		if err != nil {
@@ -224,7 +224,7 @@ func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 func TestNewQuestionsDoNotWaitForAnEvaluation(t *testing.T) {
 	d := decoder(t, pods, "true")
 	end := d.Busy()
-	d.Ask(retention.NewQuestions(pods, nil, nil))
+	d.Ask(retention.NewRuleSet(pods, nil, nil))
 	end()
 	row, err := d.Object(pod(""))
 	if err != nil || len(row.Facts()) != 0 {

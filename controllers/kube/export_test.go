@@ -26,7 +26,7 @@ type Allowance struct{ allowance }
 func NewAllowance(c clock.PassiveClock) *Allowance { return &Allowance{allowance{clock: c}} }
 
 // Ask asks the rules about an object.
-func (a *Allowance) Ask(e *engine.Evaluator, q retention.Questions, namespace string, object map[string]any) ([]policy.Facts, bool) {
+func (a *Allowance) Ask(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) ([]policy.Facts, bool) {
 	return a.ask(e, q, namespace, object)
 }
 
@@ -46,15 +46,15 @@ const (
 type Decoder struct{ *decoder }
 
 // NewDecoder makes one.
-func NewDecoder(q retention.Questions, e *engine.Evaluator) Decoder {
+func NewDecoder(q retention.RuleSet, e *engine.Evaluator) Decoder {
 	return Decoder{newDecoder(q, e, &allowance{clock: clock.RealClock{}})}
 }
 
 // Ask changes what it asks.
-func (d Decoder) Ask(q retention.Questions) { d.ask(q) }
+func (d Decoder) Ask(q retention.RuleSet) { d.ask(q) }
 
 // Object decodes one object.
-func (d Decoder) Object(data string) (*index.Row, error) {
+func (d Decoder) Object(data string) (*index.FactRow, error) {
 	o, err := d.object([]byte(data))
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (d Decoder) Object(data string) (*index.Row, error) {
 }
 
 // Deleted decodes an object that is gone.
-func (d Decoder) Deleted(data string) (*index.Row, error) {
+func (d Decoder) Deleted(data string) (*index.FactRow, error) {
 	o, err := d.decoder.Deleted([]byte(data))
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (d Decoder) Deleted(data string) (*index.Row, error) {
 func (d Decoder) Close() { d.close() }
 
 // MetadataOnly reports whether a source that asks this watches no more than metadata.
-func MetadataOnly(q retention.Questions) bool { return (&source{asks: q}).metadataOnly() }
+func MetadataOnly(q retention.RuleSet) bool { return (&source{asks: q}).metadataOnly() }
 
 // Kept is what a source keeps of objects to ask about them again, by namespace/name.
 func Kept(s retention.Source) map[string]string {
@@ -105,13 +105,13 @@ func Spoil(s retention.Source) {
 
 // Memory is a memory for the benchmarks. It asks only when it is told to.
 type Memory struct {
-	*memory
+	*reevaluator
 	decoder *decoder
 }
 
 // NewMemory makes one that tells a sink.
-func NewMemory(ctx context.Context, q retention.Questions, x *references.Index, c *engine.Compiler, k retention.Sink) *Memory {
-	m := &memory{
+func NewMemory(ctx context.Context, q retention.RuleSet, x *references.Index, c *engine.Compiler, k retention.Sink) *Memory {
+	m := &reevaluator{
 		kind: q.Kind, clock: clock.RealClock{}, changes: newChanges(x), waiting: newWaiting(),
 		sink: k, evaluator: c.NewEvaluator(ctx), objects: map[types.NamespacedName]remembered{},
 	}
@@ -131,7 +131,7 @@ func (m *Memory) Replace(objects []string) error {
 		}
 		list[i] = o
 	}
-	return m.memory.Replace(list, "")
+	return m.reevaluator.Replace(list, "")
 }
 
 // AskAll asks about everything again.

@@ -12,7 +12,7 @@ import (
 )
 
 // answer asks the rules about an object that was just read, and gives what to keep of it.
-func (m *memory) answer(o *observation) (*index.Row, remembered, error) {
+func (m *reevaluator) answer(o *observation) (*index.FactRow, remembered, error) {
 	if o.kept == nil {
 		return o.row, remembered{version: o.row.Subject().ResourceVersion}, nil
 	}
@@ -25,7 +25,7 @@ func (m *memory) answer(o *observation) (*index.Row, remembered, error) {
 
 // order compares an object that was just read with the version of it that is known; one that is not known is older than
 // nothing. It orders as the index does, which knows the same.
-func (m *memory) order(o *observation) int {
+func (m *reevaluator) order(o *observation) int {
 	known, ok := m.objects[nameOf(o.row)]
 	if !ok {
 		return -1
@@ -42,13 +42,13 @@ func isNewer(version, than string) bool {
 	return err == nil && order > 0
 }
 
-func nameOf(row *index.Row) types.NamespacedName {
+func nameOf(row *index.FactRow) types.NamespacedName {
 	s := row.Subject()
 	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 }
 
 // Add implements cache.ReflectorStore.
-func (m *memory) Add(obj any) error {
+func (m *reevaluator) Add(obj any) error {
 	o := obj.(*observation)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,10 +63,10 @@ func (m *memory) Add(obj any) error {
 }
 
 // Update implements cache.ReflectorStore.
-func (m *memory) Update(obj any) error { return m.Add(obj) }
+func (m *reevaluator) Update(obj any) error { return m.Add(obj) }
 
 // Delete implements cache.ReflectorStore. Another object may have the name by now, which a list has shown.
-func (m *memory) Delete(obj any) error {
+func (m *reevaluator) Delete(obj any) error {
 	o := obj.(*observation)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +78,7 @@ func (m *memory) Delete(obj any) error {
 }
 
 // Replace implements cache.ReflectorStore.
-func (m *memory) Replace(list []any, _ string) error {
+func (m *reevaluator) Replace(list []any, _ string) error {
 	err := m.replace(subjectsOf(list))
 	if len(list) >= manyRows {
 		debug.FreeOSMemory()
@@ -86,7 +86,7 @@ func (m *memory) Replace(list []any, _ string) error {
 	return err
 }
 
-func (m *memory) replace(list []*observation) error {
+func (m *reevaluator) replace(list []*observation) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rows, kept, err := m.answers(list)
@@ -100,8 +100,8 @@ func (m *memory) replace(list []*observation) error {
 }
 
 // answers asks the rules about objects that were just read.
-func (m *memory) answers(list []*observation) ([]*index.Row, map[types.NamespacedName]remembered, error) {
-	rows, all := make([]*index.Row, 0, len(list)), make(map[types.NamespacedName]remembered, len(list))
+func (m *reevaluator) answers(list []*observation) ([]*index.FactRow, map[types.NamespacedName]remembered, error) {
+	rows, all := make([]*index.FactRow, 0, len(list)), make(map[types.NamespacedName]remembered, len(list))
 	for _, o := range list {
 		row, kept, err := m.answer(o)
 		if err != nil {
@@ -113,10 +113,10 @@ func (m *memory) answers(list []*observation) ([]*index.Row, map[types.Namespace
 }
 
 // Resync implements cache.ReflectorStore.
-func (m *memory) Resync() error { return nil }
+func (m *reevaluator) Resync() error { return nil }
 
 // reread takes in an object that was read past the watch: it is handed to take, and kept if the watch has not brought as much.
-func (m *memory) reread(o *observation, take func(*index.Row)) error {
+func (m *reevaluator) reread(o *observation, take func(*index.FactRow)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sink == nil {
@@ -135,7 +135,7 @@ func (m *memory) reread(o *observation, take func(*index.Row)) error {
 
 // miss forgets an object that is there no more, read past the watch: else it would be told of again, which nobody would take
 // back. Another one of its name stays.
-func (m *memory) miss(s policy.Subject, take func(*index.Row)) {
+func (m *reevaluator) miss(s policy.Subject, take func(*index.FactRow)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
@@ -149,7 +149,7 @@ func (m *memory) miss(s policy.Subject, take func(*index.Row)) {
 
 // relist takes in the objects of a namespace that was listed past the watch, if take does, but for those of which the watch
 // has brought more.
-func (m *memory) relist(list []*observation, take func([]*index.Row) bool) error {
+func (m *reevaluator) relist(list []*observation, take func([]*index.FactRow) bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sink == nil {
@@ -167,4 +167,4 @@ func (m *memory) relist(list []*observation, take func([]*index.Row) bool) error
 	return nil
 }
 
-var _ cache.ReflectorStore = (*memory)(nil)
+var _ cache.ReflectorStore = (*reevaluator)(nil)

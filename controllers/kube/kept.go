@@ -21,14 +21,14 @@ type remembered struct {
 
 // asking is what is asked of objects. Whoever is asked again is asked the same, as no more was kept.
 type asking struct {
-	retention.Questions
+	retention.RuleSet
 	json func() *engine.Decoder // of what is kept; for whoever holds the memory
 }
 
-func newAsking(q retention.Questions) *asking { return &asking{q, decoderOf(q)} }
+func newAsking(q retention.RuleSet) *asking { return &asking{q, decoderOf(q)} }
 
 // decoderOf makes a decoder for what rules read with the first object that it is needed for: questions can change often without any.
-func decoderOf(q retention.Questions) func() *engine.Decoder {
+func decoderOf(q retention.RuleSet) func() *engine.Decoder {
 	return sync.OnceValue(func() *engine.Decoder { return engine.NewDecoder(q.Rules()...) })
 }
 

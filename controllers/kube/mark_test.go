@@ -104,11 +104,11 @@ func TestHowMarkingGoes(t *testing.T) {
 }
 
 // teams asks one rule everywhere, and another in team-a.
-func teams(t *testing.T, everywhere, inTeamA string) retention.Questions {
+func teams(t *testing.T, everywhere, inTeamA string) retention.RuleSet {
 	t.Helper()
 	c := newCompiler(t)
 	own := map[string][]*engine.Program{"team-a": {compile(t, c, jobs, eligible(inTeamA))}}
-	return retention.NewQuestions(jobs, []*engine.Program{compile(t, c, jobs, eligible(everywhere))}, own)
+	return retention.NewRuleSet(jobs, []*engine.Program{compile(t, c, jobs, eligible(everywhere))}, own)
 }
 
 func TestANamespaceIsAskedItsOwn(t *testing.T) {
@@ -133,12 +133,12 @@ func TestANamespaceIsAskedItsOwn(t *testing.T) {
 	expect(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
 	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
 	expect(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
-	d.Ask(retention.NewQuestions(jobs, nil, nil))
+	d.Ask(retention.NewRuleSet(jobs, nil, nil))
 	expect(t, "in team-a, asked nothing", nil, answers("team-a"))
 }
 
 // listing answers with these pages, one request after the other, and notes the requests.
-func listing(t *testing.T, q retention.Questions, pages ...*http.Response) (retention.Source, *[]*http.Request) {
+func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (retention.Source, *[]*http.Request) {
 	t.Helper()
 	var requests []*http.Request
 	client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -198,7 +198,7 @@ func TestListOfANamespace(t *testing.T) {
 
 func TestWhatIsInNoNamespaceIsListed(t *testing.T) {
 	blue := `{"apiVersion":"example.org/v1","kind":"Cluster","metadata":{"name":"blue","uid":"uid-3","resourceVersion":"1","creationTimestamp":"2026-03-01T12:00:00Z"}}`
-	source, requests := listing(t, retention.NewQuestions(clusters, nil, nil), pageOf("", blue))
+	source, requests := listing(t, retention.NewRuleSet(clusters, nil, nil), pageOf("", blue))
 	rows, err := listed(t.Context(), source, "")
 	expect(t, "fails", false, err != nil)
 	expect(t, "rows", 1, len(rows))
@@ -206,7 +206,7 @@ func TestWhatIsInNoNamespaceIsListed(t *testing.T) {
 }
 
 func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
-	source, requests := listing(t, retention.NewQuestions(clusters, nil, nil))
+	source, requests := listing(t, retention.NewRuleSet(clusters, nil, nil))
 	rows, err := listed(t.Context(), source, "team-a")
 	expect(t, "error", nil, err)
 	expect(t, "rows", 0, len(rows))
@@ -214,7 +214,7 @@ func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
 }
 
 func TestListOfAKindNobodyServes(t *testing.T) {
-	source, _ := listing(t, retention.NewQuestions(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Unknown"}, nil, nil))
+	source, _ := listing(t, retention.NewRuleSet(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Unknown"}, nil, nil))
 	if _, err := listed(t.Context(), source, "team-a"); err == nil {
 		t.Error("no error")
 	}
@@ -274,7 +274,7 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 
 func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
 	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
-	expect(t, "can be asked", true, source.Ask(retention.NewQuestions(jobs, nil, nil)))
+	expect(t, "can be asked", true, source.Ask(retention.NewRuleSet(jobs, nil, nil)))
 	rows, err := listed(t.Context(), source, "team-a")
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows: %v", len(rows), err)

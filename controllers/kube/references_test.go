@@ -83,7 +83,7 @@ func (u *referred) run(s retention.Source, k retention.Sink) (stop func()) {
 }
 
 // questions asks everywhere, and in team-a what is its own.
-func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywhere ...string) retention.Questions {
+func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywhere ...string) retention.RuleSet {
 	compiled := func(expressions []string) (rules []*engine.Program) {
 		for _, e := range expressions {
 			rules = append(rules, compile(u.T, u.compiler, kind, eligible(e)))
@@ -91,9 +91,9 @@ func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywh
 		return rules
 	}
 	if own == nil {
-		return retention.NewQuestions(kind, compiled(everywhere), nil)
+		return retention.NewRuleSet(kind, compiled(everywhere), nil)
 	}
-	return retention.NewQuestions(kind, compiled(everywhere), map[string][]*engine.Program{"team-a": compiled(own)})
+	return retention.NewRuleSet(kind, compiled(everywhere), map[string][]*engine.Program{"team-a": compiled(own)})
 }
 
 // refer makes a Pod refer to ConfigMaps of team-a, and to nothing else.
@@ -113,7 +113,7 @@ func configAt(name, version string) string {
 }
 
 // says is what a row says of each rule: yes, no or doubt.
-func says(row *index.Row) (answers []string) {
+func says(row *index.FactRow) (answers []string) {
 	for _, f := range row.Facts() {
 		switch {
 		case f.InDoubt():
@@ -279,7 +279,7 @@ func TestOnlyWhatRulesReadIsKept(t *testing.T) {
 func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 	inUse(t, nil, func(u *referred) {
 		selecting := compile(t, u.compiler, configs, eligible(unused), selected("app", "other"))
-		source, k := u.cluster.Open(retention.NewQuestions(configs, []*engine.Program{selecting}, nil)), &sink{}
+		source, k := u.cluster.Open(retention.NewRuleSet(configs, []*engine.Program{selecting}, nil)), &sink{}
 		defer u.run(source, k)()
 		expect(t, "kept", map[string]string{"team-a/a": "", "team-a/b": ""}, kube.Kept(source))
 		k.take()
@@ -437,8 +437,8 @@ func TestANamespaceAsksForItself(t *testing.T) {
 		expect(t, "told", []string{"apply a@1"}, u.told())
 		expect(t, "before the list", "no", u.says("a"))
 
-		var rows []*index.Row
-		expect(t, "error", nil, u.source.List(u.ctx, "team-a", nil, func(all []*index.Row) bool { rows = all; return false }))
+		var rows []*index.FactRow
+		expect(t, "error", nil, u.source.List(u.ctx, "team-a", nil, func(all []*index.FactRow) bool { rows = all; return false }))
 		expect(t, "listed too late", []string{"no", "yes"}, says(rows[0]))
 		u.refer("web", "a", "b")
 		expect(t, "told", []string{"apply b@1"}, u.told())

@@ -20,7 +20,7 @@ import (
 )
 
 // resolve finds the resource that serves a kind. Trouble is for people to mend, the error for a retry.
-func (c *Cluster) resolve(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, *retention.Trouble, error) {
+func (c *Cluster) resolve(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, *retention.SourceError, error) {
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
 	case meta.IsNoMatchError(err) || isNoGroup(err):
@@ -38,9 +38,9 @@ const (
 )
 
 // notServed is the trouble with a kind that is not among those served, in the words of the webhook.
-func notServed(kind schema.GroupVersionKind, served []*metav1.APIResourceList) *retention.Trouble {
+func notServed(kind schema.GroupVersionKind, served []*metav1.APIResourceList) *retention.SourceError {
 	problem, _ := policy.UnknownKind("", kind, served)
-	return &retention.Trouble{Reason: kindNotFound, Message: fmt.Sprintf("%s (%s)", problem.Message, problem.Hint)}
+	return &retention.SourceError{Reason: kindNotFound, Message: fmt.Sprintf("%s (%s)", problem.Message, problem.Hint)}
 }
 
 // served lists the kinds of the cluster; none if they cannot be discovered.
@@ -58,7 +58,7 @@ func isNoGroup(err error) bool {
 }
 
 // refuseAggregated gives trouble for a kind that another API server serves: such a server may ignore preconditions.
-func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersionKind) (*retention.Trouble, error) {
+func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersionKind) (*retention.SourceError, error) {
 	if kind.Group == "" || c.aggregatedAllowed(kind.GroupKind()) {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		return &retention.Trouble{Reason: "Forbidden", Message: listwatch.Refused("apiservices.apiregistration.k8s.io", "get")}, nil
+		return &retention.SourceError{Reason: "Forbidden", Message: listwatch.Refused("apiservices.apiregistration.k8s.io", "get")}, nil
 	case err != nil:
 		return nil, fmt.Errorf("find the API server of %s: %w", name, err)
 	}
@@ -83,7 +83,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	if service.Spec.Service == nil {
 		return nil, nil
 	}
-	return &retention.Trouble{
+	return &retention.SourceError{
 		Reason: "AggregatedAPI",
 		Message: fmt.Sprintf("%s is served by an aggregated API server, which may ignore preconditions; to allow it, set the controller flag --allow-kinds=%s",
 			kind.GroupVersion(), kind.GroupKind()),
@@ -91,7 +91,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 }
 
 // may gives trouble when the API server would refuse us a verb on the resource in every namespace.
-func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVersionResource) (*retention.Trouble, error) {
+func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVersionResource) (*retention.SourceError, error) {
 	review := authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -116,23 +116,23 @@ func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVer
 	return forbidden(resource, verb), nil
 }
 
-func forbidden(r schema.GroupVersionResource, verbs ...string) *retention.Trouble {
+func forbidden(r schema.GroupVersionResource, verbs ...string) *retention.SourceError {
 	resource := r.GroupResource()
-	return &retention.Trouble{Reason: "Forbidden", Message: listwatch.Refused(resource.String(), verbs...), Resource: resource}
+	return &retention.SourceError{Reason: "Forbidden", Message: listwatch.Refused(resource.String(), verbs...), Resource: resource}
 }
 
 // troubleOf says what a failed list or watch means to people; nil when it needs nobody but a retry.
-func troubleOf(err error, resource schema.GroupVersionResource) *retention.Trouble {
+func troubleOf(err error, resource schema.GroupVersionResource) *retention.SourceError {
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
 		return forbidden(resource, "list", "watch")
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return &retention.Trouble{Reason: kindNotFound, Message: fmt.Sprintf("%s cannot be listed: %v", resource.GroupResource(), err)}
+		return &retention.SourceError{Reason: kindNotFound, Message: fmt.Sprintf("%s cannot be listed: %v", resource.GroupResource(), err)}
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return nil
 	default:
-		return &retention.Trouble{Reason: "ListFailed", Message: fmt.Sprintf("cannot list and watch %s: %v", resource.GroupResource(), err)}
+		return &retention.SourceError{Reason: "ListFailed", Message: fmt.Sprintf("cannot list and watch %s: %v", resource.GroupResource(), err)}
 	}
 }

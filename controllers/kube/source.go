@@ -36,10 +36,10 @@ type source struct {
 	cluster *Cluster
 	kind    schema.GroupVersionKind
 
-	memory *memory // nil where the answers depend on the objects alone
+	memory *reevaluator // nil where the answers depend on the objects alone
 
 	mu   sync.Mutex
-	asks retention.Questions
+	asks retention.RuleSet
 	live *decoder // of the watch; nil without one
 }
 
@@ -66,7 +66,7 @@ func (s *source) newDecoder(ctx context.Context) *decoder {
 
 // Ask implements retention.Source. A watch of metadata alone cannot answer what reads more, and what was not kept cannot be
 // asked about again.
-func (s *source) Ask(q retention.Questions) bool {
+func (s *source) Ask(q retention.RuleSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if metadataOnly(s.asks) && !metadataOnly(q) || s.memory == nil && s.cluster.follows(q) {
@@ -79,7 +79,7 @@ func (s *source) Ask(q retention.Questions) bool {
 }
 
 // List implements retention.Source.
-func (s *source) List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
+func (s *source) List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error {
 	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", s.kind, err)
@@ -136,7 +136,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 		}
 		switch {
 		case err != nil:
-			trouble = &retention.Trouble{Reason: "ListFailed", Message: err.Error()}
+			trouble = &retention.SourceError{Reason: "ListFailed", Message: err.Error()}
 			fallthrough
 		case trouble != nil:
 			sink.Lost(trouble)
@@ -206,7 +206,7 @@ func (s *source) metadataOnly() bool {
 	return isSecret(s.kind) || metadataOnly(s.asks)
 }
 
-func metadataOnly(q retention.Questions) bool {
+func metadataOnly(q retention.RuleSet) bool {
 	for _, rule := range q.Rules() {
 		if !rule.MetadataOnly() {
 			return false
@@ -238,7 +238,7 @@ func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, si
 }
 
 // tellRight asks for a right and reports whether it is there.
-func (s *source) tellRight(ctx context.Context, verb string, mapping *meta.RESTMapping, tell func(*retention.Trouble)) bool {
+func (s *source) tellRight(ctx context.Context, verb string, mapping *meta.RESTMapping, tell func(*retention.SourceError)) bool {
 	trouble, err := s.cluster.may(ctx, verb, mapping.Resource)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("a right is unknown", "verb", verb, "kind", s.kind.String(), "err", err.Error())
@@ -263,7 +263,7 @@ func (s *source) marks() bool {
 }
 
 // Read implements retention.Source.
-func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*index.Row)) error {
+func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*index.FactRow)) error {
 	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", s.kind, err)
@@ -294,7 +294,7 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 }
 
 // missing says that a subject is there no more.
-func (s *source) missing(subject policy.Subject, take func(*index.Row)) {
+func (s *source) missing(subject policy.Subject, take func(*index.FactRow)) {
 	if s.memory != nil {
 		s.memory.miss(subject, take)
 		return

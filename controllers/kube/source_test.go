@@ -187,15 +187,15 @@ func (s *server) asked(part string) []*http.Request {
 type sink struct {
 	mu   sync.Mutex
 	told []string
-	lost string                // the latest message
-	rows map[string]*index.Row // the latest by name
+	lost string                    // the latest message
+	rows map[string]*index.FactRow // the latest by name
 }
 
-func (s *sink) see(row *index.Row) {
+func (s *sink) see(row *index.FactRow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rows == nil {
-		s.rows = map[string]*index.Row{}
+		s.rows = map[string]*index.FactRow{}
 	}
 	s.rows[row.Subject().Name] = row
 }
@@ -213,7 +213,7 @@ func (s *sink) tell(format string, args ...any) {
 	s.told = append(s.told, fmt.Sprintf(format, args...))
 }
 
-func (s *sink) Replace(rows []*index.Row) {
+func (s *sink) Replace(rows []*index.FactRow) {
 	if len(rows) > 3 {
 		s.tell("replace %d", len(rows))
 		return
@@ -225,12 +225,12 @@ func (s *sink) Replace(rows []*index.Row) {
 	}
 	s.tell("replace %v", names)
 }
-func (s *sink) Apply(row *index.Row) {
+func (s *sink) Apply(row *index.FactRow) {
 	s.see(row)
 	s.tell("apply %s@%s", row.Subject().Name, row.Subject().ResourceVersion)
 }
 func (s *sink) Forget(uid types.UID) { s.tell("forget %s", uid) }
-func (s *sink) Lost(why *retention.Trouble) {
+func (s *sink) Lost(why *retention.SourceError) {
 	if why == nil {
 		s.tell("lost")
 		return
@@ -241,13 +241,13 @@ func (s *sink) Lost(why *retention.Trouble) {
 	s.tell("lost %s", why.Reason)
 }
 
-func (s *sink) Unmarkable(why *retention.Trouble) {
+func (s *sink) Unmarkable(why *retention.SourceError) {
 	if why != nil {
 		s.tell("unmarkable %s", why.Reason)
 	}
 }
 
-func (s *sink) Undeletable(why *retention.Trouble) {
+func (s *sink) Undeletable(why *retention.SourceError) {
 	if why != nil {
 		s.tell("undeletable %s", why.Reason)
 	}
@@ -290,7 +290,7 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 		if rules == nil {
 			rules = append(rules, compile(t, compiler, kind, eligible("has(object.status)")))
 		}
-		source := cluster.Open(retention.NewQuestions(kind, rules, nil))
+		source := cluster.Open(retention.NewRuleSet(kind, rules, nil))
 		k := &sink{}
 		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
 		done := make(chan struct{})
@@ -306,14 +306,14 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 }
 
 // listed is what a source lists of a namespace.
-func listed(ctx context.Context, s retention.Source, namespace string) (rows []*index.Row, err error) {
-	err = s.List(ctx, namespace, nil, func(all []*index.Row) bool { rows = all; return true })
+func listed(ctx context.Context, s retention.Source, namespace string) (rows []*index.FactRow, err error) {
+	err = s.List(ctx, namespace, nil, func(all []*index.FactRow) bool { rows = all; return true })
 	return rows, err
 }
 
 // readBy is what a source reads of a subject.
-func readBy(ctx context.Context, s retention.Source, subject policy.Subject) (row *index.Row, err error) {
-	err = s.Read(ctx, subject, func(r *index.Row) { row = r })
+func readBy(ctx context.Context, s retention.Source, subject policy.Subject) (row *index.FactRow, err error) {
+	err = s.Read(ctx, subject, func(r *index.FactRow) { row = r })
 	return row, err
 }
 
@@ -614,7 +614,7 @@ func TestRead(t *testing.T) {
 				return answer(test.code, test.body), nil
 			})}
 			c := clusterAt(t, &rest.Config{Host: "http://server"}, client)
-			row, err := readBy(t.Context(), c.Open(retention.NewQuestions(jobs, []*engine.Program{compile(t, newCompiler(t), jobs)}, nil)), subject)
+			row, err := readBy(t.Context(), c.Open(retention.NewRuleSet(jobs, []*engine.Program{compile(t, newCompiler(t), jobs)}, nil)), subject)
 			expect(t, "fails", test.fails, err != nil)
 			expect(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
 			version := ""

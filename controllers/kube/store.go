@@ -36,9 +36,9 @@ func (s store) Replace(list []any, _ string) error {
 }
 
 // rowsOf are the rows of observations.
-func rowsOf[T any](list []T) []*index.Row {
+func rowsOf[T any](list []T) []*index.FactRow {
 	subjects := subjectsOf(list)
-	rows := make([]*index.Row, len(subjects))
+	rows := make([]*index.FactRow, len(subjects))
 	for i, o := range subjects {
 		rows[i] = o.row
 	}

@@ -26,10 +26,10 @@ type turns struct {
 	overtaken atomic.Int64
 
 	mu     sync.Mutex
-	latest map[types.UID]*index.Row
+	latest map[types.UID]*index.FactRow
 }
 
-func (s *turns) turn(do func(latest map[types.UID]*index.Row)) {
+func (s *turns) turn(do func(latest map[types.UID]*index.FactRow)) {
 	if !s.busy.CompareAndSwap(false, true) {
 		s.overtaken.Add(1)
 		return
@@ -40,8 +40,8 @@ func (s *turns) turn(do func(latest map[types.UID]*index.Row)) {
 	do(s.latest)
 }
 
-func (s *turns) Replace(rows []*index.Row) {
-	s.turn(func(latest map[types.UID]*index.Row) {
+func (s *turns) Replace(rows []*index.FactRow) {
+	s.turn(func(latest map[types.UID]*index.FactRow) {
 		clear(latest)
 		for _, row := range rows {
 			latest[row.Subject().UID] = row
@@ -49,17 +49,17 @@ func (s *turns) Replace(rows []*index.Row) {
 	})
 }
 
-func (s *turns) Apply(row *index.Row) {
-	s.turn(func(latest map[types.UID]*index.Row) { latest[row.Subject().UID] = row })
+func (s *turns) Apply(row *index.FactRow) {
+	s.turn(func(latest map[types.UID]*index.FactRow) { latest[row.Subject().UID] = row })
 }
 
 func (s *turns) Forget(uid types.UID) {
-	s.turn(func(latest map[types.UID]*index.Row) { delete(latest, uid) })
+	s.turn(func(latest map[types.UID]*index.FactRow) { delete(latest, uid) })
 }
 
 // take takes a row that was read past the watch, as an index does.
-func (s *turns) take(row *index.Row) {
-	s.turn(func(latest map[types.UID]*index.Row) {
+func (s *turns) take(row *index.FactRow) {
+	s.turn(func(latest map[types.UID]*index.FactRow) {
 		if row == nil {
 			return
 		}
@@ -71,8 +71,8 @@ func (s *turns) take(row *index.Row) {
 }
 
 // takeAll takes a list of a namespace, as an index does.
-func (s *turns) takeAll(rows []*index.Row) bool {
-	s.turn(func(latest map[types.UID]*index.Row) {
+func (s *turns) takeAll(rows []*index.FactRow) bool {
+	s.turn(func(latest map[types.UID]*index.FactRow) {
 		for _, row := range rows {
 			known := latest[row.Subject().UID]
 			if known != nil && versionOf(row) >= versionOf(known) {
@@ -83,7 +83,7 @@ func (s *turns) takeAll(rows []*index.Row) bool {
 	return true
 }
 
-func versionOf(row *index.Row) int {
+func versionOf(row *index.FactRow) int {
 	version, _ := strconv.Atoi(row.Subject().ResourceVersion)
 	return version
 }
@@ -108,7 +108,7 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 	for seed := range games {
 		inUse(t, nil, func(u *referred) {
 			source := u.cluster.Open(u.questions(configs, nil, unused, "references.by.exists(r, r.name == 'web-0')"))
-			k := &turns{latest: map[types.UID]*index.Row{}}
+			k := &turns{latest: map[types.UID]*index.FactRow{}}
 			stop := u.run(source, k)
 			var all sync.WaitGroup
 			var over atomic.Bool

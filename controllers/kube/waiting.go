@@ -14,20 +14,20 @@ type changes struct {
 	index *references.Index
 
 	mu        sync.Mutex
-	followers map[*memory]struct{}
+	followers map[*reevaluator]struct{}
 }
 
 func newChanges(x *references.Index) *changes {
-	return &changes{index: x, followers: map[*memory]struct{}{}}
+	return &changes{index: x, followers: map[*reevaluator]struct{}{}}
 }
 
-func (c *changes) join(m *memory) {
+func (c *changes) join(m *reevaluator) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.followers[m] = struct{}{}
 }
 
-func (c *changes) leave(m *memory) {
+func (c *changes) leave(m *reevaluator) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.followers, m)

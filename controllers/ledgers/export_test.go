@@ -3,7 +3,7 @@ package ledgers
 import "k8s.io/apimachinery/pkg/types"
 
 // Remembered is how many subjects an account has requests of, and how many of them it counts as about to be removed.
-func (o *Office) Remembered(uid types.UID) (requests, standing int) {
+func (o *Manager) Remembered(uid types.UID) (requests, standing int) {
 	a := o.account(uid)
 	if a == nil {
 		return 0, 0

@@ -6,7 +6,7 @@ import (
 )
 
 // run keeps the ledger until ctx ends. The error says that it has been taken over.
-func (a *account) run(ctx context.Context) error {
+func (a *worker) run(ctx context.Context) error {
 	timer := a.office.Clock.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -34,7 +34,7 @@ func (a *account) run(ctx context.Context) error {
 const idlePause = time.Minute
 
 // next is when there is something to do that nobody will nudge for.
-func (a *account) next(now time.Time) time.Time {
+func (a *worker) next(now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	at := now.Add(idlePause)

@@ -33,7 +33,7 @@ const (
 )
 
 // prepare makes sure that the ledger is known as it is, and that there is one if there has to be.
-func (a *account) prepare(ctx context.Context) error {
+func (a *worker) prepare(ctx context.Context) error {
 	a.mu.Lock()
 	now := a.office.Clock.Now()
 	p, orphaned := a.policy, a.orphaned
@@ -48,7 +48,7 @@ func (a *account) prepare(ctx context.Context) error {
 	}
 	a.mu.Unlock()
 	if orphaned {
-		if err := a.bury(ctx); err != nil {
+		if err := a.deleteLedger(ctx); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (a *account) prepare(ctx context.Context) error {
 
 // mayReturn tells the objects that may still be asked for though they have been counted: those that whoever decides knows,
 // and the owners of who waits.
-func (a *account) mayReturn() func(types.UID) bool {
+func (a *worker) mayReturn() func(types.UID) bool {
 	owners := map[types.UID]bool{}
 	for _, r := range a.requests {
 		if r.owner != nil {
@@ -79,7 +79,7 @@ func (a *account) mayReturn() func(types.UID) bool {
 }
 
 // readLedger reads the ledger. None is fine as long as nothing says that there has to be one.
-func (a *account) readLedger(ctx context.Context, p *policy.Policy) error {
+func (a *worker) readLedger(ctx context.Context, p *policy.Policy) error {
 	stored, err := a.office.get(ctx, a.uid)
 	if apierrors.IsNotFound(err) {
 		return a.miss(ctx, p)
@@ -94,7 +94,7 @@ func (a *account) readLedger(ctx context.Context, p *policy.Policy) error {
 }
 
 // adopt takes a ledger as it was just read.
-func (a *account) adopt(stored *v1alpha1.RetentionLedger) error {
+func (a *worker) adopt(stored *v1alpha1.RetentionLedger) error {
 	a.mu.Lock()
 	a.readAt = a.office.Clock.Now()
 	err := a.keeper.Read(stored)
@@ -114,7 +114,7 @@ func (a *account) adopt(stored *v1alpha1.RetentionLedger) error {
 
 // miss is told that there is no ledger. If there has been one, that is trouble, unless the policy's status does not name it:
 // then it is made anew.
-func (a *account) miss(ctx context.Context, p *policy.Policy) error {
+func (a *worker) miss(ctx context.Context, p *policy.Policy) error {
 	a.mu.Lock()
 	a.read = false
 	expected := a.keeper.Stored() != nil || a.recorded
@@ -138,7 +138,7 @@ func (a *account) miss(ctx context.Context, p *policy.Policy) error {
 }
 
 // renew begins to count anew: what was written down is not any more.
-func (a *account) renew() {
+func (a *worker) renew() {
 	a.mu.Lock()
 	a.keeper = ledger.New(a.office.holder)
 	a.recorded, a.checked, a.late = false, false, false
@@ -156,12 +156,12 @@ func (a *account) renew() {
 	ready(left)
 }
 
-func (a *account) missing() error {
+func (a *worker) missing() error {
 	return fmt.Errorf("%w: restore RetentionLedger %s, or remove status.ledger of the policy to count from zero", ErrMissing, a.uid)
 }
 
 // check makes sure that a policy which is enforced has a ledger.
-func (a *account) check(ctx context.Context, p *policy.Policy) error {
+func (a *worker) check(ctx context.Context, p *policy.Policy) error {
 	status, err := a.office.statusOf(ctx, p)
 	if apierrors.IsNotFound(err) {
 		return nil // the snapshot will say so
@@ -176,7 +176,7 @@ func (a *account) check(ctx context.Context, p *policy.Policy) error {
 	a.mu.Unlock()
 	switch {
 	case has:
-		err = a.raise(ctx, p, status)
+		err = a.catchUp(ctx, p, status)
 	case recorded:
 		return a.missing()
 	case p.Mode != v1alpha1.Enforce:
@@ -185,7 +185,7 @@ func (a *account) check(ctx context.Context, p *policy.Policy) error {
 		a.mu.Unlock()
 		return nil
 	default:
-		err = a.found(ctx, p, status)
+		err = a.createLedger(ctx, p, status)
 	}
 	if err == nil {
 		a.mu.Lock()
@@ -197,7 +197,7 @@ func (a *account) check(ctx context.Context, p *policy.Policy) error {
 }
 
 // found makes the ledger. It begins with what the policy has deleted before it kept one.
-func (a *account) found(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
+func (a *worker) createLedger(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
 	kind := v1alpha1.ClusterRetentionPolicyKind.Kind
 	if p.Namespace != "" {
 		kind = v1alpha1.RetentionPolicyKind.Kind
@@ -213,7 +213,7 @@ func (a *account) found(ctx context.Context, p *policy.Policy, status v1alpha1.R
 }
 
 // raise brings a ledger up to what the policy has deleted: for a while it may have kept none.
-func (a *account) raise(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
+func (a *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
 	a.mu.Lock()
 	counted := a.keeper.Stored().DeepCopy()
 	a.mu.Unlock()
@@ -258,7 +258,7 @@ func carryOver(l *v1alpha1.RetentionLedger, s v1alpha1.RetentionPolicyStatus) (c
 }
 
 // bury deletes the ledger of a policy that is gone, whatever is in it. That of one which is only not in the snapshot stays.
-func (a *account) bury(ctx context.Context) error {
+func (a *worker) deleteLedger(ctx context.Context) error {
 	stored, err := a.office.get(ctx, a.uid)
 	if apierrors.IsNotFound(err) {
 		return errBuried
@@ -285,7 +285,7 @@ func (a *account) bury(ctx context.Context) error {
 }
 
 // look reads the objects of doubtful entries.
-func (a *account) look(ctx context.Context) {
+func (a *worker) resolveDoubt(ctx context.Context) {
 	a.mu.Lock()
 	now := a.office.Clock.Now()
 	if now.Sub(a.looked) < a.lookAgain {
@@ -337,7 +337,7 @@ func (a *account) look(ctx context.Context) {
 
 // saw takes the result of a read that began at a time. If it ends the entry of an object that still exists unchanged, the object is
 // stuck.
-func (a *account) saw(e ledger.Entry, sight ledger.Observation, began time.Time) (ended bool) {
+func (a *worker) saw(e ledger.Entry, sight ledger.Observation, began time.Time) (ended bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	ended = a.keeper.Saw(e, sight, began)

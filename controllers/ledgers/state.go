@@ -8,7 +8,7 @@ import (
 )
 
 // budget is what limits let go; nil without limits.
-func (a *account) budget() *ledger.Budget {
+func (a *worker) budget() *ledger.Budget {
 	if a.policy == nil || a.policy.Limits == nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ type State struct {
 	Trouble  error     // why nothing can be written down; nil when it can
 }
 
-func (a *account) state(now time.Time) State {
+func (a *worker) state(now time.Time) State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	budget := a.budget()

@@ -15,14 +15,14 @@ import (
 
 // step does what is to be done now, and gives when to come again. The error ends the account, and but for errBuried the
 // process.
-func (a *account) step(ctx context.Context) (time.Time, error) {
+func (a *worker) step(ctx context.Context) (time.Time, error) {
 	now := a.office.Clock.Now()
 	if again := a.rests(); now.Before(again) {
 		return again, nil
 	}
 	err := a.prepare(ctx)
 	if err == nil {
-		a.look(ctx)
+		a.resolveDoubt(ctx)
 		err = a.settle(context.WithoutCancel(ctx)) // a write that has begun is seen through: what comes of it is known
 	}
 	if err == nil && a.isLate() {
@@ -38,20 +38,20 @@ func (a *account) step(ctx context.Context) (time.Time, error) {
 }
 
 // rests is until when nothing is tried after trouble, whoever nudges.
-func (a *account) rests() time.Time {
+func (a *worker) rests() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.retryAt
 }
 
 // isLate reports whether a ledger is ours by now that was not before objects were listed.
-func (a *account) isLate() bool {
+func (a *worker) isLate() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.late && a.read && a.sealed()
 }
 
-func (a *account) setTrouble(ctx context.Context, err error) {
+func (a *worker) setTrouble(ctx context.Context, err error) {
 	a.mu.Lock()
 	changed := (err == nil) != (a.trouble == nil) || err != nil && err.Error() != a.trouble.Error()
 	a.trouble, a.retryAt = err, time.Time{}
@@ -73,7 +73,7 @@ func (a *account) setTrouble(ctx context.Context, err error) {
 }
 
 // settle writes the ledger if that is due: what has ended, and who waits.
-func (a *account) settle(ctx context.Context) error {
+func (a *worker) settle(ctx context.Context) error {
 	waits := a.waits()
 	if waits && a.office.Check(ctx) != nil {
 		waits = false
@@ -103,7 +103,7 @@ func (a *account) settle(ctx context.Context) error {
 }
 
 // lost has all done again that was in a draft. If it was written nevertheless, the next reading shows.
-func (a *account) lost(opened []*request) {
+func (a *worker) lost(opened []*request) {
 	a.keeper.Lost()
 	a.read = false
 	for _, r := range opened {
@@ -115,7 +115,7 @@ func (a *account) lost(opened []*request) {
 }
 
 // ends notes that something waits to be closed.
-func (a *account) ends(now time.Time) {
+func (a *worker) ends(now time.Time) {
 	if a.endsFrom.IsZero() {
 		a.endsFrom = now
 		a.nudge()
@@ -123,7 +123,7 @@ func (a *account) ends(now time.Time) {
 }
 
 // waits reports whether somebody may be written down now.
-func (a *account) waits() bool {
+func (a *worker) waits() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.office.Clock.Now()
@@ -131,14 +131,14 @@ func (a *account) waits() bool {
 }
 
 // hold lets nobody be written down for a while.
-func (a *account) hold() {
+func (a *worker) hold() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.blocked = a.office.Clock.Now().Add(limitPause)
 }
 
 // draft makes what to write now, with those who wait if they may be written down; nil when all can wait.
-func (a *account) draft(waits bool) (draft *ledger.Update, opened []*request) {
+func (a *worker) draft(waits bool) (draft *ledger.Update, opened []*request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.office.Clock.Now()
@@ -163,7 +163,7 @@ func (a *account) draft(waits bool) (draft *ledger.Update, opened []*request) {
 }
 
 // sealed reports whether the ledger as it is has our name.
-func (a *account) sealed() bool {
+func (a *worker) sealed() bool {
 	stored := a.keeper.Stored()
 	return stored != nil && stored.Holder == a.office.holder
 }
@@ -173,7 +173,7 @@ func elapsed(now, since time.Time, pause time.Duration) bool {
 }
 
 // fill opens entries for those who wait, as far as there is room.
-func (a *account) fill(draft *ledger.Update, now time.Time) (opened []*request) {
+func (a *worker) fill(draft *ledger.Update, now time.Time) (opened []*request) {
 	room := draft.Room(now, a.budget())
 	a.blocked, a.short = time.Time{}, room == 0 && a.line.len > 0
 	if a.short {
@@ -225,7 +225,7 @@ func (a *account) fill(draft *ledger.Update, now time.Time) (opened []*request) 
 }
 
 // takeUp finds those in line whose target stands already, as a reading has shown: they take no room. It gives them.
-func (a *account) takeUp(now time.Time) (found []*request) {
+func (a *worker) takeUp(now time.Time) (found []*request) {
 	a.line.retain(func(r *request) bool {
 		e, s, ok := r.entryOf(a.uid)
 		if !ok || !a.keeper.Stands(e.Target) {
@@ -241,7 +241,7 @@ func (a *account) takeUp(now time.Time) (found []*request) {
 
 // sweep asks about what is written down and not removed. What is not going to be any more is withdrawn, and so is what makes
 // others wait that could go at once. What a lost write has left behind is taken up by who waits for it.
-func (a *account) sweep(now time.Time) {
+func (a *worker) sweep(now time.Time) {
 	if now.Sub(a.swept) < sweepEvery || !a.sealed() {
 		return
 	}
@@ -276,7 +276,7 @@ func (a *account) sweep(now time.Time) {
 
 // seal takes a ledger over that was just read: it gets our name before anything is listed. One that cannot be read as a
 // ledger, or written, is left to its account, which removes nothing.
-func (a *account) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) error {
+func (a *worker) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) error {
 	a.late = true
 	for {
 		if a.keeper.Read(stored) != nil {
@@ -307,7 +307,7 @@ func (a *account) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) er
 }
 
 // finish writes how the last removals ended, and withdraws what was not sent.
-func (a *account) finish(ctx context.Context) {
+func (a *worker) finish(ctx context.Context) {
 	a.mu.Lock()
 	a.policy, a.written = nil, time.Time{} // nobody is written down any more
 	for _, e := range a.keeper.Unsent() {

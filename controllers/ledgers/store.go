@@ -20,7 +20,7 @@ const (
 )
 
 // store writes a draft, and gives the answer. Whoever may not lead any more writes nothing.
-func (o *Office) store(ctx context.Context, draft *ledger.Update) (*v1alpha1.RetentionLedger, error) {
+func (o *Manager) store(ctx context.Context, draft *ledger.Update) (*v1alpha1.RetentionLedger, error) {
 	if err := o.Leadership.Check(); err != nil {
 		return nil, err
 	}
@@ -31,13 +31,13 @@ func (o *Office) store(ctx context.Context, draft *ledger.Update) (*v1alpha1.Ret
 	return object, nil
 }
 
-func (o *Office) update(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+func (o *Manager) update(ctx context.Context, l *v1alpha1.RetentionLedger) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return o.Client.Update(ctx, l)
 }
 
-func (o *Office) create(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+func (o *Manager) create(ctx context.Context, l *v1alpha1.RetentionLedger) error {
 	if err := o.Leadership.Check(); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (o *Office) create(ctx context.Context, l *v1alpha1.RetentionLedger) error 
 }
 
 // remove deletes the ledger that was read, and not another one of the name.
-func (o *Office) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error {
+func (o *Manager) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error {
 	if err := o.Leadership.Check(); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (o *Office) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error 
 }
 
 // get reads a ledger. With ErrNewer it gives what can be understood of it.
-func (o *Office) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLedger, error) {
+func (o *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLedger, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	stored := &unstructured.Unstructured{}
@@ -69,7 +69,7 @@ func (o *Office) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLed
 }
 
 // again reads a ledger after a write of it failed. The error is that of the write if that was no conflict.
-func (o *Office) again(ctx context.Context, uid types.UID, failed error) (*v1alpha1.RetentionLedger, error) {
+func (o *Manager) again(ctx context.Context, uid types.UID, failed error) (*v1alpha1.RetentionLedger, error) {
 	if !apierrors.IsConflict(failed) && !apierrors.IsNotFound(failed) {
 		return nil, failed
 	}
@@ -77,7 +77,7 @@ func (o *Office) again(ctx context.Context, uid types.UID, failed error) (*v1alp
 }
 
 // list reads every ledger.
-func (o *Office) list(ctx context.Context) (all []unstructured.Unstructured, err error) {
+func (o *Manager) list(ctx context.Context) (all []unstructured.Unstructured, err error) {
 	page := &unstructured.UnstructuredList{}
 	page.SetGroupVersionKind(ledgerKind.GroupVersion().WithKind(ledgerKind.Kind + "List"))
 	for {
@@ -95,7 +95,7 @@ func (o *Office) list(ctx context.Context) (all []unstructured.Unstructured, err
 }
 
 // readPolicy reads the status of a policy. One of the same name is none: that is NotFound.
-func (o *Office) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1alpha1.RetentionPolicyStatus, error) {
+func (o *Manager) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1alpha1.RetentionPolicyStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var (
@@ -117,7 +117,7 @@ func (o *Office) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1alp
 }
 
 // isGone reports whether a policy is no more.
-func (o *Office) isGone(ctx context.Context, p v1alpha1.LedgerPolicy) (bool, error) {
+func (o *Manager) isGone(ctx context.Context, p v1alpha1.LedgerPolicy) (bool, error) {
 	_, err := o.readPolicy(ctx, p)
 	if apierrors.IsNotFound(err) {
 		return true, nil

@@ -36,7 +36,7 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 		"another target":        {at(func(t *policy.Target) { t.UID = "uid-other" }), true, false},
 		"the target of another": {func(w *world, _ *policy.Intent, t *policy.Target) {
 			other, _ := w.objects["uid-job-1"].Intent()
-			*t, _ = w.Written(other)
+			*t, _ = w.Lookup(other)
 		}, true, false},
 		"a target as it is now": {at(func(t *policy.Target) { t.ResourceVersion = "2" }), true, false},
 		"another leads":         {func(w *world, _ *policy.Intent, _ *policy.Target) { w.deposed = errors.New("not the leader") }, true, false},
@@ -47,15 +47,15 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 				w.add("team-a", "job-", 2, 10*time.Second)
 				pass(9700 * time.Millisecond)
 				i, _ := w.objects["uid-job-0"].Intent()
-				target, stands := w.Written(i)
+				target, stands := w.Lookup(i)
 				if !stands {
 					t.Fatal("it is not written down")
 				}
 				test.change(w, &i, &target)
-				if _, written := w.Written(i); written != test.written {
+				if _, written := w.Lookup(i); written != test.written {
 					t.Errorf("it stands: %v", written)
 				}
-				if w.Sending(i, target) != test.sends {
+				if w.MarkSent(i, target) != test.sends {
 					t.Errorf("it is not so that it may be sent: %v", test.sends)
 				}
 				w.forget("job-0")
@@ -94,7 +94,7 @@ func TestAnOwnerIsWrittenDownForTheVersionThatNamesIt(t *testing.T) {
 				o := &object{world: w, namespace: "team-a", name: "job-0", version: 1, due: time.Now().Add(time.Second)}
 				w.objects[o.uid()] = o
 				i, _ := o.Intent()
-				w.Write(i, policy.Target{Kind: jobs, Namespace: "team-a", Name: "owner", UID: "uid-owner", ResourceVersion: "7"}, o)
+				w.Reserve(i, policy.Target{Kind: jobs, Namespace: "team-a", Name: "owner", UID: "uid-owner", ResourceVersion: "7"}, o)
 				if changes {
 					o.version++
 				}

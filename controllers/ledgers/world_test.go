@@ -28,10 +28,10 @@ import (
 
 var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
-// world is an Office in a bubble. The test speaks for the API server, and for the reconciler: what is due is removed as
-// soon as the Office lets it.
+// world is an Manager in a bubble. The test speaks for the API server, and for the reconciler: what is due is removed as
+// soon as the Manager lets it.
 type world struct {
-	*ledgers.Office
+	*ledgers.Manager
 	*testing.T
 	server
 	cancel  context.CancelFunc
@@ -64,7 +64,7 @@ type object struct {
 	byQ       bool   // a rule of policy q decides by now
 }
 
-// inBubble runs a test with an Office that has begun, about policy p that keeps a ledger which its status names at once.
+// inBubble runs a test with an Manager that has begun, about policy p that keeps a ledger which its status names at once.
 func inBubble(t *testing.T, test func(w *world), before ...func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, objects: map[types.UID]*object{}, denied: map[string]bool{}}
@@ -80,16 +80,16 @@ func inBubble(t *testing.T, test func(w *world), before ...func(*world)) {
 	})
 }
 
-// begin starts an Office, and end stops it. Another may begin then.
+// begin starts an Manager, and end stops it. Another may begin then.
 func (w *world) begin(identity string) {
-	w.Office = ledgers.New(ledgers.Options{
+	w.Manager = ledgers.New(ledgers.Options{
 		Client: &w.server, Live: &w.server, Objects: w, Leadership: w, Clock: clock.RealClock{}, Identity: identity,
 	})
 	w.stopped, w.opened, w.ended = make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	w.Decider = ledgers.Decider{Knows: w.knows, Changed: w.report, Stopped: w.stopped, Check: w.check}
 	ctx, cancel := context.WithCancel(log.IntoContext(w.Context(), logr.Discard()))
 	w.cancel = cancel
-	office, opened := w.Office, w.opened
+	office, opened := w.Manager, w.opened
 	go func() { w.ended <- office.Start(ctx) }()
 	go func() {
 		defer close(opened)
@@ -98,7 +98,7 @@ func (w *world) begin(identity string) {
 	pass(50 * time.Millisecond)
 }
 
-// endedWith wants the Office to have ended by itself.
+// endedWith wants the Manager to have ended by itself.
 func (w *world) endedWith(want error) {
 	w.Helper()
 	select {
@@ -229,23 +229,23 @@ func (o *object) judge() {
 		return
 	}
 	if w.isDenied(o.namespace) {
-		w.Stays(intent)
+		w.Withdraw(intent)
 		o.again(5 * time.Second)
 		return
 	}
-	target, stands := w.Written(intent)
+	target, stands := w.Lookup(intent)
 	switch {
 	case !stands:
-		w.Write(intent, policy.TargetOf(jobs, intent.Subject), o)
+		w.Reserve(intent, policy.TargetOf(jobs, intent.Subject), o)
 		return
 	case time.Now().Before(o.due), w.isHung(o.namespace):
 		return
-	case !w.Sending(intent, target):
+	case !w.MarkSent(intent, target):
 		o.again(200 * time.Millisecond)
 		return
 	}
 	outcome := w.remove(o, target)
-	w.Ended(intent, target, outcome)
+	w.Finish(intent, target, outcome)
 	if outcome.Result != retention.Removed && outcome.Result != retention.Gone {
 		o.again(time.Second)
 	}

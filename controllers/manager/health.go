@@ -68,10 +68,10 @@ func (c *caches) sync(ctx context.Context, object client.Object) bool {
 
 // readiness says whether a replica does its part: it leads, or could.
 type readiness struct {
-	synced   func() bool // policies and namespaces have been read once
-	lock     *lease.Lock // nil without an election
-	complete func() bool // policies and namespaces are in force
-	began    func() bool // what they are about is being listed, or is listed
+	synced   func() bool        // policies and namespaces have been read once
+	lock     *lease.TrackedLock // nil without an election
+	complete func() bool        // policies and namespaces are in force
+	began    func() bool        // what they are about is being listed, or is listed
 }
 
 var (
@@ -96,7 +96,7 @@ func (r *readiness) check(*http.Request) error {
 }
 
 // addHealth makes a manager answer whether this replica lives, and does its part.
-func (c *Config) addHealth(mgr manager.Manager, ready *readiness, pulses ...*liveness.Pulse) error {
+func (c *Config) addHealth(mgr manager.Manager, ready *readiness, pulses ...*liveness.Heartbeat) error {
 	known := &caches{of: mgr.GetCache(), clock: c.Clock}
 	ready.synced = known.synced.Load
 	if err := mgr.Add(known); err != nil {

@@ -25,7 +25,7 @@ func (elected) Update(context.Context, resourcelock.LeaderElectionRecord) error 
 
 func TestReadiness(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
-	lock := func(leads bool) *lease.Lock {
+	lock := func(leads bool) *lease.TrackedLock {
 		l := lease.Watch(elected{}, clock.RealClock{}, time.Minute)
 		if leads {
 			_ = l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "me"})

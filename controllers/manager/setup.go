@@ -144,7 +144,7 @@ func (c *Config) complete() {
 }
 
 // lock is nil without an election.
-func (c *Config) lock() (*lease.Lock, error) {
+func (c *Config) lock() (*lease.TrackedLock, error) {
 	if !c.Election.Enabled {
 		return nil, nil
 	}
@@ -164,7 +164,7 @@ func (c *Config) lock() (*lease.Lock, error) {
 }
 
 // add wires the loops and gives them to the manager.
-func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
+func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
 		return err
@@ -212,9 +212,9 @@ func (c *Config) add(mgr manager.Manager, lock *lease.Lock) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
 	})
 	reconciler := retention.New(retention.Options{
-		Sources: cluster, Remover: cluster, Fence: loop, Ledger: office, Clock: c.Clock, Witness: metrics.Witness{Next: reporter},
+		Sources: cluster, Remover: cluster, Fence: loop, Ledger: office, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
-		Elsewhere: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Pulse: deletions,
+		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Pulse: deletions,
 	})
 	office.Decider = ledgers.Decider{
 		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
@@ -265,13 +265,13 @@ func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*re
 }
 
 // nodes makes what speaks with the agents on nodes.
-func (c *Config) nodes(mgr manager.Manager, lock *lease.Lock) (*hub.Board, *hub.Census, error) {
+func (c *Config) nodes(mgr manager.Manager, lock *lease.TrackedLock) (*hub.RulePublisher, *hub.ReportCollector, error) {
 	live, err := client.NewWithWatch(c.Rest, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return nil, nil, err
 	}
 	o := hub.Options{Client: live, Clock: c.Clock, Leadership: lock}
-	return hub.NewBoard(o), hub.NewCensus(o), nil
+	return hub.NewRulePublisher(o), hub.NewReportCollector(o), nil
 }
 
 // liveClient reads past every cache, and lets the loop see the API server's clock.

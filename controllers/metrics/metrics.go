@@ -53,7 +53,7 @@ var Counted = &Count{counters: []Counter{LedgerDeletions}, gauges: []Gauge{
 }}
 
 // Standing is how the policies stand, as their statuses say.
-var Standing = &Count{gauges: []Gauge{Condition}}
+var Conditions = &Count{gauges: []Gauge{Condition}}
 
 // Count is a prometheus.Collector of metrics that are set all at once.
 type Count struct {
@@ -165,17 +165,17 @@ func Forget(gone func(policy.RuleID) bool) {
 }
 
 func init() {
-	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, Counted, Standing, Build, Features)
+	metrics.Registry.MustRegister(Deletions, Lateness, Attempts, Skew, Counted, Conditions, Build, Features)
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 
-// Witness counts what the reconciler does, and passes it on.
-type Witness struct {
-	Next retention.Witness
+// Observer counts what the reconciler does, and passes it on.
+type Observer struct {
+	Next retention.Observer
 }
 
-// Removed implements retention.Witness.
-func (w Witness) Removed(r retention.Removal) {
+// Removed implements retention.Observer.
+func (w Observer) Removed(r retention.Removal) {
 	counted.Lock()
 	counted.rules[r.Rule.ID] = true
 	Deletions.WithLabelValues(r.Rule.ID.Policy, r.Rule.ID.Rule, r.Kind.GroupKind().String(), string(r.Reason)).Inc()
@@ -184,8 +184,8 @@ func (w Witness) Removed(r retention.Removal) {
 	w.Next.Removed(r)
 }
 
-// Attempted implements retention.Witness.
-func (w Witness) Attempted(result retention.Result) {
+// Attempted implements retention.Observer.
+func (w Observer) Attempted(result retention.Result) {
 	Attempts.WithLabelValues(result.String()).Inc()
 	w.Next.Attempted(result)
 }

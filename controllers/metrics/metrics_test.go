@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// next is a Witness that notes what it is told.
+// next is a Observer that notes what it is told.
 type next struct{ told []string }
 
 func (n *next) Removed(r retention.Removal)  { n.told = append(n.told, "removed "+r.Subject.Name) }
@@ -92,7 +92,7 @@ func removal(policyName, rule string, kind schema.GroupVersionKind, late time.Du
 func TestWitnessCountsAndPassesOn(t *testing.T) {
 	before := gather(t)
 	n := &next{}
-	w := metrics.Witness{Next: n}
+	w := metrics.Observer{Next: n}
 	for _, result := range []retention.Result{retention.Changed, retention.Removed, retention.Removed, retention.Removed, retention.Denied} {
 		w.Attempted(result)
 	}
@@ -117,7 +117,7 @@ func TestWitnessCountsAndPassesOn(t *testing.T) {
 }
 
 func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
-	w := metrics.Witness{Next: &next{}}
+	w := metrics.Observer{Next: &next{}}
 	w.Removed(removal("gone", "a", jobs, 0))
 	w.Removed(removal("gone", "b", pods, 0))
 	w.Removed(removal("stays", "a", jobs, 0))

@@ -55,7 +55,7 @@ func (s policyCollection) path(o metav1.Object) string {
 	return apiPath + "namespaces/" + o.GetNamespace() + "/" + s.plural + "/" + o.GetName()
 }
 
-func (policyCollection) place(o metav1.Object) string { return o.GetNamespace() }
+func (policyCollection) namespaceOf(o metav1.Object) string { return o.GetNamespace() }
 
 // emptyOf is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
 func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {

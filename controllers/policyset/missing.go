@@ -18,7 +18,7 @@ import (
 type liveCollection interface {
 	lacking(uids map[types.UID]bool, version string) []metav1.Object
 	path(object metav1.Object) string
-	place(object metav1.Object) string // the namespace that it is, or is in
+	namespaceOf(object metav1.Object) string // the namespace that it is, or is in
 	forget(object metav1.Object)
 }
 
@@ -50,7 +50,7 @@ func (l *Reconciler) confirmMissing(ctx context.Context, of liveCollection, list
 	for i, object := range missing {
 		if failed[i] == nil {
 			of.forget(object)
-			l.changes.in(of.place(object))
+			l.changes.in(of.namespaceOf(object))
 		}
 	}
 	return err

@@ -24,7 +24,7 @@ type namespaces struct{ *store[policy.Namespace] }
 
 func (namespaces) path(o metav1.Object) string { return namespacesPath + "/" + o.GetName() }
 
-func (namespaces) place(o metav1.Object) string { return o.GetName() }
+func (namespaces) namespaceOf(o metav1.Object) string { return o.GetName() }
 
 // answer is what a live read said about one namespace.
 type liveResult struct {

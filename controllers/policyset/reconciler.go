@@ -50,7 +50,7 @@ type CompiledSnapshot struct {
 	References      []references.Declared
 	ReferencesSince time.Time
 	Referred        []references.Kind
-	Misread         []references.Misread
+	Misread         []references.InvalidReference
 }
 
 // Compiler compiles the rules of a policy; an engine.Compiler does. It may take a while, and is asked under no lock.
@@ -102,7 +102,7 @@ type Reconciler struct {
 
 	references      []references.Declared // by policies as last published
 	referencesSince time.Time
-	misreferences   []references.Misread
+	misreferences   []references.InvalidReference
 
 	live freshness // has locks of its own
 }

@@ -14,7 +14,7 @@ import (
 func declared(entries []*entry) []references.Declared {
 	var all []references.Declared
 	for _, e := range entries {
-		all = append(all, references.Says(e.policy)...)
+		all = append(all, references.ValidReferences(e.policy)...)
 	}
 	slices.SortFunc(all, func(a, b references.Declared) int {
 		return cmp.Or(cmp.Compare(a.From.String(), b.From.String()), cmp.Compare(a.To, b.To), cmp.Compare(a.Names, b.Names))
@@ -23,12 +23,12 @@ func declared(entries []*entry) []references.Declared {
 }
 
 // misread is what else policies say about referrers, in order.
-func misread(entries []*entry) []references.Misread {
-	var all []references.Misread
+func misread(entries []*entry) []references.InvalidReference {
+	var all []references.InvalidReference
 	for _, e := range entries {
-		all = append(all, references.Missays(e.policy)...)
+		all = append(all, references.InvalidReferences(e.policy)...)
 	}
-	slices.SortFunc(all, func(a, b references.Misread) int { return cmp.Compare(a.From, b.From) })
+	slices.SortFunc(all, func(a, b references.InvalidReference) int { return cmp.Compare(a.From, b.From) })
 	return all
 }
 

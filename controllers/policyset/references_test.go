@@ -62,20 +62,20 @@ func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 
 // TestAnEditionHasWhatIsMisread: nobody knows what it may refer to.
 func TestAnEditionHasWhatIsMisread(t *testing.T) {
-	misread := func(from, why string, to references.Kind) references.Misread {
-		return references.Misread{From: references.From(from), To: to, Why: why}
+	misread := func(from, why string, to references.Kind) references.InvalidReference {
+		return references.InvalidReference{From: references.SourceID(from), To: to, Why: why}
 	}
 	tests := map[string]struct {
 		policies map[string]string
-		want     []references.Misread
+		want     []references.InvalidReference
 	}{
 		"nothing": {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
-		"names that do not compile": {map[string]string{"p": declares("DryRun", "Secret", "[object.a]", "[objekt.a]")}, []references.Misread{
+		"names that do not compile": {map[string]string{"p": declares("DryRun", "Secret", "[object.a]", "[objekt.a]")}, []references.InvalidReference{
 			misread("spec.references[1] of policy p", `spec.references[1].names:1:2: unknown name "objekt" (did you mean object?)`, "Secret")}},
-		"another kind, by two": {map[string]string{"q": declares("Suspended", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.Misread{
+		"another kind, by two": {map[string]string{"q": declares("Suspended", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.InvalidReference{
 			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, ""),
 			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, "")}},
-		"all of them": {map[string]string{"p": `{references: {}, rules: []}`}, []references.Misread{
+		"all of them": {map[string]string{"p": `{references: {}, rules: []}`}, []references.InvalidReference{
 			misread("spec.references of policy p", "spec.references: object given, array expected (it is a list: each element begins with a dash)", "")}},
 		"of a namespace": {map[string]string{"team-a/own": `{references: {}, rules: []}`}, nil},
 	}

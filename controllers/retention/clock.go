@@ -81,7 +81,7 @@ func setTimer(timer clock.Timer, next, now time.Time, ok bool) {
 // takeDue queues what is due, and gives what will be due next; ok is false if nothing will be without a change.
 func (r *Reconciler) takeDue(ctx context.Context, now time.Time) (next soonest, ok bool) {
 	r.mu.Lock()
-	kinds := make([]*watched, 0, len(r.kinds))
+	kinds := make([]*watchedKind, 0, len(r.kinds))
 	for _, w := range r.kinds {
 		kinds = append(kinds, w)
 	}

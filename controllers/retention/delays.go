@@ -126,11 +126,11 @@ func (d *delays) lasting() map[item]obstacle {
 }
 
 // delays gives one Delay for each policy, namespace and reason, in order.
-func (w *watched) delays(now time.Time) []Delay {
+func (w *watchedKind) delays(now time.Time) []Delay {
 	type group struct{ by, namespace, reason string }
 	first := map[group]Delay{}
 	for it, o := range w.pipeline.delays.lasting() {
-		j, known := w.index.Look(it.uid, now)
+		j, known := w.index.Peek(it.uid, now)
 		subject, _ := w.index.Subject(it.uid)
 		d := o.Delay
 		d.Policy, d.Namespace, d.Name = policyOf(j), subject.Namespace, subject.Name
@@ -143,7 +143,7 @@ func (w *watched) delays(now time.Time) []Delay {
 }
 
 // policyOf is the policy that would delete or mark an object; empty when none would.
-func policyOf(j index.Judgement) string {
+func policyOf(j index.Decision) string {
 	switch rules := j.Rules(); {
 	case len(rules) > 0:
 		return rules[0].ID.Policy

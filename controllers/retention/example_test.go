@@ -52,7 +52,7 @@ func Example() {
 
 	removals := make(witness, 1)
 	r := retention.New(retention.Options{
-		Sources: v, Remover: v, Fence: trusting{}, Witness: removals,
+		Sources: v, Remover: v, Fence: trusting{}, Observer: removals,
 		Clock: today,
 	})
 	r.Use(snapshotOfBackups(compiler)) // again whenever policies change
@@ -155,14 +155,14 @@ func (v *vault) names() []string {
 }
 
 // Open implements retention.Sources.
-func (v *vault) Open(q retention.Questions) retention.Source {
+func (v *vault) Open(q retention.RuleSet) retention.Source {
 	return &shelf{vault: v, asks: q}
 }
 
 // shelf is a retention.Source: the vault as a set of rules sees it.
 type shelf struct {
 	vault *vault
-	asks  retention.Questions
+	asks  retention.RuleSet
 }
 
 // Run implements retention.Source.
@@ -179,7 +179,7 @@ func (s *shelf) Run(ctx context.Context, sink retention.Sink) {
 func (s *shelf) follow(ctx context.Context, evaluator *engine.Evaluator, sink retention.Sink) {
 	listed, changes := s.vault.watch()
 	defer s.vault.unwatch(changes)
-	var rows []*index.Row
+	var rows []*index.FactRow
 	for name, b := range listed {
 		rows = append(rows, s.row(evaluator, name, b))
 	}
@@ -202,7 +202,7 @@ func (s *shelf) follow(ctx context.Context, evaluator *engine.Evaluator, sink re
 }
 
 // Read implements retention.Source.
-func (s *shelf) Read(ctx context.Context, subject policy.Subject, take func(*index.Row)) error {
+func (s *shelf) Read(ctx context.Context, subject policy.Subject, take func(*index.FactRow)) error {
 	s.vault.mu.Lock()
 	b, ok := s.vault.backups[subject.Name]
 	s.vault.mu.Unlock()
@@ -217,10 +217,10 @@ func (s *shelf) Read(ctx context.Context, subject policy.Subject, take func(*ind
 }
 
 // Ask implements retention.Source: a shelf never changes what it asks, another is opened.
-func (*shelf) Ask(retention.Questions) bool { return false }
+func (*shelf) Ask(retention.RuleSet) bool { return false }
 
 // List implements retention.Source: backups are in no namespace.
-func (*shelf) List(_ context.Context, _ string, _ func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
+func (*shelf) List(_ context.Context, _ string, _ func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error {
 	take(nil)
 	return nil
 }
@@ -229,7 +229,7 @@ func (*shelf) List(_ context.Context, _ string, _ func(policy.Subject, *index.La
 func (*shelf) Confirm(policy.Subject) error { return nil }
 
 // row is what stays of a backup: who it is, and what each rule says about it.
-func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.Row {
+func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.FactRow {
 	object := map[string]any{ // what expressions see: the shapes of JSON, numbers as int64 and float64
 		"apiVersion": s.asks.Kind.GroupVersion().String(),
 		"kind":       s.asks.Kind.Kind,
@@ -245,7 +245,7 @@ func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.R
 	for i, rule := range asked.Rules {
 		facts[i] = evaluator.Facts(rule, object)
 	}
-	return index.NewRow(subject, asked.Layout, facts...)
+	return index.NewFactRow(subject, asked.Layout, facts...)
 }
 
 // uidOf is who a backup is. Of a vault in which names come back it would have to be something that does not.
@@ -305,13 +305,13 @@ func (trusting) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.
 	return today.Now(), nil
 }
 
-// witness is a retention.Witness that hands over what was removed.
+// witness is a retention.Observer that hands over what was removed.
 type witness chan string
 
-// Removed implements retention.Witness.
+// Removed implements retention.Observer.
 func (w witness) Removed(r retention.Removal) {
 	w <- fmt.Sprintf("%s removed by %s, due %s", r.Subject.Name, r.Rule.ID, r.Due)
 }
 
-// Attempted implements retention.Witness.
+// Attempted implements retention.Observer.
 func (witness) Attempted(retention.Result) {}

@@ -26,14 +26,14 @@ func (l Limiter) Limit() float64 {
 }
 
 // Lanes are lanes for the tests.
-type Lanes struct{ *lanes }
+type Lanes struct{ *fairQueue }
 
 // NewLanes makes some.
-func NewLanes() Lanes { return Lanes{newLanes()} }
+func NewLanes() Lanes { return Lanes{newFairQueue()} }
 
 // Join gives the priority of one more subject of a policy and a namespace.
 func (l Lanes) Join(policy, namespace string) int {
-	return l.join(lane{policy: policy}, lane{namespace: namespace})
+	return l.join(queueKey{policy: policy}, queueKey{namespace: namespace})
 }
 
 // Served is told the priority of a subject that leaves the queue, and how many still wait.
@@ -62,7 +62,7 @@ func (r *Reconciler) Failing() int {
 	defer r.mu.Unlock()
 	failing := 0
 	for _, w := range r.kinds {
-		for _, t := range []*tries{w.pipeline.tries, w.pipeline.marks} {
+		for _, t := range []*backoffs{w.pipeline.tries, w.pipeline.marks} {
 			t.mu.Lock()
 			failing += len(t.failed)
 			t.mu.Unlock()

@@ -555,7 +555,7 @@ func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 100 * time.Millisecond, "late": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
-			b := &diary{book: newBook(), takes: takes}
+			b := &diary{ledgerFake: newBook(), takes: takes}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
@@ -599,7 +599,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 		"after refusals that may still be carried out, when writing is slow": {300 * time.Millisecond, true, 5, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &diary{book: newBook(), takes: test.takes, doubts: test.doubts}
+			b := &diary{ledgerFake: newBook(), takes: test.takes, doubts: test.doubts}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
@@ -625,7 +625,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 
 // diary is a snapshot whose writes take a while, and that forgets what is put off or has ended, doubts excepted if it keeps these.
 type diary struct {
-	*book
+	*ledgerFake
 	takes  time.Duration
 	doubts bool
 	unsure map[policy.Subject]bool
@@ -633,7 +633,7 @@ type diary struct {
 	writing sync.WaitGroup // whose end a test waits for
 }
 
-func (d *diary) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
+func (d *diary) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
 	d.mu.Lock()
 	d.writes++
 	d.mu.Unlock()
@@ -646,7 +646,7 @@ func (d *diary) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	})
 }
 
-func (d *diary) Stays(i policy.Intent) {
+func (d *diary) Withdraw(i policy.Intent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.unsure[i.Subject] {
@@ -654,14 +654,14 @@ func (d *diary) Stays(i policy.Intent) {
 	}
 }
 
-func (d *diary) Ended(i policy.Intent, _ policy.Target, o retention.Outcome) {
+func (d *diary) Finish(i policy.Intent, _ policy.Target, o retention.Outcome) {
 	d.mu.Lock()
 	if d.unsure == nil {
 		d.unsure = map[policy.Subject]bool{}
 	}
 	d.unsure[i.Subject] = d.doubts && o.Unsure
 	d.mu.Unlock()
-	d.Stays(i)
+	d.Withdraw(i)
 }
 
 func (d *diary) written() int {

@@ -15,24 +15,24 @@ import (
 )
 
 // watched is one kind with the feed its index lives on, and during a change of rules the one that will take over.
-type watched struct {
+type watchedKind struct {
 	index    *index.Index
 	pipeline *pipeline
-	current  *feed
-	pending  *feed
+	current  *listing
+	pending  *listing
 	until    time.Time   // when it is dropped, as no rule is about it; zero while one is
 	beyond   atomic.Bool // what rules say depends on more than the subjects
 }
 
 // kind is at which version the subjects are read.
-func (w *watched) kind() schema.GroupVersionKind { return w.index.Reads() }
+func (w *watchedKind) kind() schema.GroupVersionKind { return w.index.Reads() }
 
-func (w *watched) state() KindState {
+func (w *watchedKind) state() KindState {
 	s := KindState{
 		Index: w.index, Relisting: w.pending != nil, Throttled: w.pipeline.throttle.throttled(),
 		Delayed: len(w.pipeline.delays.lasting()), Delays: w.delays,
 	}
-	for _, f := range []*feed{w.current, w.pending} { // what will be matters more than what was
+	for _, f := range []*listing{w.current, w.pending} { // what will be matters more than what was
 		if f != nil {
 			s.Kind = f.asks.Kind
 		}
@@ -52,7 +52,7 @@ func (w *watched) state() KindState {
 // Use puts rules in force; programs has the compiled rule for each Key. It lists nothing unless a rule asks something
 // new of its kind, and then beside the facts at hand, which stay in use until the new ones are complete.
 func (r *Reconciler) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
-	asked := askedBy(snapshot, programs) // deletions need the lock, and this takes long where there are many rules
+	asked := ruleSetsOf(snapshot, programs) // deletions need the lock, and this takes long where there are many rules
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.snapshot, r.programs = snapshot, programs
@@ -66,15 +66,15 @@ func (r *Reconciler) begin(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running = ctx
-	r.follow(askedBy(r.snapshot, r.programs))
+	r.follow(ruleSetsOf(r.snapshot, r.programs))
 }
 
 // follow makes the watched kinds those of the snapshot, by what its rules ask of each.
-func (r *Reconciler) follow(asked map[schema.GroupKind]Questions) {
+func (r *Reconciler) follow(asked map[schema.GroupKind]RuleSet) {
 	now := r.Clock.Now()
 	for kind, w := range r.kinds {
 		if _, wanted := asked[kind]; !wanted {
-			w.index.SetBook(r.snapshot, now) // what is queued already is judged by it
+			w.index.SetSnapshot(r.snapshot, now) // what is queued already is judged by it
 			if w.until.IsZero() {
 				w.until = now.Add(unwantedLasts)
 			}
@@ -82,18 +82,18 @@ func (r *Reconciler) follow(asked map[schema.GroupKind]Questions) {
 	}
 	for _, kind := range r.snapshot.Kinds() {
 		q, wanted := asked[kind]
-		if !wanted || r.Elsewhere != nil && r.Elsewhere(kind) {
+		if !wanted || r.IgnoreKind != nil && r.IgnoreKind(kind) {
 			continue
 		}
 		w := r.kinds[kind]
 		if w == nil {
-			w = &watched{index: index.New(kind, r.nudge)}
+			w = &watchedKind{index: index.New(kind, r.nudge)}
 			w.pipeline = newPipeline(r, w)
 			r.feeds.Go(func() { w.pipeline.run(r.running) })
 			r.kinds[kind] = w
 		}
 		w.until = time.Time{}
-		w.index.SetBook(r.snapshot, now)
+		w.index.SetSnapshot(r.snapshot, now)
 		r.ask(w, q)
 	}
 	r.nudge()
@@ -121,7 +121,7 @@ func (r *Reconciler) dropUnwanted() {
 
 // ask makes sure that the kind's facts answer the questions, now or when a new listing is complete. Where only a
 // namespace asks something new, only it is listed.
-func (r *Reconciler) ask(w *watched, q Questions) {
+func (r *Reconciler) ask(w *watchedKind, q RuleSet) {
 	w.beyond.Store(q.ReadsReferences())
 	switch {
 	case w.current.answers(q):
@@ -146,14 +146,14 @@ func (r *Reconciler) nudge() {
 }
 
 // reread brings the newest version of a subject into the index, past the watch.
-func (r *Reconciler) reread(ctx context.Context, w *watched, s policy.Subject) error {
+func (r *Reconciler) reread(ctx context.Context, w *watchedKind, s policy.Subject) error {
 	r.mu.Lock()
 	f := w.current
 	r.mu.Unlock()
 	if f == nil {
 		return nil
 	}
-	return f.source.Read(ctx, s, func(row *index.Row) {
+	return f.source.Read(ctx, s, func(row *index.FactRow) {
 		if row == nil {
 			f.Forget(s.UID)
 			return
@@ -163,7 +163,7 @@ func (r *Reconciler) reread(ctx context.Context, w *watched, s policy.Subject) e
 }
 
 // confirm brings what the rules say of a subject up to date with what they depend on beside it. The error wraps errBehind.
-func (r *Reconciler) confirm(w *watched, s policy.Subject) error {
+func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) error {
 	if !w.beyond.Load() {
 		return nil
 	}

@@ -28,7 +28,7 @@ func TestOneKindThatNeverLists(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.use(rule("a"))
 		w.use(rule("a"), rule("p", about(pods)))
-		trouble := &retention.Trouble{Reason: "KindNotFound", Message: "no such kind"}
+		trouble := &retention.SourceError{Reason: "KindNotFound", Message: "no such kind"}
 		w.source(1).sink.Lost(trouble)
 		w.source(0).list(row("x", w.began))
 		w.after(time.Hour)
@@ -70,7 +70,7 @@ func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
 		w.use(rule("a"))
 		s := w.source(0)
 		s.list(row("x", w.began))
-		trouble := &retention.Trouble{Reason: "ListFailed"}
+		trouble := &retention.SourceError{Reason: "ListFailed"}
 		s.sink.Lost(trouble)
 		w.after(2 * time.Hour)
 		expect(t, "removed", none, w.removed())
@@ -84,7 +84,7 @@ func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
 func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		w.use(rule("a"))
-		trouble := &retention.Trouble{Reason: "Forbidden"}
+		trouble := &retention.SourceError{Reason: "Forbidden"}
 		w.source(0).sink.Undeletable(trouble)
 		expect(t, "trouble", trouble, w.states()["Job"].Undeletable)
 		w.source(0).sink.Undeletable(nil)
@@ -139,7 +139,7 @@ func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(row("x", w.began))
 		w.use(rule("a"), rule("b"))
-		w.source(1).sink.Lost(&retention.Trouble{Reason: "Forbidden"})
+		w.source(1).sink.Lost(&retention.SourceError{Reason: "Forbidden"})
 		w.use(rule("a"))
 		w.after(time.Hour)
 		expect(t, "removed", []string{"x"}, w.removed())
@@ -353,7 +353,7 @@ func TestResultsAreSpelled(t *testing.T) {
 
 func TestAKindThatIsSeenToElsewhereIsNotWatched(t *testing.T) {
 	elsewhere := func(kind schema.GroupKind) bool { return kind == pods.GroupKind() }
-	inBubble(t, retention.Options{Elsewhere: elsewhere}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{IgnoreKind: elsewhere}, func(t *testing.T, w *world) {
 		w.use(rule("a"), rule("p", about(pods)))
 		w.source(0).list(row("x", w.began))
 		w.after(time.Hour)

@@ -11,28 +11,28 @@ import (
 type noLedger struct{}
 
 func (noLedger) Open(context.Context) error                            { return nil }
-func (noLedger) Written(policy.Intent) (target policy.Target, ok bool) { return target, false }
-func (noLedger) Write(_ policy.Intent, _ policy.Target, _ Candidate)   {}
-func (noLedger) Sending(policy.Intent, policy.Target) bool             { return false }
-func (noLedger) Stays(policy.Intent)                                   {}
-func (noLedger) Ended(_ policy.Intent, _ policy.Target, _ Outcome)     {}
+func (noLedger) Lookup(policy.Intent) (target policy.Target, ok bool)  { return target, false }
+func (noLedger) Reserve(_ policy.Intent, _ policy.Target, _ Candidate) {}
+func (noLedger) MarkSent(policy.Intent, policy.Target) bool            { return false }
+func (noLedger) Withdraw(policy.Intent)                                {}
+func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)    {}
 
 // writeDown has a subject written down that is going to be removed.
-func (p *pipeline) writeDown(ctx context.Context, it item, i policy.Intent) {
+func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent) {
 	if !p.permitted(ctx, it, []*policy.Rule{i.Rule}) {
 		return
 	}
-	target, blocked := p.aim(ctx, it, i)
+	target, blocked := p.resolveTarget(ctx, it, i)
 	if blocked == nil {
-		p.owner.Ledger.Write(i, target, candidate{p, it})
+		p.owner.Ledger.Reserve(i, target, candidate{p, it})
 		p.throttle.isWritten(it.namespace, p.laneOf(it, []*policy.Rule{i.Rule}))
 	}
 }
 
 // stays makes room in the ledger for others than a subject that is put off.
-func (p *pipeline) stays(it item) {
-	if j, _ := p.kind.index.Look(it.uid, p.owner.Clock.Now()); j.Expected.Rule != nil {
-		p.owner.Ledger.Stays(j.Expected)
+func (p *pipeline) withdraw(it item) {
+	if j, _ := p.kind.index.Peek(it.uid, p.owner.Clock.Now()); j.Expected.Rule != nil {
+		p.owner.Ledger.Withdraw(j.Expected)
 	}
 }
 
@@ -43,22 +43,22 @@ type candidate struct {
 }
 
 func (c candidate) Intent() (policy.Intent, bool) {
-	j, _ := c.pipeline.kind.index.Look(c.item.uid, c.pipeline.owner.Clock.Now())
+	j, _ := c.pipeline.kind.index.Peek(c.item.uid, c.pipeline.owner.Clock.Now())
 	return j.Expected, j.Expected.Rule != nil
 }
 
 func (c candidate) Ready() {
 	i, expected := c.Intent()
 	if !expected {
-		c.pipeline.add(c.item, 0, lane{namespace: c.item.namespace, again: true})
+		c.pipeline.add(c.item, 0, queueKey{namespace: c.item.namespace, again: true})
 		return
 	}
-	c.pipeline.add(c.item, 0, lane{policy: i.Rule.ID.Policy}, lane{namespace: c.item.namespace})
+	c.pipeline.add(c.item, 0, queueKey{policy: i.Rule.ID.Policy}, queueKey{namespace: c.item.namespace})
 }
 
 // target is what to remove: as it stands in the ledger, where one is kept. Nothing is to be done if ok is false: the
 // subject is being written down, or is written down and not due yet, or may not go for now.
-func (p *pipeline) target(ctx context.Context, it item, j index.Judgement) (target policy.Target, blocked *Outcome, ok bool) {
+func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil
 	switch {
 	case j.Marking.Valid(): // the version that is marked is another: that one is written down
@@ -66,18 +66,18 @@ func (p *pipeline) target(ctx context.Context, it item, j index.Judgement) (targ
 	case expected && !p.mayTakeOwner(ctx, it, j.Expected):
 		return target, nil, false
 	case expected:
-		target, ok = p.owner.Ledger.Written(j.Expected)
+		target, ok = p.owner.Ledger.Lookup(j.Expected)
 		if !ok {
-			p.writeDown(ctx, it, j.Expected)
+			p.reserve(ctx, it, j.Expected)
 		}
-		if !j.Warrant.Valid() { // back to the clock, which may have been set back
+		if !j.Permit.Valid() { // back to the clock, which may have been set back
 			p.kind.index.Reconsider(it.uid, p.owner.Clock.Now())
 		}
-		return target, nil, ok && j.Warrant.Valid()
-	case j.Warrant.Valid() && !p.mayTakeOwner(ctx, it, j.Warrant.Intent()):
+		return target, nil, ok && j.Permit.Valid()
+	case j.Permit.Valid() && !p.mayTakeOwner(ctx, it, j.Permit.Intent()):
 		return target, nil, false
-	case j.Warrant.Valid():
-		target, blocked = p.aim(ctx, it, j.Warrant.Intent())
+	case j.Permit.Valid():
+		target, blocked = p.resolveTarget(ctx, it, j.Permit.Intent())
 		return target, blocked, blocked == nil
 	default:
 		return target, nil, true

@@ -33,7 +33,7 @@ func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
 }
 
 // snapshot is a Ledger in which everything stands that is to be written.
-type book struct {
+type ledgerFake struct {
 	retention.Ledger
 	mu     sync.Mutex
 	stands map[policy.Subject]policy.Target
@@ -43,18 +43,18 @@ type book struct {
 	ended  []retention.Result
 }
 
-func newBook() *book {
-	return &book{Ledger: retention.NoLedger, stands: map[policy.Subject]policy.Target{}}
+func newBook() *ledgerFake {
+	return &ledgerFake{Ledger: retention.NoLedger, stands: map[policy.Subject]policy.Target{}}
 }
 
-func (b *book) Written(i policy.Intent) (policy.Target, bool) {
+func (b *ledgerFake) Lookup(i policy.Intent) (policy.Target, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, ok := b.stands[i.Subject]
 	return t, ok
 }
 
-func (b *book) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
+func (b *ledgerFake) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
 	b.mu.Lock()
 	b.writes++
 	b.stands[i.Subject] = t
@@ -65,13 +65,13 @@ func (b *book) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	c.Ready()
 }
 
-func (b *book) Sending(policy.Intent, policy.Target) bool {
+func (b *ledgerFake) MarkSent(policy.Intent, policy.Target) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return !b.limits
 }
 
-func (b *book) Ended(_ policy.Intent, _ policy.Target, o retention.Outcome) {
+func (b *ledgerFake) Finish(_ policy.Intent, _ policy.Target, o retention.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = append(b.ended, o.Result)
@@ -223,7 +223,7 @@ func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
 		"the clocks differ":         errors.New("clock skew"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &diary{book: newBook()}
+			b := &diary{ledgerFake: newBook()}
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
 				t.Cleanup(b.writing.Wait)
 				w.use(rule("jobs", ttl(0), counted))

@@ -15,7 +15,7 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.EligibleSincePatc
 	var outcome Outcome
 	p.timed(ctx, it, func() { outcome = p.owner.Remover.Mark(ctx, p.kind.kind(), m, since) })
 	if !outcome.Unsent {
-		p.owner.Witness.Attempted(outcome.Result)
+		p.owner.Observer.Attempted(outcome.Result)
 	}
 	switch outcome.Result {
 	case Marked:

@@ -27,7 +27,7 @@ func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) b
 		obstacle()
 		return false
 	}
-	return p.heed(ctx, it, i, p.owner.likelySaid(owner))
+	return p.applyOwnerVerdict(ctx, it, i, p.owner.cachedOwnerVerdict(owner))
 }
 
 // mayTouchOwner asks whether the rule of an intent has the permission to delete the owner. If not, the obstacle has the subject retried
@@ -40,18 +40,18 @@ func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) 
 	defer cancel()
 	since, err := p.owner.Fence.PermitOwner(permit, i.Rule, i.Owner)
 	if err != nil {
-		return since, func() { p.spare(ctx, it, i, err) }
+		return since, func() { p.deferOwner(ctx, it, i, err) }
 	}
 	return since, nil
 }
 
 // agreed reports whether the rules about the owner's kind permit the deletion of exactly this version: an object stays until all
 // rules about it agree. If not, the subject is retried later.
-func (p *pipeline) agreed(ctx context.Context, it item, i policy.Intent, t policy.Target) bool {
+func (p *pipeline) ownerAgrees(ctx context.Context, it item, i policy.Intent, t policy.Target) bool {
 	if i.Owner == nil {
 		return true
 	}
-	switch v, err := p.owner.said(t); {
+	switch v, err := p.owner.ownerVerdict(t); {
 	case errors.Is(err, errBehind):
 		p.putOff(ctx, it, err)
 		return false
@@ -59,33 +59,33 @@ func (p *pipeline) agreed(ctx context.Context, it item, i policy.Intent, t polic
 		p.settle(ctx, it, i, Outcome{Result: Changed, Err: err})
 		return false
 	case err != nil:
-		p.spare(ctx, it, i, err)
+		p.deferOwner(ctx, it, i, err)
 		return false
 	default:
-		return p.heed(ctx, it, i, v)
+		return p.applyOwnerVerdict(ctx, it, i, v)
 	}
 }
 
 // lets reports whether the verdict of the rules about an owner's kind permits its deletion.
-func lets(v policy.Verdict) bool { return v.Action == policy.Delete || v.Reason.SaysNothing() }
+func allowsDelete(v policy.Verdict) bool { return v.Action == policy.Delete || v.Reason.SaysNothing() }
 
 // heed reports whether the verdict of the rules about an owner's kind permits its deletion. If not, the subject is retried later.
-func (p *pipeline) heed(ctx context.Context, it item, i policy.Intent, v policy.Verdict) bool {
+func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Intent, v policy.Verdict) bool {
 	switch {
-	case lets(v):
+	case allowsDelete(v):
 		return true
 	case v.Action == policy.Wait:
 		p.delays.meets(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s stays until %s, by %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.owner.Clock.Now())
 		log.FromContext(ctx).V(1).Info("the owner waits", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
 		p.retry(it, min(v.Due.Sub(p.owner.Clock.Now()), retryRefused))
 	default:
-		p.spare(ctx, it, i, fmt.Errorf("rules about its own kind keep it: %s by %s", v.Reason, v.Rule))
+		p.deferOwner(ctx, it, i, fmt.Errorf("rules about its own kind keep it: %s by %s", v.Reason, v.Rule))
 	}
 	return false
 }
 
 // spare logs why an owner stays, and has the subject retried with backoff.
-func (p *pipeline) spare(ctx context.Context, it item, i policy.Intent, why error) {
+func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why error) {
 	log.FromContext(ctx).V(p.said.level("owner not deleted", "", p.owner.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())
 	p.delays.keepsOwner(it, i.Owner, why, p.owner.Clock.Now())
@@ -94,12 +94,12 @@ func (p *pipeline) spare(ctx context.Context, it item, i policy.Intent, why erro
 
 // likelySaid is what the rules about an owner's own kind say of the version of it that is known; they say nothing of one
 // that is not.
-func (r *Reconciler) likelySaid(owner *policy.Owner) policy.Verdict {
+func (r *Reconciler) cachedOwnerVerdict(owner *policy.Owner) policy.Verdict {
 	r.mu.Lock()
 	w := r.kinds[policy.StoredAs(owner.Kind)]
 	r.mu.Unlock()
 	if w != nil {
-		if j, ok := w.index.Look(owner.UID, r.Clock.Now()); ok {
+		if j, ok := w.index.Peek(owner.UID, r.Clock.Now()); ok {
 			return j.Verdict
 		}
 	}
@@ -107,7 +107,7 @@ func (r *Reconciler) likelySaid(owner *policy.Owner) policy.Verdict {
 }
 
 // said is what the rules about the kind of a target say of it. The error says that this is not known.
-func (r *Reconciler) said(t policy.Target) (policy.Verdict, error) {
+func (r *Reconciler) ownerVerdict(t policy.Target) (policy.Verdict, error) {
 	kind := policy.StoredAs(t.Kind)
 	r.mu.Lock()
 	w, concerned := r.kinds[kind], r.snapshot.Effective(kind, t.Namespace).HasSay()
@@ -122,7 +122,7 @@ func (r *Reconciler) said(t policy.Target) (policy.Verdict, error) {
 	if err := r.confirm(w, policy.Subject{Namespace: t.Namespace, Name: t.Name, UID: t.UID}); err != nil {
 		return policy.Verdict{}, err
 	}
-	if v, ok := w.index.LookAt(t, r.Clock.Now()); ok {
+	if v, ok := w.index.PeekAt(t, r.Clock.Now()); ok {
 		return v, nil
 	}
 	if _, synced := w.index.Len(); !synced {

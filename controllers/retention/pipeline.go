@@ -16,15 +16,15 @@ import (
 // no other.
 type pipeline struct {
 	owner    *Reconciler
-	kind     *watched
+	kind     *watchedKind
 	queue    priorityqueue.PriorityQueue[item]
-	lanes    *lanes
+	lanes    *fairQueue
 	limit    *limiter
 	throttle *throttle
-	tries    *tries // to delete
-	marks    *tries // to mark
+	tries    *backoffs // to delete
+	marks    *backoffs // to mark
 	delays   delays
-	said     sayings
+	said     logDedup
 	workers  sync.WaitGroup
 	ended    sync.Once
 }
@@ -35,15 +35,15 @@ type item struct {
 	uid       types.UID
 }
 
-func newPipeline(r *Reconciler, w *watched) *pipeline {
+func newPipeline(r *Reconciler, w *watchedKind) *pipeline {
 	return &pipeline{
 		owner:    r,
 		kind:     w,
-		lanes:    newLanes(),
+		lanes:    newFairQueue(),
 		limit:    newLimiter(r.Clock, r.MaxInFlight),
 		throttle: newThrottle(r.Clock, r.MaxInFlight),
-		tries:    newTries(),
-		marks:    newTries(),
+		tries:    newBackoffs(),
+		marks:    newBackoffs(),
 		queue:    priorityqueue.New[item](w.index.Kind().String()),
 	}
 }
@@ -63,17 +63,17 @@ func (p *pipeline) stop() { p.ended.Do(func() { p.queue.ShutDown(); p.throttle.s
 
 // enqueue adds a subject that is due by a rule.
 func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
-	p.add(item{namespace: s.Namespace, uid: s.UID}, 0, lane{policy: rule.Policy}, lane{namespace: s.Namespace})
+	p.add(item{namespace: s.Namespace, uid: s.UID}, 0, queueKey{policy: rule.Policy}, queueKey{namespace: s.Namespace})
 }
 
 // retry adds a subject again after a while; the retries of its namespace share a lane. Meanwhile its entry in a ledger is withdrawn.
 func (p *pipeline) retry(it item, after time.Duration) {
-	p.kind.index.Return(it.uid, p.owner.Clock.Now())
-	p.stays(it)
-	p.add(it, after, lane{namespace: it.namespace, again: true})
+	p.kind.index.Release(it.uid, p.owner.Clock.Now())
+	p.withdraw(it)
+	p.add(it, after, queueKey{namespace: it.namespace, again: true})
 }
 
-func (p *pipeline) add(it item, after time.Duration, in ...lane) {
+func (p *pipeline) add(it item, after time.Duration, in ...queueKey) {
 	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.lanes.join(in...)), After: after}, it)
 }
 

@@ -27,24 +27,24 @@ func (p *pipeline) enter(ctx context.Context, it item) bool {
 		return true
 	}
 	p.giveBack()
-	j, _ := p.kind.index.Look(it.uid, p.owner.Clock.Now())
+	j, _ := p.kind.index.Peek(it.uid, p.owner.Clock.Now())
 	var stands bool
 	if j.Expected.Rule != nil {
-		_, stands = p.owner.Ledger.Written(j.Expected)
+		_, stands = p.owner.Ledger.Lookup(j.Expected)
 	}
 	kept := p.throttle.park(it, p.laneOf(it, j.Rules()), stands, func() { p.workers.Go(func() { p.workBeside(ctx) }) })
 	if !kept {
-		p.stays(it)
+		p.withdraw(it)
 	}
 	return false
 }
 
 // laneOf is where a subject waits in a throttled namespace: with the others of its policy, or with those that are retried.
-func (p *pipeline) laneOf(it item, rules []*policy.Rule) lane {
+func (p *pipeline) laneOf(it item, rules []*policy.Rule) queueKey {
 	if len(rules) == 0 || p.tries.has(it) {
-		return lane{namespace: it.namespace, again: true}
+		return queueKey{namespace: it.namespace, again: true}
 	}
-	return lane{namespace: it.namespace, policy: rules[0].ID.Policy}
+	return queueKey{namespace: it.namespace, policy: rules[0].ID.Policy}
 }
 
 func (p *pipeline) giveBack() {

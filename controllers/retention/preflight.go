@@ -46,8 +46,8 @@ var errSlow = errors.New("the checks before a deletion take more than a second, 
 type preflight struct {
 	*pipeline
 	it     item
-	likely index.Judgement // the decision when the attempt began
-	target policy.Target   // what it deletes; zero for a mark
+	likely index.Decision // the decision when the attempt began
+	target policy.Target  // what it deletes; zero for a mark
 
 	prepared Prepared
 	blocked  *Outcome // why there is no target, or nothing is prepared; nil otherwise
@@ -59,7 +59,7 @@ type precondition func(context.Context) (since time.Time, obstacle func())
 
 // preconditions are those of a deletion, or of a mark, in the order in which they are checked first.
 func (f *preflight) preconditions() []precondition {
-	if !f.likely.Warrant.Valid() {
+	if !f.likely.Permit.Valid() {
 		return []precondition{f.permission, f.fence}
 	}
 	return []precondition{
@@ -90,7 +90,7 @@ func (f *preflight) run(ctx context.Context) *Outcome {
 		if oldest := earliest(since...); Fresh(f.owner.Clock.Now(), oldest) {
 			return f.carryOut(ctx, j, oldest)
 		}
-		f.kind.index.Return(f.it.uid, f.owner.Clock.Now())
+		f.kind.index.Release(f.it.uid, f.owner.Clock.Now())
 	}
 	f.putOff(ctx, f.it, errSlow)
 	return nil
@@ -144,15 +144,15 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 }
 
 func (f *preflight) ownerPermission(ctx context.Context) (time.Time, func()) {
-	return f.mayTouchOwner(ctx, f.it, f.likely.Warrant.Intent())
+	return f.mayTouchOwner(ctx, f.it, f.likely.Permit.Intent())
 }
 
 // prepare does everything for the request but send it.
 func (f *preflight) prepare(ctx context.Context) (time.Time, func()) {
 	f.release() // what an earlier round has taken
-	f.prepared, f.blocked = f.owner.Remover.Prepare(ctx, f.likely.Warrant, f.target)
+	f.prepared, f.blocked = f.owner.Remover.Prepare(ctx, f.likely.Permit, f.target)
 	if f.blocked != nil {
-		return time.Time{}, func() { f.settle(ctx, f.it, f.likely.Warrant.Intent(), *f.blocked) }
+		return time.Time{}, func() { f.settle(ctx, f.it, f.likely.Permit.Intent(), *f.blocked) }
 	}
 	return f.prepared.Since, nil
 }
@@ -176,37 +176,37 @@ func (f *preflight) fence(ctx context.Context) (time.Time, func()) {
 
 // decide decides again, from memory. It reports true if the preconditions still cover the decision: its rules are among those whose
 // permissions were checked, and it deletes the same target. Otherwise it has the subject retried, or left until it is due.
-func (f *preflight) decide(ctx context.Context) (j index.Judgement, ok bool) {
+func (f *preflight) decide(ctx context.Context) (j index.Decision, ok bool) {
 	likely := f.likely
-	if likely.Warrant.Valid() {
-		if err := f.owner.confirm(f.kind, likely.Warrant.Subject()); err != nil {
+	if likely.Permit.Valid() {
+		if err := f.owner.confirm(f.kind, likely.Permit.Subject()); err != nil {
 			f.putOff(ctx, f.it, err)
 			return j, false
 		}
 	}
 	now := f.owner.Clock.Now()
-	j, known := f.kind.index.Judge(f.it.uid, now)
+	j, known := f.kind.index.Claim(f.it.uid, now)
 	switch {
 	case !known || len(j.Rules()) == 0: // not due any more
 		f.kind.index.Reconsider(f.it.uid, now)
 		f.tries.forget(f.it)
 		f.marks.forget(f.it)
 		return j, false
-	case !areAmong(j.Rules(), likely.Rules()), j.Warrant.Valid() && !j.Warrant.Same(likely.Warrant):
+	case !areAmong(j.Rules(), likely.Rules()), j.Permit.Valid() && !j.Permit.Same(likely.Permit):
 		f.retry(f.it, 0) // another rule decides now, or about another version
 		return j, false
 	}
-	return j, !j.Warrant.Valid() || f.agreed(ctx, f.it, j.Warrant.Intent(), f.target)
+	return j, !j.Permit.Valid() || f.ownerAgrees(ctx, f.it, j.Permit.Intent(), f.target)
 }
 
 // carryOut sends the request for a decision. Since is when the oldest answer came that it depends on.
-func (f *preflight) carryOut(ctx context.Context, j index.Judgement, since time.Time) *Outcome {
-	w := j.Warrant
+func (f *preflight) carryOut(ctx context.Context, j index.Decision, since time.Time) *Outcome {
+	w := j.Permit
 	if !w.Valid() {
 		return f.mark(ctx, f.it, j.Marking, since)
 	}
 	counted := w.Rule().Ledger
-	if counted && !f.owner.Ledger.Sending(w.Intent(), f.target) {
+	if counted && !f.owner.Ledger.MarkSent(w.Intent(), f.target) {
 		f.retry(f.it, ledgerPause)
 		return nil
 	}
@@ -214,14 +214,14 @@ func (f *preflight) carryOut(ctx context.Context, j index.Judgement, since time.
 	var outcome Outcome
 	f.timed(ctx, f.it, func() { outcome = f.prepared.Send(context.WithoutCancel(ctx), w, since) })
 	if !outcome.Unsent {
-		f.owner.Witness.Attempted(outcome.Result)
+		f.owner.Observer.Attempted(outcome.Result)
 	}
 	if counted {
-		f.owner.Ledger.Ended(w.Intent(), f.target, outcome)
+		f.owner.Ledger.Finish(w.Intent(), f.target, outcome)
 	}
 	f.settle(ctx, f.it, w.Intent(), outcome)
 	if outcome.Result == Removed {
-		f.owner.Witness.Removed(Removal{
+		f.owner.Observer.Removed(Removal{
 			Kind: w.Rule().Kind, Subject: w.Subject(), Owner: w.Owner(), Rule: w.Rule(), Reason: w.Reason(),
 			Outcome: w.Intent().Outcome, Due: w.Due(), At: f.owner.Clock.Now(),
 		})

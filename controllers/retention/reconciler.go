@@ -22,10 +22,10 @@ import (
 type Reconciler struct {
 	Options
 	pace  *rate.Limiter
-	slots *slots
+	slots *concurrency
 
 	failing *rate.Limiter // of attempts in namespaces where they fail: a tenth of the pace
-	beside  *slots        // of attempts in throttled namespaces
+	beside  *concurrency  // of attempts in throttled namespaces
 	given   atomic.Int64  // attempts that have given up their worker slots
 
 	wake chan struct{}
@@ -37,7 +37,7 @@ type Reconciler struct {
 	listings uint64
 	snapshot *policy.Snapshot
 	programs map[string]*engine.Program
-	kinds    map[schema.GroupKind]*watched
+	kinds    map[schema.GroupKind]*watchedKind
 
 	doubt       atomic.Pointer[doubt]
 	prefetching atomic.Bool
@@ -52,26 +52,26 @@ type doubt struct {
 // doubtLasts is how long a doubt counts: the subjects that it stopped are retried sooner, and renew it.
 const doubtLasts = 5 * time.Second
 
-// Options is what a Reconciler is made of. Witness and Ledger may be nil: without a Ledger, rules whose policy has one delete nothing.
+// Options is what a Reconciler is made of. Observer and Ledger may be nil: without a Ledger, rules whose policy has one delete nothing.
 // Numbers have defaults.
 type Options struct {
-	Sources Sources
-	Remover Remover
-	Fence   Fence
-	Ledger  Ledger
-	Clock   clock.Clock
-	Witness Witness
+	Sources  Sources
+	Remover  Remover
+	Fence    Fence
+	Ledger   Ledger
+	Clock    clock.Clock
+	Observer Observer
 	// Elsewhere reports the kinds whose subjects another process deletes, such as images; nil for none.
-	Elsewhere func(schema.GroupKind) bool
+	IgnoreKind func(schema.GroupKind) bool
 	// Pulse beats at every step of the loop that enqueues due subjects; nil for none.
-	Pulse *liveness.Pulse
+	Pulse *liveness.Heartbeat
 
 	MaxInFlight  int     // attempts under way at a time, in all; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions per second; 0 means as fast as the API server permits
 }
 
-// Witness is informed of attempts and deletions. It must not block.
-type Witness interface {
+// Observer is informed of attempts and deletions. It must not block.
+type Observer interface {
 	// Removed is called for each subject that was deleted.
 	Removed(Removal)
 	// Attempted is called with the result of each attempt for which a request was sent.
@@ -92,11 +92,11 @@ type Removal struct {
 
 const defaultInFlight = 16
 
-// nobody is the Witness of a Reconciler that has none.
-type nobody struct{}
+// nobody is the Observer of a Reconciler that has none.
+type noopObserver struct{}
 
-func (nobody) Removed(Removal)  {}
-func (nobody) Attempted(Result) {}
+func (noopObserver) Removed(Removal)  {}
+func (noopObserver) Attempted(Result) {}
 
 // New makes a Reconciler that knows no rules.
 func New(o Options) *Reconciler {
@@ -107,8 +107,8 @@ func New(o Options) *Reconciler {
 	if o.MaxPerSecond > 0 {
 		pace, failing = rate.NewLimiter(rate.Limit(o.MaxPerSecond), 1), rate.NewLimiter(rate.Limit(o.MaxPerSecond/10), 1)
 	}
-	if o.Witness == nil {
-		o.Witness = nobody{}
+	if o.Observer == nil {
+		o.Observer = noopObserver{}
 	}
 	if o.Ledger == nil {
 		o.Ledger = noLedger{}
@@ -116,13 +116,13 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		Options:  o,
 		pace:     pace,
-		slots:    newSlots(o.MaxInFlight),
+		slots:    newConcurrency(o.MaxInFlight),
 		failing:  failing,
-		beside:   newSlots(o.MaxInFlight),
+		beside:   newConcurrency(o.MaxInFlight),
 		wake:     make(chan struct{}, 1),
 		done:     make(chan struct{}),
 		snapshot: &policy.Snapshot{},
-		kinds:    map[schema.GroupKind]*watched{},
+		kinds:    map[schema.GroupKind]*watchedKind{},
 	}
 }
 
@@ -165,11 +165,11 @@ func (r *Reconciler) Knows(uid types.UID) bool {
 type KindState struct {
 	Index       *index.Index
 	Kind        schema.GroupVersionKind
-	Lost        *Trouble // why the kind cannot be watched; nil when it can
-	Undeletable *Trouble // why it cannot be deleted; nil when it can
-	Unmarkable  *Trouble // why it cannot be marked; nil when it can, or no rule marks
-	Relisting   bool     // rules have changed, and some facts are still missing
-	Throttled   []string // namespaces in which checks or requests are slow, or requests fail, in order; "" for objects without one
+	Lost        *SourceError // why the kind cannot be watched; nil when it can
+	Undeletable *SourceError // why it cannot be deleted; nil when it can
+	Unmarkable  *SourceError // why it cannot be marked; nil when it can, or no rule marks
+	Relisting   bool         // rules have changed, and some facts are still missing
+	Throttled   []string     // namespaces in which checks or requests are slow, or requests fail, in order; "" for objects without one
 	// Delays says why Delayed objects that are due stay though a policy tries to delete them; nil for none.
 	Delays  func(now time.Time) []Delay
 	Delayed int

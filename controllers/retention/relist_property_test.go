@@ -55,14 +55,14 @@ func compareNames(a, b string) int { return map[bool]int{true: -1, false: 1}[a <
 type reflector struct {
 	*source
 	pages    []*draft // of the listing under way, not read yet
-	rows     []*index.Row
+	rows     []*index.FactRow
 	listing  bool
 	read     int        // how much of the history the listing or the watch has read
 	received []received // and not told
 }
 
 type received struct {
-	row  *index.Row
+	row  *index.FactRow
 	gone types.UID
 }
 

@@ -27,7 +27,7 @@ const (
 // preflight. The Outcome is nil if no request was attempted.
 func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	defer p.delays.ended(it, p.owner.Clock.Now())
-	if p.tries.saidGone(it) && !p.kind.index.Recall(it.uid, p.owner.Clock.Now()) {
+	if p.tries.saidGone(it) && !p.kind.index.Undelete(it.uid, p.owner.Clock.Now()) {
 		p.tries.forget(it)
 		return nil
 	}
@@ -37,7 +37,7 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	switch {
 	case !ok:
 		return f.blocked
-	case f.likely.Warrant.Valid() && p.owner.pace.Wait(ctx) != nil:
+	case f.likely.Permit.Valid() && p.owner.pace.Wait(ctx) != nil:
 		return nil
 	default:
 		return f.run(ctx)
@@ -49,7 +49,7 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 func (f *preflight) begin(ctx context.Context) (ok bool) {
 	f.refresh(ctx, f.it)
 	var known bool
-	if f.likely, known = f.kind.index.Look(f.it.uid, f.owner.Clock.Now()); !known { // it is deleted: the checks may never succeed again
+	if f.likely, known = f.kind.index.Peek(f.it.uid, f.owner.Clock.Now()); !known { // it is deleted: the checks may never succeed again
 		f.kind.index.Reconsider(f.it.uid, f.owner.Clock.Now())
 		f.tries.forget(f.it)
 		f.marks.forget(f.it)
@@ -58,12 +58,12 @@ func (f *preflight) begin(ctx context.Context) (ok bool) {
 	if !f.permitted(ctx, f.it, f.likely.Rules()) {
 		return false
 	}
-	f.target, f.blocked, ok = f.pipeline.target(ctx, f.it, f.likely)
+	f.target, f.blocked, ok = f.pipeline.reserveOrResolve(ctx, f.it, f.likely)
 	return ok
 }
 
 // aim finds the object to delete. If an Outcome says why there is none for now, the subject is retried later.
-func (p *pipeline) aim(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
+func (p *pipeline) resolveTarget(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
 	target, blocked := p.owner.Remover.Aim(ctx, i)
 	if blocked != nil {
 		p.settle(ctx, it, i, *blocked)

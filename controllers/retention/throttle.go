@@ -39,8 +39,8 @@ type throttle struct {
 	mu         sync.Mutex
 	namespaces map[string]*load // the throttled ones, and those with attempts under way
 	places     map[item]*place
-	waiting    map[lane][]item // due subjects of throttled namespaces
-	turns      []lane          // lanes with waiting subjects, the next one first
+	waiting    map[queueKey][]item // due subjects of throttled namespaces
+	turns      []queueKey          // lanes with waiting subjects, the next one first
 	workers    int
 	stopped    bool
 	changed    chan struct{} // closed and replaced when there may be work for a waiting worker
@@ -60,8 +60,8 @@ type load struct {
 	until     time.Time // when throttling ends if nothing waits or is under way
 	notBefore time.Time // end of the pause after a failure
 
-	stands     map[lane]bool      // the next subject of the lane is recorded in a ledger
-	writtenFor map[lane]time.Time // until when the lane waits for a subject that is being recorded
+	stands     map[queueKey]bool      // the next subject of the lane is recorded in a ledger
+	writtenFor map[queueKey]time.Time // until when the lane waits for a subject that is being recorded
 }
 
 // place is the state of one attempt.
@@ -76,7 +76,7 @@ type place struct {
 
 func newThrottle(c clock.Clock, max int) *throttle {
 	return &throttle{
-		clock: c, max: max, namespaces: map[string]*load{}, places: map[item]*place{}, waiting: map[lane][]item{}, changed: make(chan struct{}),
+		clock: c, max: max, namespaces: map[string]*load{}, places: map[item]*place{}, waiting: map[queueKey][]item{}, changed: make(chan struct{}),
 	}
 }
 
@@ -98,7 +98,7 @@ func (t *throttle) load(namespace string) *load {
 	if l := t.namespaces[namespace]; l != nil && !l.isOver(t.clock.Now()) {
 		return l
 	}
-	l := &load{stands: map[lane]bool{}, writtenFor: map[lane]time.Time{}}
+	l := &load{stands: map[queueKey]bool{}, writtenFor: map[queueKey]time.Time{}}
 	t.namespaces[namespace] = l
 	return l
 }
@@ -142,7 +142,7 @@ func (t *throttle) isSlow(it item, give bool) (given, news bool) {
 
 // leave ends an attempt; nil means that no request was attempted. If the namespace is no longer throttled, back has the subjects that
 // waited in it. Fresh reports that the namespace was not throttled when the answer came.
-func (t *throttle) leave(it item, attempt *Outcome) (pl *place, back map[lane][]item, fresh, news bool) {
+func (t *throttle) leave(it item, attempt *Outcome) (pl *place, back map[queueKey][]item, fresh, news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pl = t.places[it]
@@ -202,15 +202,15 @@ func (o *Outcome) isBad(took time.Duration) bool {
 }
 
 // release removes and returns the subjects that wait in a namespace.
-func (t *throttle) release(namespace string, l *load) map[lane][]item {
-	back := map[lane][]item{}
+func (t *throttle) release(namespace string, l *load) map[queueKey][]item {
+	back := map[queueKey][]item{}
 	for _, ln := range t.turns {
 		if ln.namespace == namespace {
 			back[ln] = t.waiting[ln]
 			delete(t.waiting, ln)
 		}
 	}
-	t.turns = slices.DeleteFunc(t.turns, func(ln lane) bool { return ln.namespace == namespace })
+	t.turns = slices.DeleteFunc(t.turns, func(ln queueKey) bool { return ln.namespace == namespace })
 	l.waiting = 0
 	clear(l.stands)
 	return back
@@ -218,7 +218,7 @@ func (t *throttle) release(namespace string, l *load) map[lane][]item {
 
 // park has a subject wait. One that is recorded in a ledger (stands) becomes the first of its lane; kept is false if another one is that
 // already, or if this one is not recorded. Start is called if another worker is needed.
-func (t *throttle) park(it item, ln lane, stands bool, start func()) (kept bool) {
+func (t *throttle) park(it item, ln queueKey, stands bool, start func()) (kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopped {
@@ -244,7 +244,7 @@ func (t *throttle) park(it item, ln lane, stands bool, start func()) (kept bool)
 }
 
 // isWritten records that a subject is being recorded in a ledger: in a throttled namespace its lane waits for it.
-func (t *throttle) isWritten(namespace string, ln lane) {
+func (t *throttle) isWritten(namespace string, ln queueKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l := t.namespaces[namespace]; l != nil && l.throttled {

@@ -105,7 +105,7 @@ type source struct {
 	reads int
 
 	mu      sync.Mutex
-	asks    retention.Questions
+	asks    retention.RuleSet
 	refuses bool                                     // to ask anything else
 	listing func(namespace string) ([]*draft, error) // of one namespace
 	listed  []string                                 // namespaces in order
@@ -122,7 +122,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	<-ctx.Done()
 }
 
-func (s *source) Read(_ context.Context, subject policy.Subject, take func(*index.Row)) error {
+func (s *source) Read(_ context.Context, subject policy.Subject, take func(*index.FactRow)) error {
 	s.reads++
 	if s.read == nil {
 		return fmt.Errorf("nobody reads here")
@@ -152,7 +152,7 @@ func (s *source) Confirm(subject policy.Subject) error {
 }
 
 // Ask implements retention.Source.
-func (s *source) Ask(q retention.Questions) bool {
+func (s *source) Ask(q retention.RuleSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refuses {
@@ -163,7 +163,7 @@ func (s *source) Ask(q retention.Questions) bool {
 }
 
 // List implements retention.Source.
-func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
+func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error {
 	s.mu.Lock()
 	s.listed = append(s.listed, namespace)
 	listing, slow, asks := s.listing, s.slow, s.asks
@@ -176,7 +176,7 @@ func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject
 	drafts, err := listing(namespace)
 	time.Sleep(slow / 2)
 	if err == nil {
-		rows := make([]*index.Row, len(drafts))
+		rows := make([]*index.FactRow, len(drafts))
 		for i, r := range drafts {
 			rows[i] = answering(asks, r) // as it was asked when the list began
 		}
@@ -187,22 +187,22 @@ func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject
 }
 
 // asked is what the source asks now.
-func (s *source) asked() retention.Questions {
+func (s *source) asked() retention.RuleSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asks
 }
 
 // answered is a row that answers what is asked now.
-func (s *source) answered(r *draft) *index.Row { return answering(s.asked(), r) }
+func (s *source) answered(r *draft) *index.FactRow { return answering(s.asked(), r) }
 
-func answering(asks retention.Questions, r *draft) *index.Row {
+func answering(asks retention.RuleSet, r *draft) *index.FactRow {
 	about := asks.About(r.Namespace)
-	return index.NewRow(r.Subject, about.Layout, slices.Repeat([]policy.Facts{r.Facts}, len(about.Rules))...)
+	return index.NewFactRow(r.Subject, about.Layout, slices.Repeat([]policy.Facts{r.Facts}, len(about.Rules))...)
 }
 
-func (s *source) answers(drafts []*draft) []*index.Row {
-	rows := make([]*index.Row, len(drafts))
+func (s *source) answers(drafts []*draft) []*index.FactRow {
+	rows := make([]*index.FactRow, len(drafts))
 	for i, r := range drafts {
 		rows[i] = s.answered(r)
 	}
@@ -260,7 +260,7 @@ func (c *wallClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, began: time.Now(), stopped: make(chan struct{})}
-		options.Sources, options.Remover, options.Fence, options.Witness = w, w, w, w
+		options.Sources, options.Remover, options.Fence, options.Observer = w, w, w, w
 		options.Clock = &w.clock
 		w.Reconciler = retention.New(options)
 		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
@@ -280,7 +280,7 @@ func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w
 }
 
 // Open implements retention.Sources.
-func (w *world) Open(q retention.Questions) retention.Source {
+func (w *world) Open(q retention.RuleSet) retention.Source {
 	s := &source{asks: q}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -426,7 +426,7 @@ func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.E
 	return marked(m)
 }
 
-// Removed implements retention.Witness.
+// Removed implements retention.Observer.
 func (w *world) Removed(r retention.Removal) {
 	w.note("witnessed %s by %s, due %s", r.Subject.Name, r.Rule.ID, r.Due.Sub(w.began))
 	if !r.At.Equal(w.clock.Now()) {
@@ -434,7 +434,7 @@ func (w *world) Removed(r retention.Removal) {
 	}
 }
 
-// Attempted implements retention.Witness.
+// Attempted implements retention.Observer.
 func (w *world) Attempted(retention.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

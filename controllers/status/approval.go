@@ -20,7 +20,7 @@ type Gates interface {
 }
 
 // unopened are counts that are still to be passed to Gates.
-type unopened struct {
+type pendingCounts struct {
 	counts []policyset.Count
 	since  time.Time // the last call, or the start of this report
 }
@@ -34,7 +34,7 @@ func (r *Reporter) tellGates(every time.Duration) {
 		return
 	}
 	r.Gates.Previewed(r.unopened.counts...)
-	r.unopened = unopened{since: r.Clock.Now()}
+	r.unopened = pendingCounts{since: r.Clock.Now()}
 }
 
 // previewsKept is how many forms of a policy are kept in its status.

@@ -43,8 +43,8 @@ func gated(gate *policy.ApprovalGate, rules ...*policy.Rule) *policy.Policy {
 }
 
 // backlog is so many Jobs that are due, and one that is not.
-func backlog(n int, now time.Time) []*index.Row {
-	rows := []*index.Row{row("later", now, yes(now.Add(8*policy.Day)), policy.Facts{})}
+func backlog(n int, now time.Time) []*index.FactRow {
+	rows := []*index.FactRow{row("later", now, yes(now.Add(8*policy.Day)), policy.Facts{})}
 	for i := range n {
 		rows = append(rows, row(fmt.Sprint("due-", i), now.Add(-2*time.Hour), yes(now.Add(-2*time.Hour)), policy.Facts{}))
 	}
@@ -60,7 +60,7 @@ func previewsOf(hashes ...string) []v1alpha1.Preview {
 }
 
 func TestWhatACountShows(t *testing.T) {
-	lost := &retention.Trouble{Reason: "KindNotFound"}
+	lost := &retention.SourceError{Reason: "KindNotFound"}
 	problem := []policy.Problem{{Path: "spec.rules[1].target.apiVersion", Message: "another version"}}
 	invalid := func(r *policy.Rule) { r.Problems = problem }
 	pods := func(r *policy.Rule) { r.Kind.Group, r.Kind.Kind = "", "Pod" }
@@ -265,7 +265,7 @@ func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	e := editionOf(p)
 	e.QuotaTrouble = errors.New("forbidden")
 	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-2 * time.Hour)}
-	var rows []*index.Row
+	var rows []*index.FactRow
 	for i := range 6 {
 		rows = append(rows, row(fmt.Sprint("job-", i), due.Start, due, due))
 	}
@@ -294,7 +294,9 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 				gated(nil).RulesHash([]string{"a"}, now)},
 		"of a namespace's own": {own, nil,
 			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
-		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) { k.Undeletable = &retention.Trouble{Reason: "Forbidden", Message: "no"} },
+		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) {
+			k.Undeletable = &retention.SourceError{Reason: "Forbidden", Message: "no"}
+		},
 			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 	}
 	for name, test := range tests {
@@ -493,7 +495,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 			unlisted(&complete)
 			w.kinds = []retention.KindState{complete}
 		}},
-		"in doubt": {func(w *world, complete retention.KindState) { complete.Index.Distrust(1) }},
+		"in doubt": {func(w *world, complete retention.KindState) { complete.Index.Unsync(1) }},
 		"rights not known": {func(w *world, _ retention.KindState) {
 			w.Rights = func(*policy.Rule) (error, bool) { return nil, false }
 		}},

@@ -26,7 +26,7 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 		w.store(named(e, "q"), noStatus)
 		jobs := func(other policy.Facts) {
 			start := time.Now().Add(-2 * time.Hour)
-			var rows []*index.Row
+			var rows []*index.FactRow
 			for i := range 20 {
 				rows = append(rows, row(fmt.Sprintf("x-%02d", i), start, yes(start), other))
 			}
@@ -64,7 +64,7 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 // TestSixBlockers: the policy that fails is in the condition, the status and the metric beside five that keep more objects by choice.
 func TestSixBlockers(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
-		start, layout := time.Now().Add(-2*time.Hour), &index.Layout{Columns: []string{"a"}}
+		start, layout := time.Now().Add(-2*time.Hour), &index.Columns{Columns: []string{"a"}}
 		all := []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
 		for i, name := range []string{"q0", "q1", "q2", "q3", "q4", "q5"} {
 			q := policyOf(v1alpha1.Enforce, rule("r-"+name))
@@ -79,7 +79,7 @@ func TestSixBlockers(t *testing.T) {
 		for _, p := range all {
 			w.store(p, noStatus)
 		}
-		var rows []*index.Row
+		var rows []*index.FactRow
 		for i := range 6 { // q0 to q4 keep five of them, q5 fails on the last
 			facts := make([]policy.Facts, 7)
 			facts[0] = yes(start)
@@ -90,10 +90,10 @@ func TestSixBlockers(t *testing.T) {
 				facts[6] = policy.Facts{Selected: true, Err: errNo}
 			}
 			s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint("x-", i), UID: types.UID(fmt.Sprint("uid-", i)), ResourceVersion: "1", Created: start}
-			rows = append(rows, index.NewRow(s, layout, facts...))
+			rows = append(rows, index.NewFactRow(s, layout, facts...))
 		}
 		x := index.New(jobs.GroupKind(), func() {})
-		x.SetBook(e.Book, time.Now())
+		x.SetSnapshot(e.Book, time.Now())
 		x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: layout}, rows, time.Now())
 		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: jobs}} })
 		w.Use(e)

@@ -18,7 +18,7 @@ import (
 )
 
 // dueIn is so many Jobs of each namespace that are due.
-func dueIn(namespaces map[string]int) (rows []*index.Row) {
+func dueIn(namespaces map[string]int) (rows []*index.FactRow) {
 	for namespace, n := range namespaces {
 		for i := range n {
 			rows = append(rows, packed(policy.Subject{

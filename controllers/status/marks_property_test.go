@@ -202,18 +202,18 @@ func (m *marking) change(o *thing) {
 }
 
 // row is an object as the leader sees it.
-func (m *marking) row(o *thing) *index.Row {
+func (m *marking) row(o *thing) *index.FactRow {
 	subject := policy.Subject{Namespace: o.namespace, Name: string(o.uid), UID: o.uid, ResourceVersion: fmt.Sprint(o.version), Created: time.Now().Add(-1000 * time.Hour)}
 	facts := policy.Facts{Selected: true, Eligible: !o.used, Marked: true}
 	if r := m.leader.rule(); o.key == r.Mark {
 		facts.Start = o.mark
 	}
-	return index.NewRow(subject, m.leader.layout(), facts)
+	return index.NewFactRow(subject, m.leader.layout(), facts)
 }
 
 func (l *leading) rule() *policy.Rule { return l.snapshot.Rule(policy.RuleID{Policy: "p", Rule: "r"}) }
 
-func (l *leading) layout() *index.Layout { return &index.Layout{Columns: []string{l.rule().Key}} }
+func (l *leading) layout() *index.Columns { return &index.Columns{Columns: []string{l.rule().Key}} }
 
 // settle decides which uses the leader must have been able to write down: what it has seen for a while, while statuses could be
 // written, and what it saw while the status said for as long that it could not write on the object.
@@ -244,10 +244,10 @@ func (o *thing) until() time.Time {
 func (m *marking) look() {
 	now := time.Now()
 	for _, o := range m.objects {
-		j, ok := m.leader.index.Judge(o.uid, now)
+		j, ok := m.leader.index.Claim(o.uid, now)
 		switch {
 		case !ok:
-		case j.Warrant.Valid():
+		case j.Permit.Valid():
 			m.remove(o, j)
 		case j.Marking.Valid() && !m.failing[o.namespace]:
 			m.say("marks %s %s", o.uid, j.Marking.Annotation())
@@ -262,7 +262,7 @@ func (m *marking) look() {
 }
 
 // remove checks a deletion, and puts another object in the place of the one that goes.
-func (m *marking) remove(o *thing, j index.Judgement) {
+func (m *marking) remove(o *thing, j index.Decision) {
 	last := o.seen
 	if !o.pending.IsZero() && o.pending.After(last) {
 		last = o.pending // this leader has seen it itself
@@ -316,7 +316,7 @@ func (m *marking) start() {
 		Publish: func(e policyset.CompiledSnapshot) {
 			l.snapshot = e.Book
 			l.Use(e)
-			l.index.SetBook(e.Book, time.Now())
+			l.index.SetSnapshot(e.Book, time.Now())
 		},
 	}
 	var err error
@@ -339,7 +339,7 @@ func (m *marking) start() {
 		m.start()
 		return
 	}
-	var rows []*index.Row
+	var rows []*index.FactRow
 	for _, o := range m.objects {
 		rows = append(rows, m.row(o))
 		if o.used {

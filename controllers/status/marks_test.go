@@ -21,7 +21,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[0].target.apiVersion"}} }
 	since := func(r *policy.Rule) { r.MarksSince = now }
 	sinceIn := func(r *policy.Rule) { r.MarksSinceIn = map[string]time.Time{"team-a": now} }
-	with := func(f policy.Facts) *index.Row {
+	with := func(f policy.Facts) *index.FactRow {
 		f.Selected, f.Marked = true, true
 		return packed(policy.Subject{Namespace: "team-a", Name: "x", UID: "x", ResourceVersion: "1"}, f)
 	}
@@ -30,7 +30,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 	in, all := []string{"team-a"}, []string{v1alpha1.AllNamespaces}
 	tests := map[string]struct {
 		rule           []func(*policy.Rule) // beside marks
-		rows           []*index.Row
+		rows           []*index.FactRow
 		unlisted       bool
 		before         []string
 		deposed        bool
@@ -38,21 +38,21 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 		unmarkable     bool
 		running, ended []string
 	}{
-		"marked":                              {rows: []*index.Row{marked}},
-		"marked, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, running: in},
-		"not marked, and nobody may write":    {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{unmarked}},
-		"in use, and marked":                  {rows: []*index.Row{used}, running: in, ended: in},
-		"in use, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{used}, running: in, ended: in},
-		"marked before marks count":           {rule: []func(*policy.Rule){since}, rows: []*index.Row{marked}, running: in, ended: in},
-		"marked before marks count there":     {rule: []func(*policy.Rule){sinceIn}, rows: []*index.Row{marked}, running: in, ended: in},
-		"said before, and all is well":        {rows: []*index.Row{marked}, before: in},
+		"marked":                              {rows: []*index.FactRow{marked}},
+		"marked, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{marked}, running: in},
+		"not marked, and nobody may write":    {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{unmarked}},
+		"in use, and marked":                  {rows: []*index.FactRow{used}, running: in, ended: in},
+		"in use, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{used}, running: in, ended: in},
+		"marked before marks count":           {rule: []func(*policy.Rule){since}, rows: []*index.FactRow{marked}, running: in, ended: in},
+		"marked before marks count there":     {rule: []func(*policy.Rule){sinceIn}, rows: []*index.FactRow{marked}, running: in, ended: in},
+		"said before, and all is well":        {rows: []*index.FactRow{marked}, before: in},
 		"said before, and not listed yet":     {unlisted: true, before: in, running: in, ended: in},
 		"not listed, and marks count since":   {rule: []func(*policy.Rule){since}, unlisted: true, running: all, ended: all},
 		"not listed, and they do there":       {rule: []func(*policy.Rule){sinceIn}, unlisted: true, running: in, ended: in},
-		"another may lead":                    {rule: []func(*policy.Rule){suspended}, rows: []*index.Row{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
-		"a permission is missing":             {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.Row{unmarked}, forbidden: true, running: in, ended: in},
-		"the kind is read at another version": {rule: []func(*policy.Rule){invalid}, rows: []*index.Row{marked}, running: all, ended: all},
-		"the kind cannot be marked":           {rows: []*index.Row{marked}, unmarkable: true, running: all},
+		"another may lead":                    {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
+		"a permission is missing":             {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.FactRow{unmarked}, forbidden: true, running: in, ended: in},
+		"the kind is read at another version": {rule: []func(*policy.Rule){invalid}, rows: []*index.FactRow{marked}, running: all, ended: all},
+		"the kind cannot be marked":           {rows: []*index.FactRow{marked}, unmarkable: true, running: all},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 					k.Index = index.New(jobs.GroupKind(), func() {})
 				}
 				if test.unmarkable {
-					k.Unmarkable = &retention.Trouble{Reason: "Forbidden", Message: "may not patch"}
+					k.Unmarkable = &retention.SourceError{Reason: "Forbidden", Message: "may not patch"}
 				}
 				w.set(func() { w.kinds = []retention.KindState{k} })
 				w.Use(e)

@@ -18,7 +18,7 @@ import (
 // TestMessagesAreShort: 64 rules that keep objects with long names are named in part.
 func TestMessagesAreShort(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
-		layout, rules, facts := &index.Layout{}, []*policy.Rule{}, []policy.Facts{}
+		layout, rules, facts := &index.Columns{}, []*policy.Rule{}, []policy.Facts{}
 		for i := range 64 {
 			name := fmt.Sprintf("r-%02d", i)
 			layout.Columns, rules, facts = append(layout.Columns, name), append(rules, rule(name)), append(facts, yes(w.began.Add(-2*time.Hour)))
@@ -26,11 +26,11 @@ func TestMessagesAreShort(t *testing.T) {
 		e := editionOf(policyOf(v1alpha1.Enforce, rules...))
 		w.store(named(e, "p"), noStatus)
 		x := index.New(jobs.GroupKind(), func() {})
-		x.SetBook(e.Book, time.Now())
-		var rows []*index.Row
+		x.SetSnapshot(e.Book, time.Now())
+		var rows []*index.FactRow
 		for i := range 3 {
 			name := fmt.Sprint(strings.Repeat("x", 250), i)
-			rows = append(rows, index.NewRow(policy.Subject{Namespace: "team-a", Name: name, UID: types.UID(name), Flags: policy.OfFlux}, layout, facts...))
+			rows = append(rows, index.NewFactRow(policy.Subject{Namespace: "team-a", Name: name, UID: types.UID(name), Flags: policy.OfFlux}, layout, facts...))
 		}
 		x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: layout}, rows, time.Now())
 		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: jobs}} })
@@ -48,7 +48,7 @@ func TestNoMessageIsTooLong(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		w.put(scene{kind: func(k *retention.KindState) {
-			k.Lost = &retention.Trouble{Reason: "ListFailed", Message: strings.Repeat("ä", 40_000)}
+			k.Lost = &retention.SourceError{Reason: "ListFailed", Message: strings.Repeat("ä", 40_000)}
 		}})
 		w.after(10 * time.Second)
 		for _, c := range w.status().Conditions {

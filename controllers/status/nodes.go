@@ -25,7 +25,7 @@ type Nodes interface {
 	// Resume makes what a policy has removed at least so much.
 	Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64)
 	// Unread is why reports are not read; nil when they are, or are being read.
-	Unread() *retention.Trouble
+	Unread() *retention.SourceError
 }
 
 // Board is what a Reporter may see of what nodes are told.
@@ -40,7 +40,7 @@ type Board interface {
 type nodesNow struct {
 	sums      agentapi.Sums
 	read      bool // all reports, so that sums count
-	unread    *retention.Trouble
+	unread    *retention.SourceError
 	missing   map[types.UID]*policy.Policy
 	unwritten error
 }

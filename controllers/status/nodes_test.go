@@ -20,15 +20,15 @@ import (
 type fleet struct {
 	*agentapi.Reports // nil while they are read
 	version           uint64
-	unread            *retention.Trouble
+	unread            *retention.SourceError
 	missing           map[types.UID]bool
 	unwritten         error
 }
 
-func (f *fleet) Version() uint64               { return f.version }
-func (f *fleet) Unread() *retention.Trouble    { return f.unread }
-func (f *fleet) Missing(policy types.UID) bool { return f.missing[policy] }
-func (f *fleet) Unwritten() error              { return f.unwritten }
+func (f *fleet) Version() uint64                { return f.version }
+func (f *fleet) Unread() *retention.SourceError { return f.unread }
+func (f *fleet) Missing(policy types.UID) bool  { return f.missing[policy] }
+func (f *fleet) Unwritten() error               { return f.unwritten }
 
 func (f *fleet) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool) {
 	if f.Reports == nil {
@@ -135,7 +135,7 @@ func TestWhatGatesAskOfNodes(t *testing.T) {
 		"nobody reports":            {everywhere, fleetOf(), 2, nil, uncounted, nil},
 		"nobody reports, and more":  {everywhere, fleetOf(), 6, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 7}},
 		"reports are read":          {everywhere, &fleet{}, 2, nil, nil, nil},
-		"reports cannot be read":    {everywhere, &fleet{unread: &retention.Trouble{Reason: "Forbidden"}}, 2, nil, uncounted, nil},
+		"reports cannot be read":    {everywhere, &fleet{unread: &retention.SourceError{Reason: "Forbidden"}}, 2, nil, uncounted, nil},
 		"no more than may go":       {everywhere, fleetOf(few), 3, nil, counted, nil},
 		"more, with the Jobs":       {everywhere, fleetOf(few), 4, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 15}},
 		"more, on all nodes":        {everywhere, fleetOf(few, many), 0, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 21}},
@@ -215,7 +215,7 @@ func TestWhatIsSaidOfNodes(t *testing.T) {
 		"one is waited for": {ofImages, fleetOf(report, late), "False Counting", "True Enforcing", "1 of 2 nodes have counted this version of the policy"},
 		"one is new": {ofImages, fleetOf(report, fresh(nodeReport("n-2", p, now, 0))), "False Counting", "True Enforcing",
 			"2 nodes report, 1 of them for the first time; Sunset waits in case more nodes follow"},
-		"not read": {nil, &fleet{unread: &retention.Trouble{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
+		"not read": {nil, &fleet{unread: &retention.SourceError{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
 		"too long": {nil, &fleet{Reports: fleetOf(report).Reports, missing: left}, "False RulesTooLarge", "False RulesTooLarge",
 			"the rules about images of all policies are longer than 1048576 bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images"},
 		"not written": {nil, &fleet{Reports: fleetOf(report).Reports, unwritten: errors.New("no")}, "True Watching", "False RulesNotWritten",

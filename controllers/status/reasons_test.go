@@ -97,7 +97,7 @@ type address struct {
 const byReason = "REASON"
 
 func troubled(reason string) scene {
-	return scene{kind: func(k *retention.KindState) { k.Lost = &retention.Trouble{Reason: reason, Message: "no"} }}
+	return scene{kind: func(k *retention.KindState) { k.Lost = &retention.SourceError{Reason: reason, Message: "no"} }}
 }
 
 func delayed(reason string) scene {

@@ -28,7 +28,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	listing := func(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
 	lost := func(k *retention.KindState) {
 		listing(k)
-		k.Lost = &retention.Trouble{Reason: "KindNotFound"}
+		k.Lost = &retention.SourceError{Reason: "KindNotFound"}
 	}
 	tests := map[string]struct {
 		gate      *policy.ApprovalGate

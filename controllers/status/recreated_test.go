@@ -17,9 +17,9 @@ import (
 // TestWhatComesBackIsACondition: with the names of the first, told once in an Event, and gone with the loop.
 func TestWhatComesBackIsACondition(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
-		kind := func(e int, n int) []*index.Row {
+		kind := func(e int, n int) []*index.FactRow {
 			start := time.Now().Add(-2 * time.Hour)
-			var rows []*index.Row
+			var rows []*index.FactRow
 			for i := range n {
 				s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint("loop-", i), UID: types.UID(fmt.Sprint(e, i)), ResourceVersion: "1", Created: start, Flags: policy.IsRecreated}
 				rows = append(rows, packed(s, yes(start), policy.Facts{}))

@@ -153,7 +153,7 @@ func (g *gauges) references(known References, states []referrers.State, asked []
 	for _, kind := range asked {
 		g.count = append(g.count, metrics.References.Of(float64(known.Len(kind)), string(kind)))
 	}
-	sources := map[references.From]references.Source{}
+	sources := map[references.SourceID]references.Source{}
 	for _, s := range known.Sources() {
 		sources[s.From] = s
 	}

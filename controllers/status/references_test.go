@@ -65,7 +65,7 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 		if more := len(w.written()) - writes; more > 1 { // the one is when the quiet period ends
 			t.Errorf("%d writes while nothing happened", more)
 		}
-		for _, kind := range []references.From{"A", "B", "C"} {
+		for _, kind := range []references.SourceID{"A", "B", "C"} {
 			x.Expect(kind, job)
 			x.Lose(kind, errors.New("no rights"))
 		}

@@ -37,7 +37,7 @@ const (
 	editFactor   = 5                // or in so many while somebody waits for the status of an edited policy: on a busy machine a count takes long
 )
 
-// Reporter writes the status of every policy. It is the retention.Witness of what happens.
+// Reporter writes the status of every policy. It is the retention.Observer of what happens.
 type Reporter struct {
 	Client   client.Client // for status; reads go to the API server
 	Live     client.Reader
@@ -58,13 +58,13 @@ type Reporter struct {
 	References References
 	Referrers  Referrers
 	// Pulse beats with each tick and each status; nil for nobody to listen.
-	Pulse *liveness.Pulse
+	Pulse *liveness.Heartbeat
 
 	hurry chan struct{} // somebody waits for a count
 
 	mu      sync.Mutex
 	edition policyset.CompiledSnapshot
-	told    diary
+	told    eventBuffer
 	dirty   bool
 
 	written    map[types.UID]*record
@@ -74,7 +74,7 @@ type Reporter struct {
 	took       time.Duration         // how long it took
 	changes    time.Time             // when the counts change by themselves
 	summarized time.Time             // when the log last summed up
-	unopened   unopened              // what the gates are still to be told
+	unopened   pendingCounts         // what the gates are still to be told
 	writes     writes                // of statuses
 	reading    time.Duration         // how long the report under way has read statuses
 }
@@ -274,7 +274,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 		}
 	}
 	r.tellGates(0)
-	metrics.Standing.Set(conditions)
+	metrics.Conditions.Set(conditions)
 	r.dropRemoved()
 }
 

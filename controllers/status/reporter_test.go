@@ -18,7 +18,7 @@ import (
 var noStatus v1alpha1.RetentionPolicyStatus
 
 // listed is a world with an enforced policy and a listed kind.
-func listed(rows ...*index.Row) func(w *world) {
+func listed(rows ...*index.FactRow) func(w *world) {
 	return func(w *world) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
 		w.kinds = []retention.KindState{kindOf(e, w.began, rows...)}
@@ -87,8 +87,8 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 		want      string
 	}{
 		"doubt":                      {func(w *world) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
-		"a kind that is lost":        {func(w *world) { w.kinds[0].Lost = &retention.Trouble{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
-		"no right to delete":         {func(w *world) { w.kinds[0].Undeletable = &retention.Trouble{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
+		"a kind that is lost":        {func(w *world) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
+		"no right to delete":         {func(w *world) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
 		"a kind that is not watched": {func(w *world) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
 	}
 	for name, test := range tests {

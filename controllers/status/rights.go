@@ -15,7 +15,7 @@ import (
 )
 
 // lacking says what troubles a kind, with roles to apply for every kind of the policy where Sunset lacks rights.
-func (v *view) lacking(p *policy.Policy, trouble *retention.Trouble) string {
+func (v *view) lacking(p *policy.Policy, trouble *retention.SourceError) string {
 	if trouble.Resource.Empty() {
 		return rbac.Line(trouble.Message)
 	}
@@ -31,7 +31,7 @@ func (v *view) lacking(p *policy.Policy, trouble *retention.Trouble) string {
 
 // deniedOf is the resource on which a rule lacks rights; empty where it lacks none.
 func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
-	troubles := []*retention.Trouble{k.Lost, k.Undeletable}
+	troubles := []*retention.SourceError{k.Lost, k.Undeletable}
 	if r.Mark != "" {
 		troubles = append(troubles, k.Unmarkable)
 	}
@@ -72,7 +72,7 @@ func (v *view) permittedNow(p *policy.Policy) standing {
 		if first == nil {
 			first = err
 		}
-		if lack := (*permissions.Lack)(nil); errors.As(err, &lack) {
+		if lack := (*permissions.Missing)(nil); errors.As(err, &lack) {
 			missing = with(missing, rbac.OfAccount(p, policy.StoredAs(r.Kind), lack.Resource))
 		}
 	}

@@ -22,8 +22,8 @@ var resource = schema.GroupResource{Group: "batch", Resource: "jobs"}
 
 // TestTheRoleThatIsMissingIsInTheCondition, whole, and only where it is about rights on the kind; Ready leaves it at the sentence.
 func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
-	denied := &retention.Trouble{Reason: "Forbidden", Message: "Sunset may not delete jobs.batch", Resource: resource}
-	elsewhere := &retention.Trouble{Reason: "Forbidden", Message: "Sunset may not get apiservices"}
+	denied := &retention.SourceError{Reason: "Forbidden", Message: "Sunset may not delete jobs.batch", Resource: resource}
+	elsewhere := &retention.SourceError{Reason: "Forbidden", Message: "Sunset may not get apiservices"}
 	for name, test := range map[string]struct {
 		kind      func(k *retention.KindState)
 		condition string
@@ -54,7 +54,7 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 
 func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
 	p := ownPolicy(v1alpha1.Enforce, rule("a"), rule("b"))
-	lack := &permissions.Lack{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
+	lack := &permissions.Missing{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
 	s := status.View{Edition: editionOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
 	expect(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
 }
@@ -66,8 +66,8 @@ func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	p := ownPolicy(v1alpha1.Enforce, rule("a"))
 	e := editionOf(p)
 	kind := kindOf(e, now)
-	kind.Lost = &retention.Trouble{Reason: "KindNotFound", Message: evil}
-	for name, err := range map[string]error{"unknown": errors.New(evil), "lacking": &permissions.Lack{Resource: resource, What: evil}} {
+	kind.Lost = &retention.SourceError{Reason: "KindNotFound", Message: evil}
+	for name, err := range map[string]error{"unknown": errors.New(evil), "lacking": &permissions.Missing{Resource: resource, What: evil}} {
 		s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Rights: func(*policy.Rule) (error, bool) { return err, true }, Now: now}.Status(p)
 		expect(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
 		expect(t, name+": permitted", said, rbac.Sentence(message(s, v1alpha1.ConditionPermitted)))

@@ -23,8 +23,8 @@ func TestConditions(t *testing.T) {
 		p.Problems = []policy.Problem{{Path: "spec.rules[0].ttl", Message: "missing"}}
 		p.Rules[0].Problems = p.Problems
 	}
-	lost := &retention.Trouble{Reason: "KindNotFound", Message: "no kind Job"}
-	undeletable := &retention.Trouble{Reason: "Forbidden", Message: "may not delete"}
+	lost := &retention.SourceError{Reason: "KindNotFound", Message: "no kind Job"}
+	undeletable := &retention.SourceError{Reason: "Forbidden", Message: "may not delete"}
 	tests := map[string]struct {
 		mode   v1alpha1.Mode
 		policy func(p *policy.Policy)
@@ -140,7 +140,7 @@ func TestNumbers(t *testing.T) {
 	e := editionOf(p)
 	heldSubject := row("held", now).Subject()
 	heldSubject.Flags = policy.IsHeld
-	held := index.NewRow(heldSubject, columns, yes(now.Add(-9*time.Hour)), other)
+	held := index.NewFactRow(heldSubject, columns, yes(now.Add(-9*time.Hour)), other)
 	kind := kindOf(e, now,
 		row("due", now.Add(-9*time.Hour), yes(now.Add(-9*time.Hour)), other),
 		row("in-an-hour", now, yes(now), other),

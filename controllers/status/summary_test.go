@@ -17,7 +17,7 @@ func TestTheLogSumsUpEachPolicy(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
 		due := func(n int) {
-			var rows []*index.Row
+			var rows []*index.FactRow
 			for i := range n {
 				start := time.Now().Add(-2 * time.Hour)
 				rows = append(rows, row(fmt.Sprintf("x-%02d", i), start, yes(start)))

@@ -61,10 +61,10 @@ func editionOf(p ...*policy.Policy) policyset.CompiledSnapshot {
 }
 
 // columns are those of every row: rules are named for them.
-var columns = &index.Layout{Columns: []string{"a", "b"}}
+var columns = &index.Columns{Columns: []string{"a", "b"}}
 
 // row is a Job of team-a with facts for its columns.
-func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
+func row(name string, start time.Time, facts ...policy.Facts) *index.FactRow {
 	if facts == nil {
 		facts = []policy.Facts{{Selected: true, Eligible: true, Start: start}}
 	}
@@ -72,8 +72,8 @@ func row(name string, start time.Time, facts ...policy.Facts) *index.Row {
 	return packed(subject, facts...)
 }
 
-func packed(s policy.Subject, facts ...policy.Facts) *index.Row {
-	return index.NewRow(s, columns, facts...)
+func packed(s policy.Subject, facts ...policy.Facts) *index.FactRow {
+	return index.NewFactRow(s, columns, facts...)
 }
 
 // named is a policy of a.
@@ -89,9 +89,9 @@ func named(e policyset.CompiledSnapshot, name string) *policy.Policy {
 func timeOf(t time.Time) metav1.Time { return metav1.Time{Time: t} }
 
 // kindOf is a listed kind.
-func kindOf(e policyset.CompiledSnapshot, now time.Time, rows ...*index.Row) retention.KindState {
+func kindOf(e policyset.CompiledSnapshot, now time.Time, rows ...*index.FactRow) retention.KindState {
 	x := index.New(jobs.GroupKind(), func() {})
-	x.SetBook(e.Book, now)
+	x.SetSnapshot(e.Book, now)
 	x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: columns}, rows, now)
 	return retention.KindState{Index: x, Kind: jobs}
 }
@@ -242,7 +242,7 @@ func (w *world) Kinds() []retention.KindState {
 	defer w.mu.Unlock()
 	for _, k := range w.kinds {
 		if w.judging[k.Index] != w.snapshot {
-			k.Index.SetBook(w.snapshot, time.Now())
+			k.Index.SetSnapshot(w.snapshot, time.Now())
 			w.judging[k.Index] = w.snapshot
 		}
 	}

@@ -74,7 +74,7 @@ func (b *imageBench) lookAndJudge(ctx context.Context, n *imageNode) (looks wait
 	node := images.New(images.Options{
 		Runtime: n.Runtime(), Cluster: lonely{}, History: kept, Readings: readings, Clock: clock.RealClock{}, Compiler: compiler,
 	})
-	questions := retention.NewQuestions(v1alpha1.ImageKind, []*engine.Program{rule}, nil)
+	questions := retention.NewRuleSet(v1alpha1.ImageKind, []*engine.Program{rule}, nil)
 	for range imageLooks {
 		took, err := firstLook(ctx, node.Open(questions))
 		if err != nil {
@@ -115,26 +115,26 @@ func (s seen) tell(err error) {
 }
 
 // Replace implements retention.Sink.
-func (s seen) Replace([]*index.Row) { s.tell(nil) }
+func (s seen) Replace([]*index.FactRow) { s.tell(nil) }
 
 // Lost implements retention.Sink.
-func (s seen) Lost(why *retention.Trouble) {
+func (s seen) Lost(why *retention.SourceError) {
 	if why != nil {
 		s.tell(errors.New(why.Message))
 	}
 }
 
 // Apply implements retention.Sink.
-func (s seen) Apply(*index.Row) {}
+func (s seen) Apply(*index.FactRow) {}
 
 // Forget implements retention.Sink.
 func (s seen) Forget(types.UID) {}
 
 // Undeletable implements retention.Sink.
-func (s seen) Undeletable(*retention.Trouble) {}
+func (s seen) Undeletable(*retention.SourceError) {}
 
 // Unmarkable implements retention.Sink.
-func (s seen) Unmarkable(*retention.Trouble) {}
+func (s seen) Unmarkable(*retention.SourceError) {}
 
 // lonely is a cluster whose node has no Pods. It implements images.Cluster.
 type lonely struct{}

@@ -59,18 +59,18 @@ func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i) }
 // changes is how long one change takes: an object that is replaced by one whose time started elsewhere.
 func (l *lab) changes(rule policy.Rule) time.Duration {
 	now := time.Now()
-	layout := &index.Layout{Columns: []string{"key"}}
-	row := func(i, version int) *index.Row {
+	layout := &index.Columns{Columns: []string{"key"}}
+	row := func(i, version int) *index.FactRow {
 		start := now.Add(-time.Duration(rand.N(100_000)) * time.Second)
 		subject := policy.Subject{
 			Namespace: namespaceOf(i / objectsEach), Name: fmt.Sprint("job-", i), UID: types.UID(fmt.Sprint("uid-", i)),
 			ResourceVersion: fmt.Sprint(version), Created: start,
 		}
-		return index.NewRow(subject, layout, policy.Facts{Selected: true, Eligible: true, Start: start})
+		return index.NewFactRow(subject, layout, policy.Facts{Selected: true, Eligible: true, Start: start})
 	}
 	x := index.New(ranked.GroupKind(), func() {})
-	x.SetBook(l.bookOf(rule), now)
-	rows := make([]*index.Row, l.size.standing)
+	x.SetSnapshot(l.bookOf(rule), now)
+	rows := make([]*index.FactRow, l.size.standing)
 	for i := range rows {
 		rows[i] = row(i, 1)
 	}

@@ -115,7 +115,7 @@ func (l *lab) readsOfPods(ctx context.Context) error {
 	}
 	index := references.New(clock.RealClock{})
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
-	from := references.From(kind.Kind)
+	from := references.SourceID(kind.Kind)
 	index.Expect(from, table.To(kind)...)
 	decoder := table.NewDecoder(kind)
 	texts := make([][]byte, l.size.referring)

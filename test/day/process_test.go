@@ -31,7 +31,7 @@ import (
 type process struct {
 	*day
 	reconciler *retention.Reconciler
-	office     *ledgers.Office
+	office     *ledgers.Manager
 	began      time.Time
 	clock      skewed
 	dead       atomic.Bool // nothing it asks arrives

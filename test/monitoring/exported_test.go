@@ -49,7 +49,7 @@ func exported(t *testing.T) map[string][]string {
 
 // touch counts a deletion, as the controller does.
 func touch() {
-	w := metrics.Witness{Next: nobody{}}
+	w := metrics.Observer{Next: nobody{}}
 	w.Attempted(retention.Removed)
 	w.Removed(retention.Removal{
 		Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Rule: &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}},

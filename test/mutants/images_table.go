@@ -8,12 +8,12 @@ var imagesTable = map[string]Mutant{
 		New: "\tif r.inUse && !inUse && r.last == 0 {\n\t\tr.last = observed // it may",
 	},
 	"images: Pods that are deleted during a look use nothing": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAPodThatIsDeletedDuringTheChecksUsesItsImage",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAPodThatIsDeletedDuringTheChecksUsesItsImage",
 		Old: "[][]corev1.Pod{before, after}",
 		New: "[][]corev1.Pod{after, before[:0]}",
 	},
 	"images: Pods that failed use images": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
 		Old: "pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed",
 		New: "pod.Status.Phase == corev1.PodSucceeded",
 	},
@@ -33,7 +33,7 @@ var imagesTable = map[string]Mutant{
 		New: "return now.Before(then) || lease.Elapsed(now, then) < most",
 	},
 	"images: a look serves who asked after it began": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestARoundServesRequestsFromBeforeItsStart",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestARoundServesRequestsFromBeforeItsStart",
 		Old: "\tif l.next != nil {\n\t\treturn l.next\n\t}\n\treturn l.running",
 		New: "\tif l.running != nil {\n\t\treturn l.running\n\t}\n\treturn l.next",
 	},
@@ -73,7 +73,7 @@ var imagesTable = map[string]Mutant{
 		New: "\tif w.Compares()",
 	},
 	"images: one without a record has an age": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAnImageWithoutARecordIsKept",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageWithoutARecordIsKept",
 		Old: "\ti.ageless = !known\n",
 		New: "\ti.ageless = !known && i.InUse\n",
 	},
@@ -93,22 +93,22 @@ var imagesTable = map[string]Mutant{
 		New: "if w.Compares() && p.lost {",
 	},
 	"images: containers are listed before Pods": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tbefore, _, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn uses, since, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n\tuses, err = n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn uses, since, err\n\t}\n",
 		New: "\tuses, err = n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn uses, since, err\n\t}\n\tbefore, _, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn uses, since, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n",
 	},
 	"images: ephemeral containers use nothing": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
 		Old: "\tfor _, c := range pod.Spec.EphemeralContainers {\n\t\tadd(c.Image)\n\t}\n",
 		New: "",
 	},
 	"images: everybody has a look of its own": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestARoundServesRequestsFromBeforeItsStart",
-		Old: "\tif l.next == nil {\n\t\tl.next = &flight",
-		New: "\tif l.next == nil || l.running != nil {\n\t\tl.next = &flight",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestARoundServesRequestsFromBeforeItsStart",
+		Old: "\tif l.next == nil {\n\t\tl.next = &singleflight",
+		New: "\tif l.next == nil || l.running != nil {\n\t\tl.next = &singleflight",
 	},
 	"images: image volumes use nothing": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
 		Old: "\t\tif v.Image != nil {",
 		New: "\t\tif v.Image != nil && v.Name == \"\" {",
 	},
@@ -128,22 +128,22 @@ var imagesTable = map[string]Mutant{
 		New: "if w.Compares() && !p.round.ranks {",
 	},
 	"images: statuses of init containers use nothing": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
 		Old: "{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,",
 		New: "{pod.Status.ContainerStatuses,",
 	},
 	"images: the ID that a container runs is not used": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
 		Old: "\t\t\tadd(s.ImageID)\n",
 		New: "",
 	},
 	"images: uses are listed before images": {
-		File: "controllers/node/images/look.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
+		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 		New: "\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 	},
 	"images: what goes long after a removal went by it": {
-		File: "controllers/node/images/unsure.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
+		File: "controllers/node/images/unacknowledged.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
 		Old: "case now.After(s.until):",
 		New: "case now.Before(s.until.Add(-unsureFor)):",
 	},

@@ -8,7 +8,7 @@ var ledgersTable = map[string]Mutant{
 		New: "\tcase o.Unsure && o.Result != retention.Busy:\n",
 	},
 	"ledgers: a subject that has changed stands": {
-		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "r == nil || !r.stands || r.subject != subjectOf(i) {",
 		New: "r == nil || !r.stands {",
 	},
@@ -28,7 +28,7 @@ var ledgersTable = map[string]Mutant{
 		New: "if !ok {",
 	},
 	"ledgers: another target is sent than was written down": {
-		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "!r.entry.Is(t) || r.subject != subjectOf(i)",
 		New: "r.subject != subjectOf(i)",
 	},
@@ -38,7 +38,7 @@ var ledgersTable = map[string]Mutant{
 		New: "if waits && a.office.Check(ctx) != nil && a.short {",
 	},
 	"ledgers: limits that were lowered stop nothing": {
-		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestLoweredLimitsApplyToRecordedEntries",
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestLoweredLimitsApplyToRecordedEntries",
 		Old: "a.keeper.Charged(a.office.Clock.Now(), budget) > budget.Max",
 		New: "a.keeper.Charged(a.office.Clock.Now(), budget) > 2*budget.Max",
 	},
@@ -58,7 +58,7 @@ var ledgersTable = map[string]Mutant{
 		New: "!r.stillWants(a.uid):",
 	},
 	"ledgers: who does not lead any more sends": {
-		File: "controllers/ledgers/account.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
+		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
 		Old: "a.office.Leadership.Check() != nil || !a.keeper",
 		New: "!a.keeper",
 	},

@@ -3,7 +3,7 @@ package mutants
 // retentionTable changes what happens between a verdict and its request.
 var retentionTable = map[string]Mutant{
 	"feed: a namespace waits for those that are edited all the time": {
-		File: "controllers/retention/feed.go", Test: "./controllers/retention TestEditsInManyNamespacesDelayNoOther",
+		File: "controllers/retention/listing.go", Test: "./controllers/retention TestEditsInManyNamespacesDelayNoOther",
 		Old: "cmp.Or(again.Compare(f.listed[namespace]), since.Compare",
 		New: "cmp.Or(since.Compare",
 	},
@@ -43,7 +43,7 @@ var retentionTable = map[string]Mutant{
 		New: "w.until = now",
 	},
 	"feed: a list rests from its beginning": {
-		File: "controllers/retention/feed.go", Test: "./controllers/retention TestASlowListOfANamespaceDelaysNoOther",
+		File: "controllers/retention/listing.go", Test: "./controllers/retention TestASlowListOfANamespaceDelaysNoOther",
 		Old: "= ended.Add(max(relistAgain",
 		New: "= began.Add(max(relistAgain",
 	},
@@ -69,12 +69,12 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: another rule decides without permission": {
 		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
-		Old: "case !areAmong(j.Rules(), likely.Rules()), j.Warrant",
-		New: "case j.Warrant",
+		Old: "case !areAmong(j.Rules(), likely.Rules()), j.Permit",
+		New: "case j.Permit",
 	},
 	"preflight: another version goes than the one aimed at": {
 		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestANewVersionDuringASlowStepIsPreparedAgain",
-		Old: "j.Warrant.Valid() && !j.Warrant.Same(likely.Warrant):",
+		Old: "j.Permit.Valid() && !j.Permit.Same(likely.Permit):",
 		New: "false:",
 	},
 	"preflight: answers count for two seconds": {
@@ -84,8 +84,8 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: references that may be out of date count": {
 		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatMayBeOutOfDateIsPutOff",
-		Old: "confirm(f.kind, likely.Warrant.Subject()); err != nil {",
-		New: "confirm(f.kind, likely.Warrant.Subject()); err != nil && f.target.UID == \"\" {",
+		Old: "confirm(f.kind, likely.Permit.Subject()); err != nil {",
+		New: "confirm(f.kind, likely.Permit.Subject()); err != nil && f.target.UID == \"\" {",
 	},
 	"preflight: stopping interrupts a deletion that has begun": {
 		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
@@ -104,8 +104,8 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: the ledger of what does not go is asked later": {
 		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheLedgerDecidesLastAndLearnsEachResult",
-		Old: "if counted && !f.owner.Ledger.Sending(w.Intent(), f.target) {",
-		New: "if !f.owner.Ledger.Sending(w.Intent(), f.target) && counted && !w.Valid() {",
+		Old: "if counted && !f.owner.Ledger.MarkSent(w.Intent(), f.target) {",
+		New: "if !f.owner.Ledger.MarkSent(w.Intent(), f.target) && counted && !w.Valid() {",
 	},
 	"preflight: the permission to the owner is not asked again": {
 		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
@@ -114,7 +114,7 @@ var retentionTable = map[string]Mutant{
 	},
 	"preflight: the rules about an owner are asked before the checks alone": {
 		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
-		Old: "return j, !j.Warrant.Valid() || f.agreed(ctx, f.it, j.Warrant.Intent(), f.target)",
+		Old: "return j, !j.Permit.Valid() || f.ownerAgrees(ctx, f.it, j.Permit.Intent(), f.target)",
 		New: "return j, true",
 	},
 	"preflight: what was answered once is not asked again": {
@@ -138,7 +138,7 @@ var retentionTable = map[string]Mutant{
 		New: "\t\treturn\n",
 	},
 	"tries: a conflict without a change is tried each second": {
-		File: "controllers/retention/tries.go", Test: "./controllers/retention TestWhatIsReadAfterConflicts",
+		File: "controllers/retention/backoffs.go", Test: "./controllers/retention TestWhatIsReadAfterConflicts",
 		Old: "case t.result == Changed && !t.same:",
 		New: "case t.result == Changed:",
 	},
@@ -163,14 +163,14 @@ var retentionTable = map[string]Mutant{
 		New: "l.failures, l.good, l.window = 0, l.good+1, min",
 	},
 	"tries: the wait goes on with another result": {
-		File: "controllers/retention/tries.go", Test: "./controllers/retention TestAnotherResultRestartsTheBackoff",
-		Old: "\t\tlast = try{result: result}\n",
+		File: "controllers/retention/backoffs.go", Test: "./controllers/retention TestAnotherResultRestartsTheBackoff",
+		Old: "\t\tlast = failures{result: result}\n",
 		New: "\t\tlast.result = result\n",
 	},
 	"pipeline: what is retried keeps its room in the ledger": {
 		File: "controllers/retention/pipeline.go", Test: "./controllers/retention TestWhatIsRetriedLeavesTheLedger",
-		Old: "\tp.kind.index.Return(it.uid, p.owner.Clock.Now())\n\tp.stays(it)\n",
-		New: "\tp.kind.index.Return(it.uid, p.owner.Clock.Now())\n",
+		Old: "\tp.kind.index.Release(it.uid, p.owner.Clock.Now())\n\tp.withdraw(it)\n",
+		New: "\tp.kind.index.Release(it.uid, p.owner.Clock.Now())\n",
 	},
 	"preflight: what the ledger does not permit is not retried": {
 		File: "controllers/retention/preflight.go", Test: "./controllers/retention TestWhatTheLedgerDoesNotPermitIsRetried",
@@ -178,12 +178,12 @@ var retentionTable = map[string]Mutant{
 		New: "\t\treturn nil\n",
 	},
 	"feed: rows that answer older questions are taken": {
-		File: "controllers/retention/feed.go", Test: "./controllers/retention TestAListOfANamespaceThatComesTooLate",
+		File: "controllers/retention/listing.go", Test: "./controllers/retention TestAListOfANamespaceThatComesTooLate",
 		Old: "if f.kind.current != f || f.asks.About(namespace).Layout != asked {",
 		New: "if f.kind.current != f {",
 	},
 	"questions: rules without permission are asked": {
-		File: "controllers/retention/questions.go", Test: "./controllers/retention TestARuleThatMayNotWatchIsNotAsked",
+		File: "controllers/retention/rule_set.go", Test: "./controllers/retention TestARuleThatMayNotWatchIsNotAsked",
 		Old: "if program == nil || rule.Unwatched {",
 		New: "if program == nil {",
 	},
@@ -194,7 +194,7 @@ var retentionTable = map[string]Mutant{
 	},
 	"kinds: queued subjects are deleted by rules that are gone": {
 		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestTheFenceMayChangeTheRules",
-		Old: "\t\t\tw.index.SetBook(r.snapshot, now) // what is queued already is judged by it\n",
+		Old: "\t\t\tw.index.SetSnapshot(r.snapshot, now) // what is queued already is judged by it\n",
 		New: "",
 	},
 	"preflight: what is not due any more is forgotten": {

@@ -47,7 +47,7 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
 	},
 	"throttle: what was put off stands in the ledger": {
-		File: "controllers/retention/place.go", Old: "\tif !kept {\n\t\tp.stays(it)\n\t}\n", New: "\t_ = kept\n",
+		File: "controllers/retention/place.go", Old: "\tif !kept {\n\t\tp.withdraw(it)\n\t}\n", New: "\t_ = kept\n",
 		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
 	"throttle: what is tried again and stands in the ledger puts everything else off": {

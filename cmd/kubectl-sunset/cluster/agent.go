@@ -34,7 +34,7 @@ var (
 
 // Sight asks the agent on a node for the images there, by way of the API server. The agents are in a namespace; empty means
 // any. The error says what to do.
-func (c *Cluster) Sight(ctx context.Context, node, namespace string) (*debug.Sight, error) {
+func (c *Cluster) Sight(ctx context.Context, node, namespace string) (*debug.Handler, error) {
 	a, err := c.agent(ctx, node, namespace)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (f *nodeFlags) refuse() error {
 const longAgo = 5 * time.Minute
 
 // see asks the agent on the node what it saw last, and says so if that was long ago.
-func (f *nodeFlags) see(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*debug.Sight, error) {
+func (f *nodeFlags) see(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*debug.Handler, error) {
 	seen, err := c.Sight(ctx, f.node, f.agents)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func aboutImages(mode string) string {
 		 "eligible":"true","ttl":"1d"}]}}`, mode)
 }
 
-func onWorker() *debug.Sight {
+func onWorker() *debug.Handler {
 	day := 24 * time.Hour
 	digest := func(letter string) []string {
 		return []string{"registry.example.com/any@sha256:" + strings.Repeat(letter, 64)}
@@ -53,18 +53,18 @@ func onWorker() *debug.Sight {
 	loaded.Digests = nil
 	pause := image("e", 30*day, "registry.k8s.io/pause:3.10")
 	pause.Pinned = true
-	return &debug.Sight{
+	return &debug.Handler{
 		Taken: now.Add(-10 * time.Second), Node: engine.Node{Name: "worker-1", Labels: map[string]string{"pool": "web"}},
 		Images: []engine.Image{nginx, cart, running, loaded, pause},
 	}
 }
 
-func tells(seen *debug.Sight) http.HandlerFunc {
+func tells(seen *debug.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(seen) }
 }
 
 // newAgent is a cluster whose agent on worker-1 tells what it has seen.
-func newAgent(t *testing.T, seen *debug.Sight, policies ...string) *apiServer {
+func newAgent(t *testing.T, seen *debug.Handler, policies ...string) *apiServer {
 	s := newLive(t)
 	s.inForce(policies...)
 	s.list(agentsPath, "v1", "Pod", []string{agentPod("agent-a", "Running", "metrics")})

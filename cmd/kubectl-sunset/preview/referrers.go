@@ -37,13 +37,13 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	if len(r.of) == 0 {
 		return nil
 	}
-	whole, refused := referrers.NewTable(in.Compiler, said(in.Policies, references.Says))
+	whole, refused := referrers.NewTable(in.Compiler, said(in.Policies, references.ValidReferences))
 	for _, d := range refused {
 		if slices.Contains(r.of, d.To) {
 			r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("what %s refers to is not known: %v", d.From.Kind, d.Err)}})
 		}
 	}
-	for _, m := range said(in.Policies, references.Missays) {
+	for _, m := range said(in.Policies, references.InvalidReferences) {
 		if slices.ContainsFunc(m.Kinds(), func(k references.Kind) bool { return slices.Contains(r.of, k) }) {
 			r.doubts = append(r.doubts, doubt{m.Kinds(), Failure{Message: fmt.Sprintf("%s is not understood: %s", m.From, m.Why)}})
 		}
@@ -164,8 +164,8 @@ func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 
 // DeclareTheSame reports whether some policies say the same about referrers as others.
 func DeclareTheSame(some, others []*policy.Policy) bool {
-	return sets.New(said(some, references.Says)...).Equal(sets.New(said(others, references.Says)...)) &&
-		sets.New(said(some, references.Missays)...).Equal(sets.New(said(others, references.Missays)...))
+	return sets.New(said(some, references.ValidReferences)...).Equal(sets.New(said(others, references.ValidReferences)...)) &&
+		sets.New(said(some, references.InvalidReferences)...).Equal(sets.New(said(others, references.InvalidReferences)...))
 }
 
 // said is what policies say about referrers.

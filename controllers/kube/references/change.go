@@ -67,7 +67,7 @@ func (x *Index) put(f *from, r *Referrer) {
 		wanted = slices.DeleteFunc(slices.Clone(wanted), func(t Target) bool { return slices.Contains(blind, t.Kind) })
 	}
 	known.name = r.Name
-	x.blame(f, known, r.Err, blind)
+	x.noteUnreadable(f, known, r.Err, blind)
 	if len(wanted) == len(known.edges) && known.refersTo(wanted) {
 		return
 	}
@@ -123,7 +123,7 @@ func (x *Index) remove(f *from, uid types.UID) {
 	if r == nil {
 		return
 	}
-	x.blame(f, r, nil, nil)
+	x.noteUnreadable(f, r, nil, nil)
 	x.unlink(r, nil)
 	delete(f.referrers, uid)
 }

@@ -5,14 +5,14 @@ import (
 )
 
 // Misread is something that a policy says about referrers and nobody understands: it may refer to anything.
-type Misread struct {
-	From From
+type InvalidReference struct {
+	From SourceID
 	To   Kind // what it is about; empty where nobody knows
 	Why  string
 }
 
 // Kinds are those that it may be about.
-func (m Misread) Kinds() []Kind {
+func (m InvalidReference) Kinds() []Kind {
 	if m.To == ConfigMap || m.To == Secret {
 		return []Kind{m.To}
 	}
@@ -20,7 +20,7 @@ func (m Misread) Kinds() []Kind {
 }
 
 // Says is what a policy says about referrers, as far as it is understood.
-func Says(p *policy.Policy) []Declared {
+func ValidReferences(p *policy.Policy) []Declared {
 	var all []Declared
 	for _, r := range p.References {
 		if !r.Invalid {
@@ -31,10 +31,10 @@ func Says(p *policy.Policy) []Declared {
 }
 
 // Missays is what else it says about them.
-func Missays(p *policy.Policy) []Misread {
-	var all []Misread
+func InvalidReferences(p *policy.Policy) []InvalidReference {
+	var all []InvalidReference
 	for _, m := range p.InvalidReferences() {
-		all = append(all, Misread{From: From(m.Path + " of policy " + p.Name), To: Kind(m.To), Why: m.Why})
+		all = append(all, InvalidReference{From: SourceID(m.Path + " of policy " + p.Name), To: Kind(m.To), Why: m.Why})
 	}
 	return all
 }

@@ -9,7 +9,7 @@ import (
 
 // Doubted is a source that is not known completely.
 type Doubted struct {
-	From From
+	From SourceID
 	Why  error
 }
 
@@ -39,7 +39,7 @@ func (x *Index) doubt(kind Kind) error {
 	if _, complete := x.complete[kind]; complete {
 		return nil
 	}
-	var first From
+	var first SourceID
 	var why error
 	for name, f := range x.froms {
 		if why == nil || name < first {

@@ -21,7 +21,7 @@ type Target struct {
 }
 
 // From names a source of referrers: a kind of objects and how their references are read.
-type From string
+type SourceID string
 
 // Name is what a referrer is called.
 type Name struct{ Kind, Namespace, Name string }
@@ -40,11 +40,11 @@ type Index struct {
 	clock clock.PassiveClock
 
 	mu       sync.Mutex
-	froms    map[From]*from
+	froms    map[SourceID]*from
 	complete map[Kind]time.Time // since when all sources of a kind are known completely; those in doubt are not there
 	targets  map[Target]*target // that something refers to, or did a short while ago
 	edges    map[Kind]int       // how many references there are
-	left     []left             // the latter, and some that are referred to again, the first to be forgotten first
+	left     []tombstones       // the latter, and some that are referred to again, the first to be forgotten first
 	changed  map[Target]struct{}
 	whole    map[Kind]struct{} // of which everything may have changed
 	wake     chan struct{}     // has one element while something changed
@@ -87,7 +87,7 @@ type back struct {
 // New makes an Index of no source.
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
-		clock: clock, froms: map[From]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
+		clock: clock, froms: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
 		changed: map[Target]struct{}{}, whole: map[Kind]struct{}{}, wake: make(chan struct{}, 1),
 	}
 }
@@ -96,7 +96,7 @@ var errUnlisted = errors.New("it has not been listed yet")
 
 // Expect says that a source exists, which refers to targets of some kinds. Until Replace, nothing of these kinds is known
 // to be unreferenced. A source that exists already stays as it is.
-func (x *Index) Expect(name From, to ...Kind) {
+func (x *Index) Expect(name SourceID, to ...Kind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.froms[name] != nil {
@@ -111,7 +111,7 @@ func (x *Index) Expect(name From, to ...Kind) {
 }
 
 // Forget says that a source exists no more. What its referrers refer to they do not by it.
-func (x *Index) Forget(name From) {
+func (x *Index) Forget(name SourceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.froms[name]
@@ -126,7 +126,7 @@ func (x *Index) Forget(name From) {
 }
 
 // Lose says that a source is not known completely any more, and why. What it has told stays until Replace.
-func (x *Index) Lose(name From, why error) {
+func (x *Index) Lose(name SourceID, why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if f := x.froms[name]; f != nil {
@@ -138,7 +138,7 @@ func (x *Index) Lose(name From, why error) {
 }
 
 // Replace gives all referrers of a source, which is known completely from now on.
-func (x *Index) Replace(name From, all []Referrer) {
+func (x *Index) Replace(name SourceID, all []Referrer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.froms[name]
@@ -162,7 +162,7 @@ func (x *Index) Replace(name From, all []Referrer) {
 }
 
 // Put gives a referrer of a source as it is now.
-func (x *Index) Put(name From, r Referrer) {
+func (x *Index) Put(name SourceID, r Referrer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if f := x.froms[name]; f != nil {
@@ -171,7 +171,7 @@ func (x *Index) Put(name From, r Referrer) {
 }
 
 // Remove says that a referrer of a source exists no more.
-func (x *Index) Remove(name From, uid types.UID) {
+func (x *Index) Remove(name SourceID, uid types.UID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if f := x.froms[name]; f != nil {

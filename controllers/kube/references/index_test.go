@@ -27,7 +27,7 @@ var start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // model is the same as an Index, in the way nobody can get wrong: all referrers, looked through at each question.
 type model struct {
-	froms    map[references.From]*source
+	froms    map[references.SourceID]*source
 	now      time.Time
 	complete map[references.Kind]time.Time   // since when, as last looked at; those in doubt are not there
 	less     map[references.Target]time.Time // when there were fewer than at the look before
@@ -35,7 +35,7 @@ type model struct {
 
 func newModel(now time.Time) *model {
 	return &model{
-		froms: map[references.From]*source{}, now: now, complete: map[references.Kind]time.Time{},
+		froms: map[references.SourceID]*source{}, now: now, complete: map[references.Kind]time.Time{},
 		less: map[references.Target]time.Time{},
 	}
 }
@@ -178,7 +178,7 @@ func seenIn(x *references.Index) seen {
 
 var errUnread = errors.New("no such field")
 
-func referrer(r *rand.Rand, from references.From) references.Referrer {
+func referrer(r *rand.Rand, from references.SourceID) references.Referrer {
 	n := r.IntN(6)
 	made := references.Referrer{
 		UID:  types.UID(fmt.Sprintf("%s-%d", from, n)),
@@ -197,8 +197,8 @@ func referrer(r *rand.Rand, from references.From) references.Referrer {
 // TestIndexIsWhatALookAtEverythingWouldSay: after every one of many random changes the index gives the answers of the model,
 // and has told of every answer that changed.
 func TestIndexIsWhatALookAtEverythingWouldSay(t *testing.T) {
-	froms := []references.From{"Pod", "Deployment", "Ingress"}
-	to := map[references.From][]references.Kind{"Pod": {configMap, secret}, "Deployment": {configMap}, "Ingress": {secret}}
+	froms := []references.SourceID{"Pod", "Deployment", "Ingress"}
+	to := map[references.SourceID][]references.Kind{"Pod": {configMap, secret}, "Deployment": {configMap}, "Ingress": {secret}}
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		clock := clocktesting.NewFakePassiveClock(start)
@@ -224,7 +224,7 @@ func TestIndexIsWhatALookAtEverythingWouldSay(t *testing.T) {
 }
 
 // change does one random thing to both.
-func change(r *rand.Rand, x *references.Index, m *model, from references.From, to map[references.From][]references.Kind) {
+func change(r *rand.Rand, x *references.Index, m *model, from references.SourceID, to map[references.SourceID][]references.Kind) {
 	defer m.look()
 	s := m.froms[from]
 	switch op := r.IntN(20); {
@@ -337,14 +337,14 @@ func TestDoubtsAreAllSourcesInDoubt(t *testing.T) {
 	x.Expect("Gateway", secret)
 	x.Replace("Job", nil)
 	x.Lose("Gateway", errUnread)
-	var names []references.From
+	var names []references.SourceID
 	for _, d := range x.Doubts(secret) {
 		if d.Why == nil {
 			t.Errorf("%s without a reason", d.From)
 		}
 		names = append(names, d.From)
 	}
-	if diff := gocmp.Diff([]references.From{"Gateway", "Pod"}, names); diff != "" {
+	if diff := gocmp.Diff([]references.SourceID{"Gateway", "Pod"}, names); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	x.Replace("Pod", nil)

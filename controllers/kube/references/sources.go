@@ -7,7 +7,7 @@ import (
 
 // Source is what an Index knows of one source.
 type Source struct {
-	From      From
+	From      SourceID
 	To        []Kind // what it may refer to
 	Doubted   []Kind // of which it is not known completely what it refers to
 	Referrers int    // objects, those included that refer to nothing

@@ -40,7 +40,7 @@ func (u *unread) foremost() *referrer {
 }
 
 // blame notes whether a referrer could be read, and of which kinds not.
-func (x *Index) blame(f *from, r *referrer, err error, blind []Kind) {
+func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
 	if r.err == nil && err == nil {
 		return
 	}

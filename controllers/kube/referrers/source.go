@@ -29,7 +29,7 @@ const (
 // source is one referring kind, read by one set of extractors. The index expects it.
 type source struct {
 	watcher *Watcher
-	from    references.From
+	from    references.SourceID
 	row     *row
 	stop    context.CancelFunc // nil until it runs
 

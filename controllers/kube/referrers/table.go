@@ -41,7 +41,7 @@ type Refused struct {
 	references.Declared
 	Err error
 
-	at references.From // what people call it; empty where what it says is its name
+	at references.SourceID // what people call it; empty where what it says is its name
 }
 
 // NewTable compiles the built-in referrers and what is declared beside them. Of what is refused the Table has nothing.

@@ -62,7 +62,7 @@ var referable = []references.Kind{references.ConfigMap, references.Secret}
 // Use says what policies declare, and fail to, and which kinds their rules ask about; of none nothing is watched. Where they ask
 // about any, what refers to each is: else the first rule about another kind would have everything listed anew, and make nothing
 // of what was known before. When it returns, nothing counts as unreferenced that what is newly declared may refer to.
-func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, misread ...references.Misread) {
+func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, misread ...references.InvalidReference) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wanted := map[string]*row{}
@@ -99,17 +99,17 @@ func (w *Watcher) open(wanted map[string]*row) []*source {
 }
 
 // nameOf gives a source a name that no other has, as people read it: Pod, Deployment.v1.apps.
-func (w *Watcher) nameOf(r *row) references.From {
+func (w *Watcher) nameOf(r *row) references.SourceID {
 	name := r.kind.Kind
 	if r.kind.Group != "" {
 		name = strings.Join([]string{r.kind.Kind, r.kind.Version, r.kind.Group}, ".")
 	}
 	for _, s := range w.sources {
 		if string(s.from) == name {
-			return references.From(name + " (read anew)") // the other one is about to be closed
+			return references.SourceID(name + " (read anew)") // the other one is about to be closed
 		}
 	}
-	return references.From(name)
+	return references.SourceID(name)
 }
 
 // refuse makes what refused declarations may refer to unknown. What was so before stays so all the time.
@@ -133,7 +133,7 @@ func (w *Watcher) refuse(refused []Refused) {
 }
 
 // refusal is the refused declaration of a name; nil for none.
-func (w *Watcher) refusal(name references.From) *Refused {
+func (w *Watcher) refusal(name references.SourceID) *Refused {
 	for i := range w.refused {
 		if w.refused[i].from() == name {
 			return &w.refused[i]
@@ -142,8 +142,8 @@ func (w *Watcher) refusal(name references.From) *Refused {
 	return nil
 }
 
-func (r *Refused) from() references.From {
-	return cmp.Or(r.at, references.From("the declaration about "+r.From.String()+" as "+r.Names))
+func (r *Refused) from() references.SourceID {
+	return cmp.Or(r.at, references.SourceID("the declaration about "+r.From.String()+" as "+r.Names))
 }
 
 func (r *Refused) to() []references.Kind {
@@ -243,8 +243,8 @@ const (
 // State is how one referring kind stands.
 type State struct {
 	Kind  schema.GroupVersionKind
-	From  references.From   // what the index calls it
-	To    []references.Kind // what it may refer to, whether rules ask about that or not
+	From  references.SourceID // what the index calls it
+	To    []references.Kind   // what it may refer to, whether rules ask about that or not
 	Phase Phase
 	Why   error // of Unknown: what nobody knows, or what to do
 

@@ -347,7 +347,7 @@ func TestADeclarationThatIsRefused(t *testing.T) {
 // TestWhatIsMisreadMayReferToAnything of the kinds that it is about, until it is mended.
 func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
 	watching(t, newServer(true), func(w *world) {
-		misread := references.Misread{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
+		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)
 		w.pass(time.Second)
 		w.expectDoubt("misread", references.Secret, "spec.references[0] of policy p: names: missing")
@@ -367,7 +367,7 @@ func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
 // TestWhatStaysMisreadStaysInDoubt: a moment without would make marks void.
 func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
 	watching(t, newServer(true), func(w *world) {
-		misread := references.Misread{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
+		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)
 		w.pass(time.Second)
 		w.index.Take()

@@ -48,7 +48,7 @@ func ready(node runtimeSight, told func() bool) healthz.Checker {
 }
 
 // addHealth makes a manager answer whether the agent lives, and does its part.
-func addHealth(mgr manager.Manager, node runtimeSight, rules *rules, pulses ...*liveness.Pulse) error {
+func addHealth(mgr manager.Manager, node runtimeSight, rules *rules, pulses ...*liveness.Heartbeat) error {
 	if err := mgr.AddReadyzCheck("sunset", ready(node, rules.Told)); err != nil {
 		return err
 	}

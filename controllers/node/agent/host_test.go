@@ -34,11 +34,11 @@ import (
 // host is an agent without its manager: the API server, the container runtime and the disk are the test's.
 type host struct {
 	*testing.T
-	*keeper
+	*pressureLoop
 	*shelf
 	server  client.Client
 	cluster *cluster
-	diary   *diary
+	diary   *removalCounters
 	fails   func(o client.Object) error // what the server answers to a read; nil for what it has
 	created func(o client.Object) error // what it answers once it has created something
 	lists   int                         // of Pods
@@ -72,15 +72,15 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 	node := images.New(images.Options{
 		Runtime: h.shelf, Cluster: h.cluster, History: kept, Readings: readings, Clock: at, Compiler: compiler, Interval: 30 * time.Second,
 	})
-	meters, err := newMeters(prometheus.NewRegistry())
+	meters, err := newAgentMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.keeper = &keeper{clock: at, node: node, disk: disk, meters: meters}
-	h.diary = &diary{brief: node.Brief, pressed: h.keeper.pressed, meters: meters}
+	h.pressureLoop = &pressureLoop{clock: at, node: node, disk: disk, meters: meters}
+	h.diary = &removalCounters{brief: node.Summary, pressed: h.pressureLoop.pressed, meters: meters}
 	node.Late = h.diary.Removed
-	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.keeper.bound}
-	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Fence: h.rules, Clock: at, Witness: h.diary, MaxInFlight: 1})
+	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.pressureLoop.bound}
+	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Fence: h.rules, Clock: at, Observer: h.diary, MaxInFlight: 1})
 	h.rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)
 		h.reconciler.Use(snapshot, programs)
@@ -192,7 +192,7 @@ func (h *host) read() {
 
 // look looks at the images once, whatever comes of it.
 func (h *host) look() {
-	_ = h.node.Open(retention.NewQuestions(v1alpha1.ImageKind, nil, nil)).Read(h.Context(), policy.Subject{}, func(*index.Row) {})
+	_ = h.node.Open(retention.NewRuleSet(v1alpha1.ImageKind, nil, nil)).Read(h.Context(), policy.Subject{}, func(*index.FactRow) {})
 }
 
 // report is what the API server has.

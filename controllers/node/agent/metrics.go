@@ -11,14 +11,14 @@ import (
 )
 
 // meters are what an agent exports.
-type meters struct {
+type agentMetrics struct {
 	removed, removedBytes, failed *prometheus.CounterVec
 	pulledAgain                   prometheus.Counter
 	present                       prometheus.Gauge
 }
 
 // newMeters registers them. Agents that share a registry share them.
-func newMeters(r prometheus.Registerer, off ...policy.Feature) (m meters, err error) {
+func newAgentMetrics(r prometheus.Registerer, off ...policy.Feature) (m agentMetrics, err error) {
 	counter := func(name, help, label string) *prometheus.CounterVec {
 		return register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}), &err)
 	}

@@ -30,7 +30,7 @@ type reporter struct {
 	history *history.Store
 	rules   *rules
 	disk    *disk
-	diary   *diary
+	diary   *removalCounters
 	runtime interface {
 		Version(ctx context.Context) (cri.Version, error)
 	}
@@ -138,7 +138,7 @@ func (r *reporter) describe(ctx context.Context, snapshot *policy.Snapshot, t *p
 
 // brief gives what people call an image, and its bytes.
 func (r *reporter) brief(id string) (name string, bytes int64) {
-	b := r.node.Brief(id)
+	b := r.node.Summary(id)
 	return b.Name, b.Bytes
 }
 

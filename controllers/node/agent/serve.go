@@ -16,7 +16,7 @@ const seeTimeout = 20 * time.Second
 const atATime = 2
 
 // serve tells whoever asks what images are on the node.
-func serve(see func(context.Context) (*debug.Sight, error), now func() time.Time) http.Handler {
+func serve(see func(context.Context) (*debug.Handler, error), now func() time.Time) http.Handler {
 	answering := make(chan struct{}, atATime)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {

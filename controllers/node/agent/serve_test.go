@@ -14,7 +14,7 @@ import (
 )
 
 func TestImagesAreServed(t *testing.T) {
-	seen := &debug.Sight{
+	seen := &debug.Handler{
 		Taken: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Node: engine.Node{Name: "worker-1"},
 		Images: []engine.Image{{ID: "sha256:1", Tags: []string{"a:1"}}},
 	}
@@ -31,7 +31,7 @@ func TestImagesAreServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			see := func(ctx context.Context) (*debug.Sight, error) {
+			see := func(ctx context.Context) (*debug.Handler, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
 					t.Error("a look may take for ever")
 				}

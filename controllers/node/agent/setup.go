@@ -56,7 +56,7 @@ type Config struct {
 	// Metrics is where the agent's metrics are registered; nil means where those are that are served.
 	Metrics prometheus.Registerer
 
-	meters meters // set by Run
+	meters agentMetrics // set by Run
 }
 
 // Features are those that an agent knows.
@@ -114,7 +114,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := kept.Anew(); err != nil {
 		log.FromContext(ctx).Error(err, "ages of images")
 	}
-	if c.meters, err = newMeters(c.Metrics, c.Off...); err != nil {
+	if c.meters, err = newAgentMetrics(c.Metrics, c.Off...); err != nil {
 		return err
 	}
 	mgr, err := c.manager()
@@ -183,12 +183,12 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 		}
 	}
 	removals, reports := liveness.New("removals", c.Clock), liveness.New("reports", c.Clock)
-	keeper := &keeper{clock: c.Clock, node: node, disk: disk, meters: c.meters, pulse: reports}
-	diary := &diary{brief: node.Brief, pressed: keeper.pressed, meters: c.meters}
+	keeper := &pressureLoop{clock: c.Clock, node: node, disk: disk, meters: c.meters, pulse: reports}
+	diary := &removalCounters{brief: node.Summary, pressed: keeper.pressed, meters: c.meters}
 	node.Late = diary.Removed
 	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: keeper.bound}
 	reconciler := retention.New(retention.Options{
-		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Witness: diary, MaxInFlight: c.MaxInFlight, Pulse: removals,
+		Sources: node, Remover: node, Fence: rules, Clock: c.Clock, Observer: diary, MaxInFlight: c.MaxInFlight, Pulse: removals,
 	})
 	rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)

@@ -26,11 +26,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// world is a Board and a Census in a bubble, before an API server in the hands of the test.
+// world is a Board and a ReportCollector in a bubble, before an API server in the hands of the test.
 type world struct {
 	t      *testing.T
-	board  *hub.Board
-	census *hub.Census
+	board  *hub.RulePublisher
+	census *hub.ReportCollector
 	server client.WithWatch
 
 	mu      sync.Mutex
@@ -51,7 +51,7 @@ func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 		w := &world{t: t}
 		w.server = fake.NewClientBuilder().WithScheme(scheme).Build()
 		o := hub.Options{Client: interceptor.NewClient(w.server, w.between()), Clock: clock.RealClock{}, Leadership: w, Changed: func() { w.set(func() { w.changed++ }) }}
-		w.board, w.census = hub.NewBoard(o), hub.NewCensus(o)
+		w.board, w.census = hub.NewRulePublisher(o), hub.NewReportCollector(o)
 		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
 		ended := sync.WaitGroup{}
 		for _, start := range []func(context.Context) error{w.board.Start, w.census.Start} {

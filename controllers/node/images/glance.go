@@ -12,20 +12,20 @@ import (
 
 // glance is a look at a few images only, and at all that uses images. It has only those that are exactly as the last look has
 // found them: what became of the others a look has to tell.
-func (n *Node) glance(ctx context.Context, ids []string) (*look, error) {
+func (n *Node) glance(ctx context.Context, ids []string) (*snapshot, error) {
 	l, err := n.seeThese(ctx, ids)
 	n.went(err)
 	return l, err
 }
 
-func (n *Node) seeThese(ctx context.Context, ids []string) (*look, error) {
+func (n *Node) seeThese(ctx context.Context, ids []string) (*snapshot, error) {
 	began := n.Clock.Now()
 	there := n.theseImages(ctx, ids)
 	uses, since, err := n.uses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := newLook(began, since, there, uses)
+	l := newSnapshot(began, since, there, uses)
 	for i := range l.images {
 		n.date(&l.images[i])
 	}
@@ -65,7 +65,7 @@ func (n *Node) theseImages(ctx context.Context, ids []string) []cri.Image {
 }
 
 // recognise gives images the versions that they have by the last look, and takes those out of which that found another form.
-func (n *Node) recognise(l *look) {
+func (n *Node) recognise(l *snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range l.images {

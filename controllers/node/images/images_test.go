@@ -180,10 +180,10 @@ func (m *machine) warrantFor(looks int, letter string, place policy.RankResult) 
 	rule := p.Rules[0]
 	m.programs = programs
 	m.Use(programs)
-	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Program{programs[rule.Key]}, nil))
-	var row *index.Row
+	source := m.Open(retention.NewRuleSet(rule.Kind, []*engine.Program{programs[rule.Key]}, nil))
+	var row *index.FactRow
 	for range looks {
-		err := source.Read(m.Context(), policy.Subject{Name: id(letter), UID: types.UID(id(letter))}, func(r *index.Row) { row = r })
+		err := source.Read(m.Context(), policy.Subject{Name: id(letter), UID: types.UID(id(letter))}, func(r *index.FactRow) { row = r })
 		if err != nil || row == nil {
 			m.Fatalf("%v, %v", row, err)
 		}
@@ -401,10 +401,10 @@ func TestAnImageWithoutARecordIsKept(t *testing.T) {
 	if rule.Invalid() {
 		t.Fatal(p.Problems)
 	}
-	source := m.Open(retention.NewQuestions(rule.Kind, []*engine.Program{programs[rule.Key]}, nil))
+	source := m.Open(retention.NewRuleSet(rule.Kind, []*engine.Program{programs[rule.Key]}, nil))
 	removes := func(id string) bool {
-		var row *index.Row
-		err := source.Read(t.Context(), policy.Subject{Name: id, UID: types.UID(id)}, func(r *index.Row) { row = r })
+		var row *index.FactRow
+		err := source.Read(t.Context(), policy.Subject{Name: id, UID: types.UID(id)}, func(r *index.FactRow) { row = r })
 		if err != nil || row == nil {
 			t.Fatalf("%v, %v", row, err)
 		}
@@ -505,7 +505,7 @@ func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
-	source := m.Open(retention.Questions{})
+	source := m.Open(retention.RuleSet{})
 	for _, step := range []struct {
 		meanwhile func()
 		want      time.Duration
@@ -517,7 +517,7 @@ func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
 		{func() { m.has("go/app:v1", "a") }, 0},
 	} {
 		step.meanwhile()
-		_ = source.Read(t.Context(), policy.Subject{Name: id("a")}, func(*index.Row) {})
+		_ = source.Read(t.Context(), policy.Subject{Name: id("a")}, func(*index.FactRow) {})
 		if got := m.Unreachable(); got != step.want {
 			t.Errorf("out of reach for %s, want %s", got, step.want)
 		}

@@ -27,7 +27,7 @@ func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	if p.Rules[0].Invalid() {
 		t.Fatal(p.Problems)
 	}
-	questions := retention.NewQuestions(p.Rules[0].Kind, []*engine.Program{programs[p.Rules[0].Key]}, nil)
+	questions := retention.NewRuleSet(p.Rules[0].Kind, []*engine.Program{programs[p.Rules[0].Key]}, nil)
 	source := m.Open(questions)
 	compiler := func(deadline time.Duration) *engine.Compiler {
 		c, err := engine.NewCompiler(engine.Options{EvalDeadline: deadline})

@@ -60,14 +60,14 @@ const DefaultInterval = time.Minute
 // Node is the images of one node. It implements retention.Sources and retention.Remover.
 type Node struct {
 	Options
-	looks looks
-	pace  *pace
+	looks snapshots
+	pace  *batcher
 
 	mu       sync.Mutex
 	round    int64
 	versions map[string]version // by ID
-	brief    map[string]Brief   // by ID, as of the last look
-	before   map[string]Brief   // of those removed since a look some time ago
+	brief    map[string]Summary // by ID, as of the last look
+	before   map[string]Summary // of those removed since a look some time ago
 	total    v1alpha1.ImageCount
 	trouble  error                      // why the last look failed; nil when it did not
 	away     time.Time                  // since when the runtime has been out of reach; zero when it is not
@@ -80,7 +80,7 @@ type Node struct {
 	saved  time.Time // when the history was last written, or found that it need not be
 	toSave bool      // it will be in a moment
 
-	unsure unsure
+	unsure unacknowledged
 }
 
 // version numbers the forms of one image.
@@ -94,14 +94,14 @@ func New(o Options) *Node {
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
 	}
-	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]time.Time{}, brief: map[string]Brief{}, changed: make(chan struct{})}
+	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]time.Time{}, brief: map[string]Summary{}, changed: make(chan struct{})}
 	n.looks.take = n.look
-	n.pace = newPace(o.Clock, func() { n.looks.join() }) // a look writes down what is gone, and shows what else has changed
+	n.pace = newBatcher(o.Clock, func() { n.looks.join() }) // a look writes down what is gone, and shows what else has changed
 	return n
 }
 
 // Open implements retention.Sources.
-func (n *Node) Open(q retention.Questions) retention.Source {
+func (n *Node) Open(q retention.RuleSet) retention.Source {
 	return &source{node: n, asks: q}
 }
 
@@ -141,7 +141,7 @@ func (n *Node) sends(id string) {
 }
 
 // hasLost reports whether images are gone of those that were told, and not by us.
-func (n *Node) hasLost(told map[types.UID]string, l *look) bool {
+func (n *Node) hasLost(told map[types.UID]string, l *snapshot) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for uid := range told {
@@ -168,13 +168,13 @@ func (n *Node) differs() <-chan struct{} {
 }
 
 // Brief is what people want to know of an image.
-type Brief struct {
+type Summary struct {
 	Name  string // its first tag, or else its first digest; empty without any
 	Bytes int64
 }
 
 // Brief gives what the last looks found of an image; zero when nobody knows.
-func (n *Node) Brief(id string) Brief {
+func (n *Node) Summary(id string) Summary {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if brief, ok := n.brief[id]; ok {
@@ -208,11 +208,11 @@ func (n *Node) Unreachable() time.Duration {
 }
 
 // note numbers the forms that a look has found: a form keeps its number, and another one has a greater number.
-func (n *Node) note(l *look) {
+func (n *Node) note(l *snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.round++
-	versions, brief := make(map[string]version, len(l.images)), make(map[string]Brief, len(l.images))
+	versions, brief := make(map[string]version, len(l.images)), make(map[string]Summary, len(l.images))
 	n.total = v1alpha1.ImageCount{Images: int64(len(l.images))}
 	for i := range l.images {
 		image := &l.images[i]
@@ -220,7 +220,7 @@ func (n *Node) note(l *look) {
 		if known.form != form {
 			known = version{form, n.round}
 		}
-		versions[image.ID], brief[image.ID] = known, Brief{nameOf(image), image.SizeBytes}
+		versions[image.ID], brief[image.ID] = known, Summary{nameOf(image), image.SizeBytes}
 		n.total.Bytes += image.SizeBytes
 		image.version = strconv.FormatInt(known.number, 10)
 	}
@@ -236,9 +236,9 @@ func (n *Node) note(l *look) {
 const remembered = 1000
 
 // remember keeps what is known of images that a look does not show any more.
-func (n *Node) remember(now map[string]Brief) {
+func (n *Node) remember(now map[string]Summary) {
 	if len(n.before) > remembered || n.before == nil {
-		n.before = map[string]Brief{}
+		n.before = map[string]Summary{}
 	}
 	for id, brief := range n.brief {
 		if _, there := now[id]; !there {

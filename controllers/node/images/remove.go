@@ -60,7 +60,7 @@ func mayRemove(w policy.DeletePermit, t policy.Target) error {
 }
 
 // examine reads the target image and its use in a round.
-func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*look, *retention.Outcome) {
+func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*snapshot, *retention.Outcome) {
 	l, err := n.lookIn(ctx, in, t.Name)
 	if err != nil {
 		return nil, &retention.Outcome{Err: err, Unsent: true}
@@ -120,8 +120,8 @@ func (n *Node) stands(ctx context.Context, w policy.DeletePermit, t policy.Targe
 
 // lookIn returns what a round has read of an image: of the images to be removed only or, if that does not suffice or a rule compares
 // images, of all.
-func (n *Node) lookIn(ctx context.Context, in *round, id string) (*look, error) {
-	l, err := in.look(func() (*look, error) {
+func (n *Node) lookIn(ctx context.Context, in *round, id string) (*snapshot, error) {
+	l, err := in.look(func() (*snapshot, error) {
 		if in.ranks {
 			return n.looks.fresh(ctx)
 		}

@@ -25,7 +25,7 @@ var (
 
 // Sight gives the images as the last look found them. Where that is longer ago than two intervals, as nobody looks at a node
 // that no rule is about, or failed, it takes another one, at most one in an interval. The error says why nothing is known.
-func (n *Node) Sight(ctx context.Context) (*debug.Sight, error) {
+func (n *Node) Sight(ctx context.Context) (*debug.Handler, error) {
 	l, err := n.recent(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("images and Pods of the node not read: %w", err)
@@ -34,7 +34,7 @@ func (n *Node) Sight(ctx context.Context) (*debug.Sight, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &debug.Sight{Taken: l.began, Node: *node, Images: make([]engine.Image, len(l.images)), Uses: map[string]string{}}
+	s := &debug.Handler{Taken: l.began, Node: *node, Images: make([]engine.Image, len(l.images)), Uses: map[string]string{}}
 	for i := range l.images {
 		image := &l.images[i]
 		s.Images[i] = image.Image
@@ -46,7 +46,7 @@ func (n *Node) Sight(ctx context.Context) (*debug.Sight, error) {
 }
 
 // recent is the last look, or one of now.
-func (n *Node) recent(ctx context.Context) (*look, error) {
+func (n *Node) recent(ctx context.Context) (*snapshot, error) {
 	now := n.Clock.Now()
 	l, err := n.looks.latest()
 	switch {
@@ -76,7 +76,7 @@ func isWithin(most time.Duration, then, now time.Time) bool {
 }
 
 // latest is the look that ended last, or why it failed.
-func (l *looks) latest() (*look, error) {
+func (l *snapshots) latest() (*snapshot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == nil {

@@ -21,7 +21,7 @@ import (
 // source is a retention.Source of the images of a node.
 type source struct {
 	node *Node
-	asks retention.Questions
+	asks retention.RuleSet
 	late map[types.UID]bool // images of which an evaluation took too long: they are evaluated again after the next look
 }
 
@@ -92,7 +92,7 @@ func (s *source) pause(ctx context.Context, d time.Duration) {
 }
 
 // tell tells a sink what differs from what it was told, and what is not there any more.
-func tell(sink retention.Sink, differ []*index.Row, told, versions map[types.UID]string) {
+func tell(sink retention.Sink, differ []*index.FactRow, told, versions map[types.UID]string) {
 	for _, row := range differ {
 		sink.Apply(row)
 	}
@@ -106,14 +106,14 @@ func tell(sink retention.Sink, differ []*index.Row, told, versions map[types.UID
 // rows takes a look at the node and asks the rules about each image that differs from what was told, or about all if
 // nothing was, or what they read of the node itself differs. It also gives the versions of all, and that.
 func (s *source) rows(ctx context.Context, told map[types.UID]string, before string) (
-	differ []*index.Row, versions map[types.UID]string, about string, trouble *retention.Trouble) {
+	differ []*index.FactRow, versions map[types.UID]string, about string, trouble *retention.SourceError) {
 	l, err := s.node.looks.fresh(ctx)
 	if err != nil {
-		return nil, nil, "", &retention.Trouble{Reason: runtimeUnreachable, Message: err.Error()}
+		return nil, nil, "", &retention.SourceError{Reason: runtimeUnreachable, Message: err.Error()}
 	}
 	judge, about, err := s.judge(ctx)
 	if err != nil {
-		return nil, nil, "", &retention.Trouble{Reason: nodeUnknown, Message: err.Error()}
+		return nil, nil, "", &retention.SourceError{Reason: nodeUnknown, Message: err.Error()}
 	}
 	defer judge.Close()
 	versions = make(map[types.UID]string, len(l.images))
@@ -134,7 +134,7 @@ func (s *source) rows(ctx context.Context, told map[types.UID]string, before str
 	return differ, versions, about, nil
 }
 
-func isLate(row *index.Row) bool {
+func isLate(row *index.FactRow) bool {
 	return slices.ContainsFunc(row.Facts(), func(f policy.Facts) bool { return errors.Is(f.Err, engine.ErrDeadline) })
 }
 
@@ -163,7 +163,7 @@ func (s *source) judge(ctx context.Context) (*engine.Evaluator, string, error) {
 
 var errAgeless = errors.New("image age unknown")
 
-func (s *source) row(judge *engine.Evaluator, i *image) *index.Row {
+func (s *source) row(judge *engine.Evaluator, i *image) *index.FactRow {
 	subject, object, asked := i.Subject(), i.Object(), s.asks.About("")
 	subject.ResourceVersion = i.version
 	facts := make([]policy.Facts, len(asked.Rules))
@@ -174,11 +174,11 @@ func (s *source) row(judge *engine.Evaluator, i *image) *index.Row {
 			facts[k] = judge.Facts(rule, object)
 		}
 	}
-	return index.NewRow(subject, asked.Layout, facts...)
+	return index.NewFactRow(subject, asked.Layout, facts...)
 }
 
 // Read implements retention.Source.
-func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*index.Row)) error {
+func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*index.FactRow)) error {
 	l, err := s.node.looks.fresh(ctx)
 	if err != nil {
 		return err
@@ -198,10 +198,10 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 }
 
 // Ask implements retention.Source: a new Source costs no more than a look.
-func (s *source) Ask(retention.Questions) bool { return false }
+func (s *source) Ask(retention.RuleSet) bool { return false }
 
 // List implements retention.Source. Images are in no namespace.
-func (s *source) List(_ context.Context, _ string, _ func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error {
+func (s *source) List(_ context.Context, _ string, _ func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error {
 	take(nil)
 	return nil
 }

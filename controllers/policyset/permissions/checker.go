@@ -55,16 +55,16 @@ type question struct {
 const owning = "get,delete"
 
 // Lack is a right that is missing and can be granted. It is an ErrMissing.
-type Lack struct {
+type Missing struct {
 	Resource schema.GroupResource
 	What     string // the whole sentence
 }
 
 // Error implements error.
-func (l *Lack) Error() string { return l.What }
+func (l *Missing) Error() string { return l.What }
 
 // Unwrap implements what errors.Is asks for.
-func (l *Lack) Unwrap() error { return ErrMissing }
+func (l *Missing) Unwrap() error { return ErrMissing }
 
 type answer struct {
 	at      time.Time
@@ -172,7 +172,7 @@ func (c *Checker) ask(ctx context.Context, q question) error {
 		return nil
 	}
 	resource := mapping.Resource.GroupResource()
-	return &Lack{resource, fmt.Sprintf("%v: ServiceAccount %s may not %s %s in namespace %s", ErrMissing, q.account,
+	return &Missing{resource, fmt.Sprintf("%v: ServiceAccount %s may not %s %s in namespace %s", ErrMissing, q.account,
 		strings.Join(missing, ", "), resource, q.namespace)}
 }
 

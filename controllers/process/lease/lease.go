@@ -17,7 +17,7 @@ import (
 )
 
 // Lock is a leader election lock that remembers when it was last renewed.
-type Lock struct {
+type TrackedLock struct {
 	resourcelock.Interface
 	clock   clock.PassiveClock
 	margin  time.Duration
@@ -26,12 +26,12 @@ type Lock struct {
 }
 
 // Watch wraps a lock. margin is how long after a renewal leadership still counts; it must be shorter than the lease.
-func Watch(lock resourcelock.Interface, c clock.PassiveClock, margin time.Duration) *Lock {
-	return &Lock{Interface: lock, clock: c, margin: margin}
+func Watch(lock resourcelock.Interface, c clock.PassiveClock, margin time.Duration) *TrackedLock {
+	return &TrackedLock{Interface: lock, clock: c, margin: margin}
 }
 
 // Get implements resourcelock.Interface.
-func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *TrackedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	l.holder.Store(nil)
 	if err == nil {
@@ -41,13 +41,13 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 }
 
 // Create implements resourcelock.Interface.
-func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *TrackedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.note(record, func() error { return l.Interface.Create(ctx, record) })
 }
 
 // Update implements resourcelock.Interface. It refuses to release a lease that another process holds: client-go does so when a
 // leader has lost its lease without having seen who has it.
-func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *TrackedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if holder := l.holder.Load(); record.HolderIdentity == "" && (holder == nil || *holder != l.Identity()) {
 		l.renewed.Store(nil)
 		return errors.New("this process does not hold the lease")
@@ -57,7 +57,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // note takes the time before the request: from then on, at the latest, others count the lease. A release counts from then on too, as
 // another process may lead before the answer comes.
-func (l *Lock) note(record resourcelock.LeaderElectionRecord, write func() error) error {
+func (l *TrackedLock) note(record resourcelock.LeaderElectionRecord, write func() error) error {
 	before := l.clock.Now()
 	if record.HolderIdentity != l.Identity() {
 		l.renewed.Store(nil)
@@ -71,7 +71,7 @@ func (l *Lock) note(record resourcelock.LeaderElectionRecord, write func() error
 }
 
 // Check returns nil while leadership is certain. A nil Lock is always certain: there is no election.
-func (l *Lock) Check() error {
+func (l *TrackedLock) Check() error {
 	if l == nil {
 		return nil
 	}

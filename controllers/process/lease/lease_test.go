@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func play(t *testing.T, l *lease.Lock, inner *lock, s step) {
+func play(t *testing.T, l *lease.TrackedLock, inner *lock, s step) {
 	t.Helper()
 	if s.passes > 0 {
 		inner.clock.Step(s.passes)
@@ -158,7 +158,7 @@ func TestAReleaseCountsFromWhenItIsSent(t *testing.T) {
 }
 
 func TestWithoutAnElectionLeadershipIsCertain(t *testing.T) {
-	var l *lease.Lock
+	var l *lease.TrackedLock
 	if err := l.Check(); err != nil {
 		t.Error(err)
 	}

@@ -16,8 +16,8 @@ import (
 const many = 100_000
 
 // manyRows is what a cluster with 100 busy namespaces gives: every string on its own, as decoders make them.
-func manyRows() []*index.Row {
-	rows := make([]*index.Row, many)
+func manyRows() []*index.FactRow {
+	rows := make([]*index.FactRow, many)
 	for i := range rows {
 		finished := now.Add(time.Duration(i%86_400) * time.Second)
 		facts := policy.Facts{Selected: true, Eligible: true, Start: finished}
@@ -28,7 +28,7 @@ func manyRows() []*index.Row {
 			ResourceVersion: fmt.Sprint(10_000_000 + i),
 			Created:         finished.Add(-time.Minute),
 		}
-		rows[i] = index.NewRow(subject, columns["a b"], facts, facts)
+		rows[i] = index.NewFactRow(subject, columns["a b"], facts, facts)
 	}
 	return rows
 }
@@ -47,9 +47,9 @@ func bookOfTwo(first time.Duration) *policy.Snapshot {
 
 var two = index.Listing{ID: 1, Kind: jobs, Layout: columns["a b"]}
 
-func fullIndex(rows []*index.Row) *index.Index {
+func fullIndex(rows []*index.FactRow) *index.Index {
 	x := index.New(jobs.GroupKind(), func() {})
-	x.SetBook(bookOfTwo(time.Hour), now)
+	x.SetSnapshot(bookOfTwo(time.Hour), now)
 	x.Replace(two, rows, now)
 	return x
 }
@@ -59,7 +59,7 @@ func BenchmarkSetBookAfterATTLEdit(b *testing.B) {
 	snapshots := []*policy.Snapshot{bookOfTwo(2 * time.Hour), bookOfTwo(3 * time.Hour)}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		x.SetBook(snapshots[i%2], now)
+		x.SetSnapshot(snapshots[i%2], now)
 	}
 }
 

@@ -35,7 +35,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 		if len(x.schedule) == 0 || x.schedule[0].dueTime().After(now) {
 			return
 		}
-		row := heap.Pop(&x.schedule).(*Row)
+		row := heap.Pop(&x.schedule).(*FactRow)
 		row.setDue(time.Time{})
 		if row.gone {
 			continue
@@ -73,9 +73,9 @@ func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
 }
 
 // Judgement is what is to be done with one version of a subject now.
-type Judgement struct {
+type Decision struct {
 	Verdict policy.Verdict
-	Warrant policy.DeletePermit       // to delete it; not valid unless the verdict says so
+	Permit  policy.DeletePermit       // to delete it; not valid unless the verdict says so
 	Marking policy.EligibleSincePatch // what to write on it otherwise; not valid when it is marked as it should be
 
 	// Expected is what is going to be deleted within the time Ahead, where that is to be written down first; its Rule is
@@ -84,16 +84,16 @@ type Judgement struct {
 }
 
 // Rules are those on whose word something is done; none when nothing is.
-func (j Judgement) Rules() []*policy.Rule {
-	if j.Warrant.Valid() {
-		return []*policy.Rule{j.Warrant.Rule()}
+func (j Decision) Rules() []*policy.Rule {
+	if j.Permit.Valid() {
+		return []*policy.Rule{j.Permit.Rule()}
 	}
 	return j.Marking.Rules()
 }
 
 // Look says what happens to a subject now, for nobody to act on. ok is false when it is not known, or when this version
 // was removed.
-func (x *Index) Look(uid types.UID, now time.Time) (j Judgement, ok bool) {
+func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[uid]
@@ -104,7 +104,7 @@ func (x *Index) Look(uid types.UID, now time.Time) (j Judgement, ok bool) {
 }
 
 // LookAt is Look at exactly the version of a target. ok is false when another one is known, or none, or not all.
-func (x *Index) LookAt(t policy.Target, now time.Time) (v policy.Verdict, ok bool) {
+func (x *Index) PeekAt(t policy.Target, now time.Time) (v policy.Verdict, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[t.UID]
@@ -114,10 +114,10 @@ func (x *Index) LookAt(t policy.Target, now time.Time) (v policy.Verdict, ok boo
 	return x.judge(row, now).Verdict, true
 }
 
-func (x *Index) judge(row *Row, now time.Time) (j Judgement) {
+func (x *Index) judge(row *FactRow, now time.Time) (j Decision) {
 	subject, evaluations := row.seen(), x.rule(row)
-	j.Verdict, j.Warrant = policy.Decide(subject, evaluations, now)
-	if !j.Warrant.Valid() {
+	j.Verdict, j.Permit = policy.Decide(subject, evaluations, now)
+	if !j.Permit.Valid() {
 		j.Marking = policy.EligibleSincePatchOf(subject, evaluations, now)
 	}
 	j.Expected = row.expected(subject, evaluations, now)
@@ -126,14 +126,14 @@ func (x *Index) judge(row *Row, now time.Time) (j Judgement) {
 
 // Judge is Look for who acts on it: a subject that is to be deleted takes no place any more among those that stay, until
 // Reconsider or Return.
-func (x *Index) Judge(uid types.UID, now time.Time) (j Judgement, ok bool) {
+func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[uid]
 	if row == nil || row.gone {
 		return j, false
 	}
-	if j = x.judge(row, now); j.Warrant.Valid() {
+	if j = x.judge(row, now); j.Permit.Valid() {
 		row.leaving = true
 		x.delist(row, now)
 	}
@@ -141,7 +141,7 @@ func (x *Index) Judge(uid types.UID, now time.Time) (j Judgement, ok bool) {
 }
 
 // Return gives a subject its place back that was to be deleted, and was not.
-func (x *Index) Return(uid types.UID, now time.Time) {
+func (x *Index) Release(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if row := x.rows[uid]; row != nil {
@@ -149,7 +149,7 @@ func (x *Index) Return(uid types.UID, now time.Time) {
 	}
 }
 
-func (x *Index) giveBack(row *Row, now time.Time) {
+func (x *Index) giveBack(row *FactRow, now time.Time) {
 	if row.leaving {
 		row.leaving = false
 		x.enlist(row, now)
@@ -188,7 +188,7 @@ func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 }
 
 // Recall takes back that a subject is gone which the watch still shows. It reports whether the subject is known.
-func (x *Index) Recall(uid types.UID, now time.Time) (known bool) {
+func (x *Index) Undelete(uid types.UID, now time.Time) (known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[uid]

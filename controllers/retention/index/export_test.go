@@ -72,7 +72,7 @@ func (x *Index) Spaces() int {
 }
 
 // RowSize is how many bytes a Row has without its text and facts.
-const RowSize = unsafe.Sizeof(Row{})
+const RowSize = unsafe.Sizeof(FactRow{})
 
 // Departures is how many names of deleted objects are remembered.
 func (x *Index) Departures() int { return len(x.returns.young) + len(x.returns.old) }

@@ -23,7 +23,7 @@ type Index struct {
 	snapshot    *policy.Snapshot
 	listing     Listing // which the rows belong to
 	synced      bool
-	rows        map[types.UID]*Row
+	rows        map[types.UID]*FactRow
 	schedule    schedule
 	spaces      map[string][]*space // those that have rows, by namespace
 	ranks       map[policy.RuleID]*ranks
@@ -35,7 +35,7 @@ type Index struct {
 // place is where rows of one layout are. A namespace has rows of two while own rules of it change.
 type place struct {
 	namespace string
-	layout    *Layout
+	layout    *Columns
 }
 
 // space is a place with the rules that apply there.
@@ -67,7 +67,7 @@ func New(kind schema.GroupKind, wake func()) *Index {
 		kind:     kind,
 		wake:     wake,
 		snapshot: &policy.Snapshot{},
-		rows:     map[types.UID]*Row{},
+		rows:     map[types.UID]*FactRow{},
 		spaces:   map[string][]*space{},
 		ranks:    map[policy.RuleID]*ranks{},
 	}
@@ -84,7 +84,7 @@ func (x *Index) Reads() schema.GroupVersionKind {
 }
 
 // SetBook puts other rules and namespaces in force. Only subjects whose rules or standing differ are judged again.
-func (x *Index) SetBook(snapshot *policy.Snapshot, now time.Time) {
+func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.snapshot = snapshot
@@ -169,7 +169,7 @@ func (x *Index) Has(snapshot *policy.Snapshot, r *policy.Rule) bool {
 // Lacking gives the namespaces for which the listing of that ID does not have the wanted layout, or that have a row without
 // some of its columns, or with facts that are worth asking for again: a listing that began before the rules changed brings such
 // rows, whenever it ends.
-func (x *Index) Lacking(from uint64, wanted map[string]*Layout) (namespaces []string) {
+func (x *Index) Lacking(from uint64, wanted map[string]*Columns) (namespaces []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.listing.ID != from {
@@ -190,7 +190,7 @@ func (x *Index) Lacking(from uint64, wanted map[string]*Layout) (namespaces []st
 }
 
 // Knows reports whether the facts of exactly this version are known for all columns of a layout, and not worth asking for again.
-func (x *Index) Knows(s policy.Subject, l *Layout) bool {
+func (x *Index) Knows(s policy.Subject, l *Columns) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	row := x.rows[s.UID]
@@ -199,7 +199,7 @@ func (x *Index) Knows(s policy.Subject, l *Layout) bool {
 
 // column is the place of the facts of a rule in a row of the layout; -1 when there are none. Facts from another version
 // of the kind than the rules agree on are none.
-func (x *Index) column(l *Layout, key string) int {
+func (x *Index) column(l *Columns, key string) int {
 	if x.listing.Kind != x.snapshot.Version(x.kind) {
 		return -1
 	}
@@ -230,13 +230,13 @@ func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Evaluation, policy
 	}
 }
 
-func (x *Index) copyRows() []*Row {
+func (x *Index) copyRows() []*FactRow {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Collect(maps.Values(x.rows))
 }
 
-func (x *Index) visit(rows []*Row, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
+func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, row := range rows {
@@ -248,7 +248,7 @@ func (x *Index) visit(rows []*Row, past *past, visit func(policy.Subject, []poli
 }
 
 // judgeForLater sets when to look at the row again.
-func (x *Index) judgeForLater(row *Row, now time.Time) {
+func (x *Index) judgeForLater(row *FactRow, now time.Time) {
 	row.setDue(time.Time{})
 	if row.gone {
 		return
@@ -271,7 +271,7 @@ func (x *Index) judgeForLater(row *Row, now time.Time) {
 
 // expected is what is going to be deleted within the time Ahead, where that is to be written down first; its Rule is nil
 // otherwise.
-func (r *Row) expected(subject policy.Subject, evaluations []policy.Evaluation, now time.Time) policy.Intent {
+func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluation, now time.Time) policy.Intent {
 	if !r.space.page.ledger {
 		return policy.Intent{}
 	}
@@ -282,7 +282,7 @@ func (r *Row) expected(subject policy.Subject, evaluations []policy.Evaluation, 
 }
 
 // rule lists what each rule that applies says about the row. The slice is valid until the next call.
-func (x *Index) rule(row *Row) []policy.Evaluation {
+func (x *Index) rule(row *FactRow) []policy.Evaluation {
 	p := &row.space.page
 	trusted := x.synced && p.known
 	x.evaluations = x.evaluations[:0]
@@ -309,13 +309,13 @@ func (x *Index) page(at place) page {
 	return p
 }
 
-func (x *Index) unschedule(row *Row) {
+func (x *Index) unschedule(row *FactRow) {
 	if row.slot > 0 {
 		heap.Remove(&x.schedule, int(row.slot-1))
 	}
 }
 
-func (x *Index) reschedule(row *Row) {
+func (x *Index) reschedule(row *FactRow) {
 	if !row.isScheduled() {
 		return
 	}

@@ -58,17 +58,17 @@ func book(rules ...*policy.Rule) *policy.Snapshot {
 // draft is a row to be.
 type draft struct {
 	policy.Subject
-	Layout *index.Layout
+	Layout *index.Columns
 	Facts  []policy.Facts
 }
 
 // columns are layouts by their columns: rows that are to be compared share one.
-var columns = map[string]*index.Layout{
+var columns = map[string]*index.Columns{
 	"": {}, "a": {Columns: []string{"a"}}, "b": {Columns: []string{"b"}}, "a b": {Columns: []string{"a", "b"}}, "b a": {Columns: []string{"b", "a"}},
 }
 
 // row is a Job of team-a at version 1 that finished at a time; its one column is a.
-func row(uid string, finished time.Time, options ...func(*draft)) *index.Row {
+func row(uid string, finished time.Time, options ...func(*draft)) *index.FactRow {
 	r := &draft{
 		Subject: policy.Subject{Namespace: "team-a", Name: uid, UID: types.UID(uid), ResourceVersion: "1", Created: now.Add(-1000 * time.Hour)},
 		Layout:  columns["a"],
@@ -77,7 +77,7 @@ func row(uid string, finished time.Time, options ...func(*draft)) *index.Row {
 	for _, o := range options {
 		o(r)
 	}
-	return index.NewRow(r.Subject, r.Layout, r.Facts...)
+	return index.NewFactRow(r.Subject, r.Layout, r.Facts...)
 }
 
 func in(namespace string) func(*draft) { return func(r *draft) { r.Namespace = namespace } }
@@ -108,14 +108,14 @@ type world struct {
 // SetBook remembers the snapshot.
 func (w *world) SetBook(b *policy.Snapshot, now time.Time) {
 	w.snapshot = b
-	w.Index.SetBook(b, now)
+	w.Index.SetSnapshot(b, now)
 }
 
 // has reports whether there are facts about a rule, judged by the last snapshot.
 func (w *world) has(r *policy.Rule) bool { return w.Has(w.snapshot, r) }
 
 // newWorld makes an index of the rules; the current listing has a column for each key.
-func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.Row) *world {
+func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *world {
 	var names []string
 	for _, r := range rules {
 		names = append(names, r.Key)
@@ -151,8 +151,8 @@ func (w *world) take(at time.Time) []string {
 
 // reason is why a subject is kept, waited for or deleted; empty when it is not known.
 func (w *world) reason(uid string, at time.Time) policy.Reason {
-	j, _ := w.Judge(types.UID(uid), at)
-	w.Return(types.UID(uid), at)
+	j, _ := w.Claim(types.UID(uid), at)
+	w.Release(types.UID(uid), at)
 	return j.Verdict.Reason
 }
 
@@ -180,22 +180,22 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 		"a subject that is gone":                    {func(w *world) { w.Forget(current.ID, "known", now) }, never},
 		"a subject that is gone in another listing": {func(w *world) { w.Forget(other.ID, "known", now) }, []string{"known"}},
 		"a subject nobody knew is gone":             {func(w *world) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
-		"doubt":                                     {func(w *world) { w.Distrust(current.ID) }, never},
-		"doubt about another listing":               {func(w *world) { w.Distrust(other.ID) }, []string{"known"}},
-		"a new listing":                             {func(w *world) { w.Replace(other, []*index.Row{row("listed", due)}, now) }, []string{"listed"}},
+		"doubt":                                     {func(w *world) { w.Unsync(current.ID) }, never},
+		"doubt about another listing":               {func(w *world) { w.Unsync(other.ID) }, []string{"known"}},
+		"a new listing":                             {func(w *world) { w.Replace(other, []*index.FactRow{row("listed", due)}, now) }, []string{"listed"}},
 		"a new listing without the subject":         {func(w *world) { w.Replace(other, nil, now) }, never},
 		"a new listing ends doubt": {func(w *world) {
-			w.Distrust(current.ID)
-			w.Replace(other, []*index.Row{row("listed", due)}, now)
+			w.Unsync(current.ID)
+			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 		}, []string{"listed"}},
 		"a late change of the listing before": {func(w *world) {
-			w.Replace(other, []*index.Row{row("listed", due)}, now)
+			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 			w.Apply(current.ID, row("listed", now, at("0")), now)
 			w.Forget(current.ID, "listed", now)
-			w.Distrust(current.ID)
+			w.Unsync(current.ID)
 		}, []string{"listed"}},
 		"a change while in doubt": {func(w *world) {
-			w.Distrust(current.ID)
+			w.Unsync(current.ID)
 			w.Apply(current.ID, row("new", due), now)
 		}, never},
 	}
@@ -212,7 +212,7 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 
 func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 	x := index.New(jobs.GroupKind(), func() {})
-	x.SetBook(book(rule("a")), now)
+	x.SetSnapshot(book(rule("a")), now)
 	x.Apply(1, row("early", now.Add(-2*time.Hour)), now)
 	if n, synced := x.Len(); n != 0 || synced {
 		t.Errorf("%d subjects, synced %v; want none", n, synced)
@@ -230,7 +230,7 @@ func TestLenAndHas(t *testing.T) {
 	expect(t, "has facts", true, w.has(rule("a")))
 	expect(t, "has facts judged by another book", false, w.Has(book(rule("a")), rule("a")))
 	expect(t, "has facts of another rule", false, w.has(rule("b")))
-	w.Distrust(w.listing.ID)
+	w.Unsync(w.listing.ID)
 	_, synced = w.Len()
 	expect(t, "synced in doubt", false, synced)
 	expect(t, "has facts in doubt", false, w.has(rule("a")))
@@ -238,7 +238,7 @@ func TestLenAndHas(t *testing.T) {
 
 func TestDueInOrder(t *testing.T) {
 	const count = 40
-	var rows []*index.Row
+	var rows []*index.FactRow
 	var want []string
 	for i := range count {
 		// 7 and 40 have no common divisor: every minute once, in a scrambled order.
@@ -261,7 +261,7 @@ func TestDueInOrder(t *testing.T) {
 
 func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 	const count = 3*index.TakeAtMost + 1
-	var rows []*index.Row
+	var rows []*index.FactRow
 	for i := range count {
 		rows = append(rows, row(fmt.Sprintf("%04d", i), now.Add(-2*time.Hour-time.Duration(i))))
 	}
@@ -298,7 +298,7 @@ func TestWhatIsTakenIsNotTakenTwice(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	tests := map[string]struct {
-		row  *index.Row
+		row  *index.FactRow
 		want policy.Reason
 	}{
 		"due":                        {row("x", now.Add(-time.Hour)), policy.Expired},
@@ -315,10 +315,10 @@ func TestJudge(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), test.row)
-			j, ok := w.Judge("x", now)
+			j, ok := w.Claim("x", now)
 			expect(t, "known", true, ok)
 			expect(t, "reason", test.want, j.Verdict.Reason)
-			expect(t, "warrant", test.want == policy.Expired, j.Warrant.Valid())
+			expect(t, "warrant", test.want == policy.Expired, j.Permit.Valid())
 			_, _, scheduled := w.Next()
 			expect(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
 		})
@@ -327,16 +327,16 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeOfTheUnknown(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
-	j, ok := w.Judge("y", now.Add(time.Hour))
+	j, ok := w.Claim("y", now.Add(time.Hour))
 	expect(t, "known", false, ok)
-	expect(t, "warrant", false, j.Warrant.Valid())
+	expect(t, "warrant", false, j.Permit.Valid())
 }
 
 func TestAWarrantNamesTheVersionThatWasJudged(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now, at("7")))
-	j, _ := w.Judge("x", now.Add(time.Hour))
-	expect(t, "version", "7", j.Warrant.Subject().ResourceVersion)
-	expect(t, "due", now.Add(time.Hour), j.Warrant.Due())
+	j, _ := w.Claim("x", now.Add(time.Hour))
+	expect(t, "version", "7", j.Permit.Subject().ResourceVersion)
+	expect(t, "due", now.Add(time.Hour), j.Permit.Due())
 }
 
 func TestEveryRuleNeedsFacts(t *testing.T) {
@@ -358,7 +358,7 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 			expect(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
 
 			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["b a"]},
-				[]*index.Row{row("x", due, under("b a"))}, now)
+				[]*index.FactRow{row("x", due, under("b a"))}, now)
 			if test.added.Mode == v1alpha1.Enforce {
 				expect(t, "reason with facts", policy.Expired, w.reason("x", now))
 			}
@@ -374,7 +374,7 @@ func TestReconsider(t *testing.T) {
 	}{
 		"still due":           {func(*world) {}, []string{"x"}},
 		"due later":           {func(w *world) { w.SetBook(book(rule("a", ttl(2*time.Hour))), due) }, never},
-		"kept":                {func(w *world) { w.Distrust(w.listing.ID) }, never},
+		"kept":                {func(w *world) { w.Unsync(w.listing.ID) }, never},
 		"gone":                {func(w *world) { w.Forget(w.listing.ID, "x", now) }, never},
 		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, never},
 		"on the schedule yet": {func(w *world) { w.Reconsider("x", due) }, []string{"x"}},
@@ -402,8 +402,8 @@ func TestMarkGone(t *testing.T) {
 		"another version was removed":       {"0", func(*world) {}, true},
 		"the same version is seen again":    {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now), now) }, false},
 		"a newer version is judged":         {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
-		"listed at the same version":        {"1", func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now)}, now) }, false},
-		"listed at a newer version":         {"1", func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now, at("2"))}, now) }, true},
+		"listed at the same version":        {"1", func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, false},
+		"listed at a newer version":         {"1", func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now, at("2"))}, now) }, true},
 		"the rules change":                  {"1", func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, false},
 		"taken, then marked, then pondered": {"1", func(w *world) { w.Reconsider("x", later) }, false},
 		"forgotten":                         {"1", func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
@@ -417,7 +417,7 @@ func TestMarkGone(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", now))
 			w.MarkGone(row("x", now, at(test.version)).Subject(), now)
 			test.then(w)
-			_, known := w.Judge("x", later)
+			_, known := w.Claim("x", later)
 			expect(t, "known", test.known, known)
 			expect(t, "taken", test.known, len(w.take(later)) == 1)
 			shown := 0
@@ -429,7 +429,7 @@ func TestMarkGone(t *testing.T) {
 
 func TestRefresh(t *testing.T) {
 	tests := map[string]struct {
-		read    *index.Row
+		read    *index.FactRow
 		listing uint64
 		want    policy.Reason
 	}{
@@ -487,7 +487,7 @@ func TestSetBook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule())
 			w.SetBook(test.before, now)
-			w.Replace(w.listing, []*index.Row{row("x", now)}, now)
+			w.Replace(w.listing, []*index.FactRow{row("x", now)}, now)
 			w.SetBook(test.after, now)
 			if test.want.IsZero() {
 				expect(t, "due in a year", never, w.take(now.Add(8760*time.Hour)))
@@ -543,7 +543,7 @@ func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
 	}
 	w := newWorld(t, oneRule())
 	w.SetBook(bookWith(5*time.Hour), now)
-	w.Replace(w.listing, []*index.Row{row("x", now), row("y", now, in("team-b"))}, now)
+	w.Replace(w.listing, []*index.FactRow{row("x", now), row("y", now, in("team-b"))}, now)
 	w.wakes = 0
 	w.SetBook(bookWith(6*time.Hour), now)
 	expect(t, "wakes", 0, w.wakes)
@@ -562,7 +562,7 @@ func TestWake(t *testing.T) {
 		"one that is forgotten":        {func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
 		"one that becomes due earlier": {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
 		"a shorter TTL":                {func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, true},
-		"a listing":                    {func(w *world) { w.Replace(w.listing, []*index.Row{row("x", now)}, now) }, true},
+		"a listing":                    {func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, true},
 		"one that is given back": {func(w *world) {
 			w.take(now.Add(2 * time.Hour))
 			w.wakes = 0
@@ -603,7 +603,7 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 		want   bool
 	}{
 		"nothing":                {func(*world) {}, false},
-		"asking":                 {func(w *world) { w.Judge("x", now); w.Next(); w.Len() }, false},
+		"asking":                 {func(w *world) { w.Claim("x", now); w.Next(); w.Len() }, false},
 		"taking":                 {func(w *world) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
 		"a change":               {func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
 		"a stranger's change":    {func(w *world) { w.Apply(9, row("x", now, at("2")), now) }, false},
@@ -611,7 +611,7 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
 		"an end":                 {func(w *world) { w.Forget(w.listing.ID, "x", now) }, true},
 		"an end nobody knows":    {func(w *world) { w.Forget(w.listing.ID, "y", now) }, false},
-		"doubt":                  {func(w *world) { w.Distrust(w.listing.ID) }, true},
+		"doubt":                  {func(w *world) { w.Unsync(w.listing.ID) }, true},
 		"a listing":              {func(w *world) { w.Replace(w.listing, nil, now) }, true},
 		"rules":                  {func(w *world) { w.SetBook(book(), now) }, true},
 	}
@@ -647,23 +647,23 @@ func TestLookAt(t *testing.T) {
 	target := func(uid, version string) policy.Target {
 		return policy.Target{UID: types.UID(uid), ResourceVersion: version}
 	}
-	if v, ok := w.LookAt(target("x", "1"), now); !ok || v.Reason != policy.Expired {
+	if v, ok := w.PeekAt(target("x", "1"), now); !ok || v.Reason != policy.Expired {
 		t.Errorf("what is due: %+v, %v", v, ok)
 	}
-	if v, ok := w.LookAt(target("y", "1"), now); !ok || v.Reason != policy.Waiting {
+	if v, ok := w.PeekAt(target("y", "1"), now); !ok || v.Reason != policy.Waiting {
 		t.Errorf("what waits: %+v, %v", v, ok)
 	}
 	for name, unknown := range map[string]policy.Target{"another version": target("x", "2"), "another subject": target("z", "1"), "nothing": {}} {
-		if v, ok := w.LookAt(unknown, now); ok || v.Action != policy.Keep {
+		if v, ok := w.PeekAt(unknown, now); ok || v.Action != policy.Keep {
 			t.Errorf("%s: %+v, %v", name, v, ok)
 		}
 	}
 	w.MarkGone(policy.Subject{UID: "y", ResourceVersion: "1"}, now)
-	if _, ok := w.LookAt(target("y", "1"), now); ok {
+	if _, ok := w.PeekAt(target("y", "1"), now); ok {
 		t.Error("what is gone is known")
 	}
-	w.Distrust(w.listing.ID)
-	if v, ok := w.LookAt(target("x", "1"), now); ok || v.Action != policy.Keep {
+	w.Unsync(w.listing.ID)
+	if v, ok := w.PeekAt(target("x", "1"), now); ok || v.Action != policy.Keep {
 		t.Errorf("an index that may lack something: %+v, %v", v, ok)
 	}
 }

@@ -78,15 +78,15 @@ func TestWhatIsExpectedOfASubject(t *testing.T) {
 				names = "a b"
 			}
 			w := newWorld(t, test.rules, row("x", now, withOutcome("Failed"), under(names)))
-			j, ok := w.Look("x", test.at)
+			j, ok := w.Peek("x", test.at)
 			if !ok || (j.Expected.Rule != nil) != test.want {
 				t.Fatalf("known %v, expected %+v", ok, j.Expected)
 			}
 			if test.want && (j.Expected.Outcome != "Failed" || j.Expected.Subject.UID != "x" || !j.Expected.Rule.Ledger) {
 				t.Errorf("expected %+v", j.Expected)
 			}
-			if test.want && j.Warrant.Valid() && j.Warrant.Intent() != j.Expected {
-				t.Errorf("expected %+v, and %+v is permitted", j.Expected, j.Warrant.Intent())
+			if test.want && j.Permit.Valid() && j.Permit.Intent() != j.Expected {
+				t.Errorf("expected %+v, and %+v is permitted", j.Expected, j.Permit.Intent())
 			}
 		})
 	}

@@ -14,14 +14,14 @@ import (
 type Listing struct {
 	ID      uint64
 	Kind    schema.GroupVersionKind // at which version the subjects were read
-	Layout  *Layout                 // of the rows
-	Layouts map[string]*Layout      // of the rows in namespaces that have rules of their own; never changed
+	Layout  *Columns                // of the rows
+	Layouts map[string]*Columns     // of the rows in namespaces that have rules of their own; never changed
 }
 
-var noColumns = &Layout{}
+var noColumns = &Columns{}
 
 // layoutIn is that of the rows in a namespace.
-func (l *Listing) layoutIn(namespace string) *Layout {
+func (l *Listing) layoutIn(namespace string) *Columns {
 	if own := l.Layouts[namespace]; own != nil {
 		return own
 	}
@@ -32,12 +32,12 @@ func (l *Listing) layoutIn(namespace string) *Layout {
 }
 
 // Replace puts a complete listing in place of everything known. From then on only changes of that listing count.
-func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
+func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known, gap := x.rows, !x.synced
 	x.listing, x.version = from, x.version+1
-	x.rows = make(map[types.UID]*Row, len(rows))
+	x.rows = make(map[types.UID]*FactRow, len(rows))
 	x.spaces = map[string][]*space{}
 	for _, row := range rows {
 		if twin := x.rows[row.uid()]; twin != nil {
@@ -65,7 +65,7 @@ func (x *Index) Replace(from Listing, rows []*Row, now time.Time) {
 }
 
 // Apply takes in a subject that was added or has changed, from the listing of that ID.
-func (x *Index) Apply(from uint64, row *Row, now time.Time) {
+func (x *Index) Apply(from uint64, row *FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.listing.ID == from && !x.isLate(row) {
@@ -75,13 +75,13 @@ func (x *Index) Apply(from uint64, row *Row, now time.Time) {
 
 // isLate reports whether a row is of a version that is known, observed for other rules than its namespace has now and the
 // known row was.
-func (x *Index) isLate(row *Row) bool {
+func (x *Index) isLate(row *FactRow) bool {
 	return row.space.layout != x.listing.layoutIn(row.space.namespace) && x.compare(row) == 0 &&
 		row.space.layout != x.rows[row.uid()].space.layout
 }
 
 // Refresh takes in a subject that was read past the watch, if it is newer than what the watch has brought.
-func (x *Index) Refresh(from uint64, row *Row, now time.Time) {
+func (x *Index) Refresh(from uint64, row *FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.listing.ID == from && x.compare(row) > 0 {
@@ -91,7 +91,7 @@ func (x *Index) Refresh(from uint64, row *Row, now time.Time) {
 
 // Relay takes in the subjects of a namespace, listed anew because it has other rules of its own: from then on its rows
 // have the layout that the listing says. What the watch has brought since the list stays.
-func (x *Index) Relay(from Listing, rows []*Row, now time.Time) {
+func (x *Index) ReplaceNamespace(from Listing, rows []*FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.listing.ID != from.ID {
@@ -108,7 +108,7 @@ func (x *Index) Relay(from Listing, rows []*Row, now time.Time) {
 
 // compare orders a row with the one that is known of the same subject. One that is unknown to the watch is older than
 // nothing: the watch will tell.
-func (x *Index) compare(row *Row) int {
+func (x *Index) compare(row *FactRow) int {
 	old := x.rows[row.uid()]
 	if old == nil {
 		return -1
@@ -120,7 +120,7 @@ func (x *Index) compare(row *Row) int {
 	return order
 }
 
-func (x *Index) apply(row *Row, now time.Time) {
+func (x *Index) apply(row *FactRow, now time.Time) {
 	old := x.rows[row.uid()]
 	row.succeed(old, false, now)
 	if row.saysNothingNew(old) {
@@ -141,7 +141,7 @@ func (x *Index) apply(row *Row, now time.Time) {
 
 // saysNothingNew reports whether a row is what is known already, nil for nothing: the rules were asked again, and answered
 // as before. Whoever has taken the subject meanwhile goes on with it.
-func (r *Row) saysNothingNew(old *Row) bool {
+func (r *FactRow) saysNothingNew(old *FactRow) bool {
 	return old != nil && old.text == r.text && old.created == r.created && old.createdNanos == r.createdNanos && old.flags == r.flags &&
 		old.ownTTL == r.ownTTL && old.space.layout == r.space.layout && slices.EqualFunc(old.facts, r.facts, fact.is)
 }
@@ -169,7 +169,7 @@ func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 }
 
 // join counts a row in its space, which it shares with others from now on.
-func (x *Index) join(row *Row) {
+func (x *Index) join(row *FactRow) {
 	at := row.space.place
 	shared := x.space(at)
 	if shared == nil {
@@ -206,7 +206,7 @@ func (x *Index) eachSpace(visit func(*space) bool) {
 }
 
 // drop removes a row, and what is known of its space with the last one.
-func (x *Index) drop(row *Row) {
+func (x *Index) drop(row *FactRow) {
 	x.unschedule(row)
 	delete(x.rows, row.uid())
 	if row.again() {
@@ -224,7 +224,7 @@ func (x *Index) drop(row *Row) {
 }
 
 // Distrust records that the index may be missing something: everything is kept until the next Replace.
-func (x *Index) Distrust(from uint64) {
+func (x *Index) Unsync(from uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.listing.ID != from {

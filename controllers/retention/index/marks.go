@@ -9,7 +9,7 @@ import (
 
 // succeed takes over what is known beside the facts of the row before, nil when the subject is new: that it is gone or
 // going, and since when it has been eligible. A gap says that versions between the two may have been missed.
-func (r *Row) succeed(old *Row, gap bool, now time.Time) {
+func (r *FactRow) succeed(old *FactRow, gap bool, now time.Time) {
 	sameVersion := old != nil && old.version() == r.version()
 	if old != nil {
 		r.gone, r.leaving, r.streak = old.gone && sameVersion, old.leaving, old.streak
@@ -56,7 +56,7 @@ func (f *fact) notBefore() time.Time {
 }
 
 // factsUnder are the facts of a row under a key; nil when there are none, or no row.
-func (r *Row) factsUnder(key string) *fact {
+func (r *FactRow) factsUnder(key string) *fact {
 	if r == nil {
 		return nil
 	}

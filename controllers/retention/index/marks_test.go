@@ -35,7 +35,7 @@ func quiet(until time.Time) func(*draft) {
 }
 
 // x is a version of the one subject of these tests.
-func x(version int, options ...func(*draft)) *index.Row {
+func x(version int, options ...func(*draft)) *index.FactRow {
 	return row("x", time.Time{}, append([]func(*draft){unmarked, at(fmt.Sprint(version))}, options...)...)
 }
 
@@ -43,19 +43,19 @@ func x(version int, options ...func(*draft)) *index.Row {
 func TestSinceWhenItIsEligible(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
 	minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
-	watched := func(r *index.Row) func(*world, time.Time) {
+	watched := func(r *index.FactRow) func(*world, time.Time) {
 		return func(w *world, now time.Time) { w.Apply(w.listing.ID, r, now) }
 	}
-	listed := func(rows ...*index.Row) func(*world, time.Time) {
+	listed := func(rows ...*index.FactRow) func(*world, time.Time) {
 		return func(w *world, now time.Time) { w.Replace(w.listing, rows, now) }
 	}
-	read := func(r *index.Row) func(*world, time.Time) {
+	read := func(r *index.FactRow) func(*world, time.Time) {
 		return func(w *world, now time.Time) { w.Refresh(w.listing.ID, r, now) }
 	}
-	relaid := func(r *index.Row) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.Relay(w.relaid(), []*index.Row{r}, now) }
+	relaid := func(r *index.FactRow) func(*world, time.Time) {
+		return func(w *world, now time.Time) { w.ReplaceNamespace(w.relaid(), []*index.FactRow{r}, now) }
 	}
-	doubt := func(w *world, _ time.Time) { w.Distrust(w.listing.ID) }
+	doubt := func(w *world, _ time.Time) { w.Unsync(w.listing.ID) }
 	type steps []func(*world, time.Time)
 	tests := map[string]struct {
 		steps     steps
@@ -134,7 +134,7 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 func TestAMarkSurvivesARestart(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
 	w := newWorld(t, oneRule(marks), x(1, marked(long)))
-	j, _ := w.Judge("x", now)
+	j, _ := w.Claim("x", now)
 	expect(t, "reason", policy.Expired, j.Verdict.Reason)
 	expect(t, "start", long, w.startOf("x"))
 }
@@ -157,7 +157,7 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 	unapproved := func(r *policy.Rule) { r.Unapproved = true }
 	tests := map[string]struct {
 		rule   func(*policy.Rule) // beside marks
-		row    *index.Row
+		row    *index.FactRow
 		taken  []string
 		valid  bool
 		writes string
@@ -190,10 +190,10 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 			w := newWorld(t, oneRule(options...), test.row)
 			w.SetBook(book(rule("a", options...)), now)
 			expect(t, "taken", test.taken, w.take(later))
-			j, _ := w.Judge("x", later)
+			j, _ := w.Claim("x", later)
 			expect(t, "is to be written on", test.valid, j.Marking.Valid())
 			expect(t, "annotation", test.writes, j.Marking.Annotation())
-			expect(t, "may be deleted", false, j.Warrant.Valid())
+			expect(t, "may be deleted", false, j.Permit.Valid())
 			if test.valid {
 				expect(t, "version", "1", j.Marking.Subject().ResourceVersion)
 				w.Reconsider("x", later)
@@ -231,8 +231,8 @@ func TestNothingGoesInItsQuietPeriod(t *testing.T) {
 			due, _, _ := w.Next()
 			expect(t, "next", over, due)
 			expect(t, "taken", []string{"x"}, w.take(over))
-			j, _ := w.Judge("x", over)
-			expect(t, "may go", true, j.Warrant.Valid())
+			j, _ := w.Claim("x", over)
+			expect(t, "may go", true, j.Permit.Valid())
 		})
 	}
 }

@@ -94,7 +94,7 @@ func sinceWhen(f policy.Facts, old *known, key string, gap bool, now time.Time) 
 }
 
 // layoutIn is that of rows in a namespace.
-func (m *model) layoutIn(namespace string) *index.Layout {
+func (m *model) layoutIn(namespace string) *index.Columns {
 	if l := m.listing.Layouts[namespace]; l != nil {
 		return l
 	}
@@ -181,8 +181,8 @@ type player struct {
 	model    *model
 	now      time.Time
 	policies []*policy.Policy
-	alive    map[string][]*index.Layout // those that rows of a namespace may come with
-	out      map[types.UID]bool         // taken and not given back: in the queue, or under way
+	alive    map[string][]*index.Columns // those that rows of a namespace may come with
+	out      map[types.UID]bool          // taken and not given back: in the queue, or under way
 	versions int
 	listings uint64
 	ops      []string
@@ -216,14 +216,14 @@ func placeOf(uid types.UID) string {
 }
 
 // layout has some columns of these.
-func (p *player) layout(names []string) *index.Layout {
+func (p *player) layout(names []string) *index.Columns {
 	names = slices.Clone(names)
 	p.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	return &index.Layout{Columns: names[:1+p.Intn(len(names))]}
+	return &index.Columns{Columns: names[:1+p.Intn(len(names))]}
 }
 
 // row is a random version of a subject.
-func (p *player) row(uid types.UID, version string, l *index.Layout) draft {
+func (p *player) row(uid types.UID, version string, l *index.Columns) draft {
 	r := draft{Layout: l, Subject: policy.Subject{
 		Namespace: placeOf(uid), UID: uid, Name: string(uid), ResourceVersion: version,
 		Created: now.Add(time.Duration(p.Intn(240)-180) * time.Minute),
@@ -266,7 +266,7 @@ var (
 	errDoubted = fmt.Errorf("%w: no right to list Pods", policy.ErrReferencesUnknown)
 )
 
-func (d draft) row() *index.Row { return index.NewRow(d.Subject, d.Layout, d.Facts...) }
+func (d draft) row() *index.FactRow { return index.NewFactRow(d.Subject, d.Layout, d.Facts...) }
 
 func (p *player) version() string {
 	p.versions++
@@ -274,7 +274,7 @@ func (p *player) version() string {
 }
 
 // aliveIn gives a layout that rows of a namespace may come with.
-func (p *player) aliveIn(namespace string) *index.Layout {
+func (p *player) aliveIn(namespace string) *index.Columns {
 	if alive := p.alive[namespace]; len(alive) > 0 {
 		return alive[p.Intn(len(alive))]
 	}
@@ -283,20 +283,20 @@ func (p *player) aliveIn(namespace string) *index.Layout {
 
 func (p *player) replace() {
 	p.listings++
-	next := index.Listing{ID: p.listings, Kind: jobs, Layout: p.layout(cluster), Layouts: map[string]*index.Layout{}}
+	next := index.Listing{ID: p.listings, Kind: jobs, Layout: p.layout(cluster), Layouts: map[string]*index.Columns{}}
 	if p.Intn(8) == 0 {
 		next.Kind = schema.GroupVersionKind{Group: jobs.Group, Version: "v2", Kind: jobs.Kind}
 	}
-	p.alive = map[string][]*index.Layout{}
+	p.alive = map[string][]*index.Columns{}
 	for _, namespace := range places[:2] {
 		if p.Intn(3) > 0 {
 			next.Layouts[namespace] = p.layout(slices.Concat(cluster, own))
-			p.alive[namespace] = []*index.Layout{next.Layouts[namespace], next.Layout}
+			p.alive[namespace] = []*index.Columns{next.Layouts[namespace], next.Layout}
 		}
 	}
 	before, gap := p.model.rows, !p.model.synced
 	p.model.listing, p.model.rows, p.model.synced = next, map[types.UID]*known{}, true
-	var rows []*index.Row
+	var rows []*index.FactRow
 	for range p.Intn(20) {
 		uid := p.uid()
 		version := p.version()
@@ -345,9 +345,9 @@ func (p *player) applyStale() {
 	p.world.Apply(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
 	p.world.Refresh(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
 	p.world.Forget(1<<40, p.uid(), p.now)
-	p.world.Distrust(1 << 40)
+	p.world.Unsync(1 << 40)
 	uid := types.UID("u0")
-	p.world.Relay(index.Listing{ID: 1 << 40, Kind: jobs, Layout: columns["a"]}, []*index.Row{p.row(uid, p.version(), columns["a"]).row()}, p.now)
+	p.world.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
 }
 
 // readVersion is one that a read past the watch may bring; newer and equal say how it compares with what is known.
@@ -386,7 +386,7 @@ func (p *player) relay() {
 	next.Layouts = maps.Clone(next.Layouts)
 	next.Layouts[namespace] = to
 	listed := map[types.UID]bool{}
-	var rows []*index.Row
+	var rows []*index.FactRow
 	for range p.Intn(20) {
 		uid := p.uid()
 		if placeOf(uid) != namespace || listed[uid] {
@@ -401,7 +401,7 @@ func (p *player) relay() {
 		}
 	}
 	p.model.listing = next
-	p.world.Relay(next, rows, p.now)
+	p.world.ReplaceNamespace(next, rows, p.now)
 }
 
 func (p *player) forget() {
@@ -411,7 +411,7 @@ func (p *player) forget() {
 }
 
 func (p *player) distrust() {
-	p.world.Distrust(p.model.listing.ID)
+	p.world.Unsync(p.model.listing.ID)
 	p.model.synced = false
 }
 
@@ -519,7 +519,7 @@ func (p *player) reconsider(uid types.UID) {
 // fail gives something its place back while it stays in the queue.
 func (p *player) fail() {
 	uid := p.uid()
-	p.world.Return(uid, p.now)
+	p.world.Release(uid, p.now)
 	if row := p.model.rows[uid]; row != nil {
 		row.leaving = false
 	}
@@ -530,14 +530,14 @@ func (p *player) judge(t *testing.T, uid types.UID) {
 	row := p.model.rows[uid]
 	subject, evaluations := p.model.rule(row)
 	want, _ := policy.Decide(subject, evaluations, p.now)
-	j, ok := p.world.Judge(uid, p.now)
-	if !ok || j.Verdict != want || j.Warrant.Valid() != (want.Action == policy.Delete) {
-		t.Fatalf("%s is %+v, known %v, warrant %v; want %+v after %v", uid, j.Verdict, ok, j.Warrant.Valid(), want, p.ops)
+	j, ok := p.world.Claim(uid, p.now)
+	if !ok || j.Verdict != want || j.Permit.Valid() != (want.Action == policy.Delete) {
+		t.Fatalf("%s is %+v, known %v, warrant %v; want %+v after %v", uid, j.Verdict, ok, j.Permit.Valid(), want, p.ops)
 	}
-	if marking := policy.EligibleSincePatchOf(subject, evaluations, p.now); !j.Warrant.Valid() && j.Marking.Annotation() != marking.Annotation() {
+	if marking := policy.EligibleSincePatchOf(subject, evaluations, p.now); !j.Permit.Valid() && j.Marking.Annotation() != marking.Annotation() {
 		t.Fatalf("%s marked %q, want %q after %v", uid, j.Marking.Annotation(), marking.Annotation(), p.ops)
 	}
-	row.leaving = row.leaving || j.Warrant.Valid()
+	row.leaving = row.leaving || j.Permit.Valid()
 	p.out[uid] = true
 }
 

@@ -5,7 +5,7 @@ import "github.com/sunset-k8s/sunset/policy"
 // past answers what an earlier snapshot would say of the row at hand. It is used with the index locked.
 type past struct {
 	index       *Index
-	row         *Row
+	row         *FactRow
 	pages       map[pastPlace]*page
 	evaluations []policy.Evaluation // scratch
 }

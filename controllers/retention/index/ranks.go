@@ -53,12 +53,12 @@ func (x *Index) followRankings() (changed []types.UID) {
 }
 
 // enlist ranks a row that is new or has changed, and judges again those whose standing that changes.
-func (x *Index) enlist(row *Row, now time.Time) {
+func (x *Index) enlist(row *FactRow, now time.Time) {
 	x.rank(row, func(changed []types.UID) { x.rejudge(changed, row, now) })
 }
 
 // delist takes a row that is gone from every ranking.
-func (x *Index) delist(row *Row, now time.Time) {
+func (x *Index) delist(row *FactRow, now time.Time) {
 	for _, ranks := range row.space.page.ranks {
 		if ranks != nil {
 			x.rejudge(ranks.set.Remove(row.uid()), row, now)
@@ -66,7 +66,7 @@ func (x *Index) delist(row *Row, now time.Time) {
 	}
 }
 
-func (x *Index) rank(row *Row, changed func([]types.UID)) {
+func (x *Index) rank(row *FactRow, changed func([]types.UID)) {
 	for i, ranks := range row.space.page.ranks {
 		if ranks == nil {
 			continue
@@ -80,7 +80,7 @@ func (x *Index) rank(row *Row, changed func([]types.UID)) {
 }
 
 // rankElsewhere ranks a row whose rules have changed: also out of the rankings that it was in before.
-func (x *Index) rankElsewhere(row *Row, before []*ranks, changed func([]types.UID)) {
+func (x *Index) rankElsewhere(row *FactRow, before []*ranks, changed func([]types.UID)) {
 	for _, ranks := range before {
 		if ranks != nil && !slices.Contains(row.space.page.ranks, ranks) {
 			changed(ranks.set.Remove(row.uid()))
@@ -90,7 +90,7 @@ func (x *Index) rankElsewhere(row *Row, before []*ranks, changed func([]types.UI
 }
 
 // member is the row as the ranking of a rule of its page sees it; ok is false when it takes no part.
-func (r *Row) member(rule int) (m policy.Candidate, ok bool) {
+func (r *FactRow) member(rule int) (m policy.Candidate, ok bool) {
 	if r.gone || r.leaving {
 		return m, false
 	}
@@ -103,7 +103,7 @@ func (r *Row) member(rule int) (m policy.Candidate, ok bool) {
 }
 
 // rejudge judges rows again whose standing has changed, but for one that its caller judges.
-func (x *Index) rejudge(changed []types.UID, but *Row, now time.Time) {
+func (x *Index) rejudge(changed []types.UID, but *FactRow, now time.Time) {
 	for _, uid := range changed {
 		row := x.rows[uid]
 		if row == nil || row == but || uid == but.uid() {

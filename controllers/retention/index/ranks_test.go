@@ -31,7 +31,7 @@ func group(name string) func(*draft) { return func(r *draft) { r.Facts[0].Group 
 func failing(r *draft)               { r.Facts[0] = policy.Facts{Selected: true, Err: errFailed} }
 
 // aged is a row whose TTL has long passed: the greater its age, the longer ago it started.
-func aged(uid string, age int, options ...func(*draft)) *index.Row {
+func aged(uid string, age int, options ...func(*draft)) *index.FactRow {
 	return row(uid, now.Add(-100*time.Hour-time.Duration(age)*time.Minute), options...)
 }
 
@@ -63,34 +63,34 @@ func TestTheNewestStay(t *testing.T) {
 			Overrides: []*policy.Override{{From: "team-b/own", Policy: "p-a", Keep: &n, InForce: true}}}}, namespaces, policy.DefaultProtection())
 	}
 	tests := map[string]struct {
-		more   []*index.Row // beside 1, 2, 3 and 4 of team-a, the newest first
+		more   []*index.FactRow // beside 1, 2, 3 and 4 of team-a, the newest first
 		change func(w *world)
 		kept   []string // among the newest two
 		due    []string
 	}{
 		"of four":                                      {nil, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"of another group":                             {[]*index.Row{aged("0", 0, group("x"))}, nil, []string{"0", "1", "2"}, []string{"3", "4"}},
-		"of another namespace":                         {[]*index.Row{aged("0", 0, in("team-b"))}, nil, []string{"0", "1", "2"}, []string{"3", "4"}},
-		"a held one counts":                            {[]*index.Row{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"1"}, []string{"2", "3", "4"}},
-		"one on its way out":                           {[]*index.Row{aged("0", 0, flags(policy.IsTerminating))}, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"one that goes on":                             {[]*index.Row{aged("0", 0, notEligible)}, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"one nobody can judge":                         {[]*index.Row{aged("0", 0, failing)}, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"one nobody can judge, elsewhere":              {[]*index.Row{aged("0", 0, failing, in("team-b"))}, nil, []string{"1", "2"}, []string{"3", "4"}},
-		"of the same age, by UID":                      {[]*index.Row{aged("20", 2)}, nil, []string{"1", "2"}, []string{"20", "3", "4"}},
+		"of another group":                             {[]*index.FactRow{aged("0", 0, group("x"))}, nil, []string{"0", "1", "2"}, []string{"3", "4"}},
+		"of another namespace":                         {[]*index.FactRow{aged("0", 0, in("team-b"))}, nil, []string{"0", "1", "2"}, []string{"3", "4"}},
+		"a held one counts":                            {[]*index.FactRow{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"1"}, []string{"2", "3", "4"}},
+		"one on its way out":                           {[]*index.FactRow{aged("0", 0, flags(policy.IsTerminating))}, nil, []string{"1", "2"}, []string{"3", "4"}},
+		"one that goes on":                             {[]*index.FactRow{aged("0", 0, notEligible)}, nil, []string{"1", "2"}, []string{"3", "4"}},
+		"one nobody can judge":                         {[]*index.FactRow{aged("0", 0, failing)}, nil, []string{"1", "2"}, []string{"3", "4"}},
+		"one nobody can judge, elsewhere":              {[]*index.FactRow{aged("0", 0, failing, in("team-b"))}, nil, []string{"1", "2"}, []string{"3", "4"}},
+		"of the same age, by UID":                      {[]*index.FactRow{aged("20", 2)}, nil, []string{"1", "2"}, []string{"20", "3", "4"}},
 		"a new one comes":                              {nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"0", "1"}, []string{"2", "3", "4"}},
 		"the newest is deleted":                        {nil, func(w *world) { w.Forget(1, "1", now) }, []string{"2", "3"}, []string{"4"}},
 		"the newest is deleted by us":                  {nil, func(w *world) { w.MarkGone(aged("1", 1).Subject(), now) }, []string{"2", "3"}, []string{"4"}},
 		"the newest begins anew":                       {nil, func(w *world) { w.Apply(1, aged("1", 1, at("2"), notEligible), now) }, []string{"2", "3"}, []string{"4"}},
 		"one changes groups":                           {nil, func(w *world) { w.Apply(1, aged("2", 2, at("2"), group("x")), now) }, []string{"1", "2", "3"}, []string{"4"}},
 		"one turns out to fail":                        {nil, func(w *world) { w.Apply(1, aged("4", 4, at("2"), failing), now) }, []string{"1", "2"}, []string{"3"}},
-		"one says that it began before it was created": {[]*index.Row{aged("0", 99, func(r *draft) { r.Created = now.Add(-99 * time.Hour) })}, nil, []string{"0", "1"}, []string{"2", "3", "4"}},
+		"one says that it began before it was created": {[]*index.FactRow{aged("0", 99, func(r *draft) { r.Created = now.Add(-99 * time.Hour) })}, nil, []string{"0", "1"}, []string{"2", "3", "4"}},
 		"more may stay":                                {nil, func(w *world) { w.SetBook(book(rule("a", keep(3))), now) }, []string{"1", "2", "3"}, []string{"4"}},
 		"fewer may stay":                               {nil, func(w *world) { w.SetBook(book(rule("a", keep(1))), now) }, []string{"1"}, []string{"2", "3", "4"}},
 		"none has to stay":                             {nil, func(w *world) { w.SetBook(book(rule("a")), now) }, nil, []string{"1", "2", "3", "4"}},
 		"a rule in its place":                          {nil, func(w *world) { w.SetBook(book(rule("b", keep(3), func(r *policy.Rule) { r.Key = "a" })), now) }, []string{"1", "2", "3"}, []string{"4"}},
-		"one namespace keeps more":                     {[]*index.Row{aged("b", 9, in("team-b"))}, func(w *world) { w.SetBook(override(1), now) }, []string{"b"}, []string{"1", "2", "3", "4"}},
+		"one namespace keeps more":                     {[]*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) { w.SetBook(override(1), now) }, []string{"b"}, []string{"1", "2", "3", "4"}},
 		"listed anew": {nil, func(w *world) {
-			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}, []*index.Row{aged("3", 3), aged("4", 4), aged("5", 5)}, now)
+			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}, []*index.FactRow{aged("3", 3), aged("4", 4), aged("5", 5)}, now)
 		}, []string{"3", "4"}, []string{"5"}},
 	}
 	for name, test := range tests {
@@ -110,25 +110,25 @@ func TestTheNewestStay(t *testing.T) {
 func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 	tests := map[string]struct {
 		rule   []func(*policy.Rule)
-		more   []*index.Row // beside 1, 2, 3 and 4 of team-a, the newest first
+		more   []*index.FactRow // beside 1, 2, 3 and 4 of team-a, the newest first
 		change func(w *world)
 		due    []string
 	}{
 		"two may stay":                  {[]func(*policy.Rule){room(2)}, nil, nil, []string{"3", "4"}},
 		"four may stay":                 {[]func(*policy.Rule){room(4)}, nil, nil, nil},
-		"each namespace on its own":     {[]func(*policy.Rule){room(2)}, []*index.Row{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
-		"groups do not matter":          {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, group("x"))}, nil, []string{"2", "3", "4"}},
-		"held ones count":               {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"2", "3", "4"}},
-		"one nobody can judge does not": {[]func(*policy.Rule){room(2)}, []*index.Row{aged("0", 0, failing)}, nil, []string{"3", "4"}},
+		"each namespace on its own":     {[]func(*policy.Rule){room(2)}, []*index.FactRow{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
+		"groups do not matter":          {[]func(*policy.Rule){room(2)}, []*index.FactRow{aged("0", 0, group("x"))}, nil, []string{"2", "3", "4"}},
+		"held ones count":               {[]func(*policy.Rule){room(2)}, []*index.FactRow{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"2", "3", "4"}},
+		"one nobody can judge does not": {[]func(*policy.Rule){room(2)}, []*index.FactRow{aged("0", 0, failing)}, nil, []string{"3", "4"}},
 		"the newest stay beyond it":     {[]func(*policy.Rule){room(1), keep(3)}, nil, nil, []string{"4"}},
 		"before their TTL":              {[]func(*policy.Rule){room(3), ttl(1000 * time.Hour)}, nil, nil, []string{"4"}},
 		"another one comes":             {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"4"}},
 		"one goes by itself":            {[]func(*policy.Rule){room(3)}, nil, func(w *world) { w.Forget(1, "1", now) }, nil},
 		"less room":                     {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
-		"fair: those with most give":    {[]func(*policy.Rule){fair(3)}, []*index.Row{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
+		"fair: those with most give":    {[]func(*policy.Rule){fair(3)}, []*index.FactRow{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
 		"fair: one comes elsewhere":     {[]func(*policy.Rule){fair(4)}, nil, func(w *world) { w.Apply(1, aged("b", 9, in("team-b")), now) }, []string{"4"}},
-		"fair: one goes elsewhere":      {[]func(*policy.Rule){fair(4)}, []*index.Row{aged("b", 9, in("team-b"))}, func(w *world) { w.Forget(1, "b", now) }, nil},
-		"fair: another namespace joins": {[]func(*policy.Rule){fair(4)}, []*index.Row{aged("b", 9, in("team-b"))}, func(w *world) {
+		"fair: one goes elsewhere":      {[]func(*policy.Rule){fair(4)}, []*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) { w.Forget(1, "b", now) }, nil},
+		"fair: another namespace joins": {[]func(*policy.Rule){fair(4)}, []*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) {
 			joined := func(selects string) *policy.Snapshot {
 				return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
 			}
@@ -163,26 +163,26 @@ func TestWhatIsOnItsWayOutTakesNoPlace(t *testing.T) {
 		"the newest is deleted":  {func(w *world) { w.Forget(1, "1", now) }, []string{"2", "3"}},
 		"all others are deleted": {func(w *world) { w.Forget(1, "1", now); w.Forget(1, "2", now); w.Forget(1, "3", now) }, nil},
 		"it failed, all others are deleted": {func(w *world) {
-			w.Return("4", now)
+			w.Release("4", now)
 			w.Forget(1, "1", now)
 			w.Forget(1, "2", now)
 			w.Forget(1, "3", now)
 		}, []string{"4"}},
 		"it is not due any more":              {func(w *world) { w.Forget(1, "1", now); w.Forget(1, "2", now); w.Reconsider("4", now) }, []string{"3", "4"}},
 		"it changes meanwhile":                {func(w *world) { w.Apply(1, aged("4", 0, at("2")), now) }, []string{"1", "2"}},
-		"it changes, and it failed":           {func(w *world) { w.Apply(1, aged("4", 0, at("2")), now); w.Return("4", now) }, []string{"1", "4"}},
+		"it changes, and it failed":           {func(w *world) { w.Apply(1, aged("4", 0, at("2")), now); w.Release("4", now) }, []string{"1", "4"}},
 		"it changes, and outlives its end":    {func(w *world) { w.Apply(1, aged("4", 0, at("2")), now); w.MarkGone(aged("4", 4).Subject(), now) }, []string{"1", "4"}},
 		"it is gone, and comes back newer":    {func(w *world) { w.MarkGone(aged("4", 4).Subject(), now); w.Apply(1, aged("4", 0, at("2")), now) }, []string{"1", "4"}},
-		"it is listed anew":                   {func(w *world) { w.Replace(w.listing, []*index.Row{aged("4", 0, at("2")), aged("3", 3)}, now) }, []string{"3"}},
+		"it is listed anew":                   {func(w *world) { w.Replace(w.listing, []*index.FactRow{aged("4", 0, at("2")), aged("3", 3)}, now) }, []string{"3"}},
 		"the rules change":                    {func(w *world) { w.SetBook(book(rule("a", keep(4))), now) }, []string{"1", "2", "3"}},
-		"the rules change, and then it fails": {func(w *world) { w.SetBook(book(rule("a", keep(4))), now); w.Return("4", now) }, []string{"1", "2", "3", "4"}},
-		"somebody nobody knows fails":         {func(w *world) { w.Return("nobody", now) }, []string{"1", "2"}},
+		"the rules change, and then it fails": {func(w *world) { w.SetBook(book(rule("a", keep(4))), now); w.Release("4", now) }, []string{"1", "2", "3", "4"}},
+		"somebody nobody knows fails":         {func(w *world) { w.Release("nobody", now) }, []string{"1", "2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(keep(2)), aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))
 			w.take(now)
-			if j, _ := w.Judge("4", now); !j.Warrant.Valid() {
+			if j, _ := w.Claim("4", now); !j.Permit.Valid() {
 				t.Fatalf("4 is %+v", j.Verdict)
 			}
 			test.then(w)
@@ -196,12 +196,12 @@ func TestDeletingEndsAtTheCapacity(t *testing.T) {
 	w := newWorld(t, oneRule(room(2)), aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))
 	expect(t, "due", []string{"3", "4"}, w.with(policy.OverCapacity))
 	w.Forget(1, "1", now) // somebody else's doing, with 3 and 4 in the queue
-	j, _ := w.Judge("4", now)
+	j, _ := w.Claim("4", now)
 	expect(t, "the oldest", policy.OverCapacity, j.Verdict.Reason)
-	j, _ = w.Judge("3", now)
+	j, _ = w.Claim("3", now)
 	expect(t, "the one before", policy.WithinCapacity, j.Verdict.Reason)
-	w.Return("4", now)
-	j, _ = w.Judge("4", now)
+	w.Release("4", now)
+	j, _ = w.Claim("4", now)
 	expect(t, "the oldest, again", policy.OverCapacity, j.Verdict.Reason)
 }
 
@@ -250,8 +250,8 @@ func (h *herd) work() {
 	}
 	uid := types.UID(h.queue[i])
 	h.queue = slices.Delete(h.queue, i, i+1)
-	if j, ok := h.Judge(uid, now); ok && j.Warrant.Valid() {
-		h.underWay = append(h.underWay, j.Warrant)
+	if j, ok := h.Claim(uid, now); ok && j.Permit.Valid() {
+		h.underWay = append(h.underWay, j.Permit)
 	} else {
 		h.Reconsider(uid, now)
 	}
@@ -263,7 +263,7 @@ func (h *herd) settle(i int) (deleted string) {
 	h.underWay = slices.Delete(h.underWay, i, i+1)
 	uid := string(s.UID)
 	if h.Intn(3) == 0 || fmt.Sprint(h.live[uid]) != s.ResourceVersion { // no answer, or a conflict
-		h.Return(s.UID, now)
+		h.Release(s.UID, now)
 		h.queue = append(h.queue, uid)
 		return ""
 	}

@@ -25,14 +25,14 @@ func bookWithOwn() *policy.Snapshot {
 
 // relaid is the current listing once team-a has been listed for its own rule.
 func (w *world) relaid() index.Listing {
-	w.listing.Layouts = map[string]*index.Layout{"team-a": columns["a b"]}
+	w.listing.Layouts = map[string]*index.Columns{"team-a": columns["a b"]}
 	return w.listing
 }
 
 func TestRelay(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
-		listed *index.Row // of team-a, where x is known at version 9 without facts about its own rule
+		listed *index.FactRow // of team-a, where x is known at version 9 without facts about its own rule
 		want   policy.Reason
 	}{
 		"the same version":        {row("x", due, at("9"), under("a b")), policy.Expired},
@@ -48,7 +48,7 @@ func TestRelay(t *testing.T) {
 			w.SetBook(bookWithOwn(), now)
 			expect(t, "reason before", policy.Stale, w.reason("x", now))
 			expect(t, "has facts before", false, w.has(ownRule("b")))
-			w.Relay(w.relaid(), []*index.Row{test.listed}, now)
+			w.ReplaceNamespace(w.relaid(), []*index.FactRow{test.listed}, now)
 			expect(t, "reason", test.want, w.reason("x", now))
 			expect(t, "reason elsewhere", policy.Expired, w.reason("z", now))
 			expect(t, "has facts", test.want != policy.Stale, w.has(ownRule("b")))
@@ -66,13 +66,13 @@ func TestTransientErrorsAreEvaluatedAgain(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
 	lacking := func() []string { return w.Lacking(w.listing.ID, nil) }
 	expect(t, "lacking", []string{"team-a"}, lacking())
-	knows := func(r *index.Row) bool { return w.Knows(r.Subject(), columns["a"]) }
+	knows := func(r *index.FactRow) bool { return w.Knows(r.Subject(), columns["a"]) }
 	expect(t, "knows what was not asked", false, knows(row("x", now)))
 	expect(t, "knows what was", true, knows(row("y", now)))
 	expect(t, "knows another version", false, knows(row("y", now, at("2"))))
 	expect(t, "knows what is not there", false, knows(row("none", now)))
 	expect(t, "knows more than it was asked", false, w.Knows(row("y", now).Subject(), columns["a b"]))
-	w.Relay(w.listing, []*index.Row{row("x", now)}, now)
+	w.ReplaceNamespace(w.listing, []*index.FactRow{row("x", now)}, now)
 	expect(t, "lacking in the end", nil, lacking())
 	expect(t, "knows it in the end", true, knows(row("x", now)))
 	w.Apply(w.listing.ID, row("y", now, at("2"), failing).AskAgain(true), now)
@@ -84,10 +84,10 @@ func TestTransientErrorsAreEvaluatedAgain(t *testing.T) {
 func TestTransientErrorsAreNotCounted(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
 	w.SetBook(bookWithOwn(), now)
-	w.Relay(w.relaid(), []*index.Row{row("x", now, at("2"), under("a b"), failing).AskAgain(true)}, now)
+	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", now, at("2"), under("a b"), failing).AskAgain(true)}, now)
 	expect(t, "has facts", false, w.has(ownRule("b")))
 	expect(t, "reason", policy.EvaluationFailed, w.reason("x", now))
-	w.Relay(w.relaid(), []*index.Row{row("x", now, at("2"), under("a b"))}, now)
+	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", now, at("2"), under("a b"))}, now)
 	expect(t, "has facts in the end", true, w.has(ownRule("b")))
 }
 
@@ -97,7 +97,7 @@ func TestRelayOfAnotherListing(t *testing.T) {
 	other := w.relaid()
 	other.ID++
 	version := w.Version()
-	w.Relay(other, []*index.Row{row("x", now, at("2"), under("a b"))}, now)
+	w.ReplaceNamespace(other, []*index.FactRow{row("x", now, at("2"), under("a b"))}, now)
 	expect(t, "reason", policy.Stale, w.reason("x", now))
 	expect(t, "has facts", false, w.has(ownRule("b")))
 	expect(t, "changed", false, w.Version() != version)
@@ -116,7 +116,7 @@ func TestRowsOfTwoLayouts(t *testing.T) {
 	w.SetBook(book(rule("a")), now)
 	expect(t, "due when the own rule is gone", 2, len(w.take(now)))
 	w.SetBook(bookWithOwn(), now)
-	w.Relay(w.relaid(), []*index.Row{row("old", due, under("a b")), row("changed", due, at("2"), under("a b"))}, now)
+	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("old", due, under("a b")), row("changed", due, at("2"), under("a b"))}, now)
 	expect(t, "places then", 1, w.Spaces())
 	expect(t, "reason", policy.Expired, w.reason("old", now))
 }
@@ -126,7 +126,7 @@ func TestALateRowDoesNotUndoARelay(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	w := newWorld(t, oneRule(), row("x", due))
 	w.SetBook(bookWithOwn(), now)
-	w.Relay(w.relaid(), []*index.Row{row("x", due, under("a b"))}, now)
+	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", due, under("a b"))}, now)
 	w.Apply(w.listing.ID, row("x", due), now)
 	expect(t, "reason", policy.Expired, w.reason("x", now))
 	w.Apply(w.listing.ID, row("x", due, at("2")), now) // newer: safe, if without the facts
@@ -139,9 +139,9 @@ func TestARelayTakesNothingBack(t *testing.T) {
 	w.SetBook(bookWithOwn(), now)
 	w.MarkGone(row("gone", due).Subject(), now)
 	w.Forget(w.listing.ID, "left", now)
-	w.Relay(w.relaid(), []*index.Row{row("gone", due, under("a b")), row("leaving", due, under("a b")), row("left", due, under("a b"))}, now)
+	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("gone", due, under("a b")), row("leaving", due, under("a b")), row("left", due, under("a b"))}, now)
 	for uid, known := range map[types.UID]bool{"gone": false, "leaving": true, "left": false} {
-		_, ok := w.Judge(uid, now)
+		_, ok := w.Claim(uid, now)
 		expect(t, string(uid)+" is known", known, ok)
 	}
 }

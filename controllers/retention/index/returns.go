@@ -97,7 +97,7 @@ func (r *returns) streak(n objectName, uid types.UID, now time.Time) uint8 {
 }
 
 // arrive counts how often the object of a new row was re-created, or the owner that would be deleted in its place.
-func (x *Index) arrive(row *Row, now time.Time) {
+func (x *Index) arrive(row *FactRow, now time.Time) {
 	row.streak = x.returns.streak(x.nameOf(row), row.uid(), now)
 	for i := range row.facts {
 		if n := row.facts[i].note; n != nil && n.owner != nil {
@@ -107,7 +107,7 @@ func (x *Index) arrive(row *Row, now time.Time) {
 }
 
 // depart notes that a row is gone. One whose DELETE is under way went by it: the watch may be faster than the answer.
-func (x *Index) depart(row *Row, now time.Time) {
+func (x *Index) depart(row *FactRow, now time.Time) {
 	name := x.nameOf(row)
 	switch d, known := x.returns.departed(name, row.uid()); {
 	case known:
@@ -135,7 +135,7 @@ func (x *Index) Deleted(i policy.Intent, now time.Time) {
 	}
 }
 
-func (x *Index) nameOf(row *Row) objectName {
+func (x *Index) nameOf(row *FactRow) objectName {
 	return objectName{x.kind, row.space.namespace, row.text[:row.nameEnds]}
 }
 
@@ -144,7 +144,7 @@ func ownerName(o *policy.Owner, namespace string) objectName {
 }
 
 // nextStreak is how often in a row an object of the row's name will have been deleted once the row is.
-func (r *Row) nextStreak() uint8 {
+func (r *FactRow) nextStreak() uint8 {
 	if !r.isPrompt() {
 		return 1
 	}
@@ -153,7 +153,7 @@ func (r *Row) nextStreak() uint8 {
 
 // isPrompt reports whether the time to live of the subject started soon after its creation, by every rule that finds it
 // eligible.
-func (r *Row) isPrompt() bool {
+func (r *FactRow) isPrompt() bool {
 	created := unpack(r.created, r.createdNanos)
 	for i := range r.facts {
 		f := &r.facts[i]
@@ -166,7 +166,7 @@ func (r *Row) isPrompt() bool {
 
 // isEdited reports whether a rule that finds the subject eligible was edited since a page. What else changes in the namespace ends no
 // loop: else whoever edits other rules all the time would keep it going.
-func (r *Row) isEdited(before *page) bool {
+func (r *FactRow) isEdited(before *page) bool {
 	for i, was := range before.Rules {
 		if c := before.columns[i]; c < 0 || !r.facts[c].selected || !r.facts[c].eligible {
 			continue

@@ -36,13 +36,13 @@ func (l *loop) expire(uid types.UID) (deleted bool, reason policy.Reason) {
 	if due, _, ok := l.Next(); ok && due.After(l.now) {
 		l.now = due
 	}
-	j, known := l.Judge(uid, l.now)
-	if !known || !j.Warrant.Valid() {
+	j, known := l.Claim(uid, l.now)
+	if !known || !j.Permit.Valid() {
 		return false, j.Verdict.Reason
 	}
 	answered := func() {
-		l.Deleted(j.Warrant.Intent(), l.now)
-		l.MarkGone(j.Warrant.Subject(), l.now)
+		l.Deleted(j.Permit.Intent(), l.now)
+		l.MarkGone(j.Permit.Subject(), l.now)
 	}
 	switch l.answer {
 	case "": // a grace period lies between
@@ -53,17 +53,17 @@ func (l *loop) expire(uid types.UID) (deleted bool, reason policy.Reason) {
 		l.Forget(1, uid, l.now)
 		answered()
 	case "the next version":
-		s := j.Warrant.Subject()
-		l.Apply(1, index.NewRow(policy.Subject{Namespace: s.Namespace, Name: s.Name, UID: uid, ResourceVersion: "2", Created: s.Created,
+		s := j.Permit.Subject()
+		l.Apply(1, index.NewFactRow(policy.Subject{Namespace: s.Namespace, Name: s.Name, UID: uid, ResourceVersion: "2", Created: s.Created,
 			Flags: policy.IsTerminating}, columns["a"], policy.Facts{Selected: true, Eligible: true, Start: j.Verdict.Start}), l.now)
 		answered()
 		l.Forget(1, uid, l.now)
 	case "a list":
 		answered()
-		l.Distrust(1)
+		l.Unsync(1)
 		l.Replace(l.listing, nil, l.now)
 	case "nothing": // somebody else deletes it
-		l.Return(uid, l.now)
+		l.Release(uid, l.now)
 		l.Forget(1, uid, l.now)
 	}
 	return true, j.Verdict.Reason
@@ -126,7 +126,7 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 		expect(t, "reason", policy.KeptRecreated, l.reason(string(uid), l.now))
 		l.Apply(1, row(string(uid), l.now, at("9"), func(d *draft) { d.Name = "x" }), l.now)
 		expect(t, "reason of the next version", policy.KeptRecreated, l.reason(string(uid), l.now.Add(time.Hour)))
-		l.Replace(l.listing, []*index.Row{row(string(uid), l.now, at("9"), func(d *draft) { d.Name = "x" })}, l.now)
+		l.Replace(l.listing, []*index.FactRow{row(string(uid), l.now, at("9"), func(d *draft) { d.Name = "x" })}, l.now)
 		expect(t, "reason after a relist", policy.KeptRecreated, l.reason(string(uid), l.now.Add(time.Hour)))
 	})
 	t.Run("by an edit", func(t *testing.T) {

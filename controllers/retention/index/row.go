@@ -12,7 +12,7 @@ import (
 
 // Row is one subject with the facts about it, packed: there are as many as objects in the cluster. Make it with NewRow.
 // A Row is handed over to the index, which alone may touch it from then on.
-type Row struct {
+type FactRow struct {
 	space   *space // its namespace, which it shares with the other rows there
 	text    string // name, UID and resourceVersion
 	facts   []fact // one for each column of the space's layout
@@ -70,27 +70,27 @@ func noteOf(f *policy.Facts) *note {
 	return n
 }
 
-// Layout says which facts a row has. Rows that are to be compared share one.
-type Layout struct {
+// Columns says which facts a row has. Rows that are to be compared share one.
+type Columns struct {
 	Columns []string // the facts keys, in order
 }
 
 // column is the place of the facts under a key; -1 when there are none.
-func (l *Layout) column(key string) int { return slices.Index(l.Columns, key) }
+func (l *Columns) column(key string) int { return slices.Index(l.Columns, key) }
 
 // longestName is far more than the 253 characters that the API server allows.
 const longestName = math.MaxUint16
 
 // covers reports whether rows of the layout have all columns of another.
-func (l *Layout) covers(o *Layout) bool {
+func (l *Columns) covers(o *Columns) bool {
 	return l == o || !slices.ContainsFunc(o.Columns, func(key string) bool { return l.column(key) < 0 })
 }
 
 // NewRow packs a subject with its facts, one for each column of the layout. It cuts off a name that no object can have:
 // nothing is called so, and nothing is deleted by such a name.
-func NewRow(s policy.Subject, l *Layout, facts ...policy.Facts) *Row {
+func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 	s.Name = s.Name[:min(len(s.Name), longestName)]
-	r := &Row{
+	r := &FactRow{
 		space:    &space{place: place{s.Namespace, l}}, // until it joins an index
 		ownTTL:   s.OwnTTL,
 		text:     s.Name + string(s.UID) + s.ResourceVersion,
@@ -108,7 +108,7 @@ func NewRow(s policy.Subject, l *Layout, facts ...policy.Facts) *Row {
 
 // AskAgain says that facts that have an error are worth asking for again, if they are: a rule was not evaluated when the row was
 // read.
-func (r *Row) AskAgain(again bool) *Row {
+func (r *FactRow) AskAgain(again bool) *FactRow {
 	for _, f := range r.facts {
 		if f.note != nil && f.note.err != nil {
 			f.note.again = again
@@ -117,7 +117,7 @@ func (r *Row) AskAgain(again bool) *Row {
 	return r
 }
 
-func (r *Row) again() bool {
+func (r *FactRow) again() bool {
 	return slices.ContainsFunc(r.facts, func(f fact) bool { return f.note != nil && f.note.again })
 }
 
@@ -129,7 +129,7 @@ func packFacts(f *policy.Facts) fact {
 }
 
 // Subject is the version of the subject that the row is about.
-func (r *Row) Subject() policy.Subject {
+func (r *FactRow) Subject() policy.Subject {
 	s := policy.Subject{
 		Namespace: r.space.namespace, Name: r.text[:r.nameEnds], UID: r.uid(), ResourceVersion: r.version(),
 		Created: unpack(r.created, r.createdNanos), Flags: r.flags, OwnTTL: r.ownTTL,
@@ -141,13 +141,13 @@ func (r *Row) Subject() policy.Subject {
 }
 
 // seen is the subject as its namespace lets it be seen. The row must have joined an index.
-func (r *Row) seen() policy.Subject { return r.space.page.See(r.Subject()) }
+func (r *FactRow) seen() policy.Subject { return r.space.page.See(r.Subject()) }
 
-func (r *Row) uid() types.UID  { return types.UID(r.text[r.nameEnds:r.uidEnds]) }
-func (r *Row) version() string { return r.text[r.uidEnds:] }
+func (r *FactRow) uid() types.UID  { return types.UID(r.text[r.nameEnds:r.uidEnds]) }
+func (r *FactRow) version() string { return r.text[r.uidEnds:] }
 
 // Facts are those of each column.
-func (r *Row) Facts() []policy.Facts {
+func (r *FactRow) Facts() []policy.Facts {
 	facts := make([]policy.Facts, len(r.facts))
 	for i := range facts {
 		facts[i] = r.facts[i].unpack()
@@ -171,9 +171,9 @@ func (f *fact) unpack() policy.Facts {
 // hasStart reports whether the facts have a start time.
 func (f *fact) hasStart() bool { return f.start != 0 || f.startNanos != 0 }
 
-func (r *Row) setDue(t time.Time) { r.due, r.dueNanos = pack(t) }
-func (r *Row) dueTime() time.Time { return unpack(r.due, r.dueNanos) }
-func (r *Row) isScheduled() bool  { return r.due != 0 || r.dueNanos != 0 }
+func (r *FactRow) setDue(t time.Time) { r.due, r.dueNanos = pack(t) }
+func (r *FactRow) dueTime() time.Time { return unpack(r.due, r.dueNanos) }
+func (r *FactRow) isScheduled() bool  { return r.due != 0 || r.dueNanos != 0 }
 
 // seconds of a time since the zero time, without its nanoseconds.
 type seconds int64
@@ -185,7 +185,7 @@ func pack(t time.Time) (seconds, int32) { return seconds(t.Unix() - zero), int32
 func unpack(s seconds, nanos int32) time.Time { return time.Unix(int64(s)+zero, int64(nanos)).UTC() }
 
 // schedule is a heap of rows, the soonest due first. It implements heap.Interface.
-type schedule []*Row
+type schedule []*FactRow
 
 func (s schedule) Len() int { return len(s) }
 
@@ -202,7 +202,7 @@ func (s schedule) Swap(i, j int) {
 }
 
 func (s *schedule) Push(x any) {
-	row := x.(*Row)
+	row := x.(*FactRow)
 	*s = append(*s, row)
 	row.slot = int32(len(*s))
 }

@@ -44,7 +44,7 @@ func TestNothingIsLostInPacking(t *testing.T) {
 	}
 	for name, subject := range subjects {
 		t.Run(name, func(t *testing.T) {
-			row := index.NewRow(subject, &index.Layout{Columns: make([]string, len(facts))}, facts...)
+			row := index.NewFactRow(subject, &index.Columns{Columns: make([]string, len(facts))}, facts...)
 			sameTimes := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() == b.IsZero() })
 			if diff := cmp.Diff(subject, row.Subject(), sameTimes); diff != "" {
 				t.Errorf("subject -want +got\n%s", diff)
@@ -61,7 +61,7 @@ func TestASubjectListedTwiceIsOne(t *testing.T) {
 	w.Replace(w.listing, nil, now)
 	w.SetBook(book(rule("a")), now)
 	w.Replace(index.Listing{ID: 7, Kind: jobs, Layout: columns["a"]},
-		[]*index.Row{row("x", now), row("y", now), row("x", now.Add(time.Hour), at("2"))}, now)
+		[]*index.FactRow{row("x", now), row("y", now), row("x", now.Add(time.Hour), at("2"))}, now)
 	if subjects, _ := w.Len(); subjects != 2 {
 		t.Errorf("%d subjects", subjects)
 	}
@@ -76,7 +76,7 @@ func TestASubjectListedTwiceIsOne(t *testing.T) {
 // TestATooLongNameIsTruncated: the rest of the row is as it was, and it grows by nothing.
 func TestATooLongNameIsTruncated(t *testing.T) {
 	s := policy.Subject{Name: strings.Repeat("n", 70_000), UID: "u", ResourceVersion: "1", Created: now}
-	got := index.NewRow(s, columns["a"]).Subject()
+	got := index.NewFactRow(s, columns["a"]).Subject()
 	s.Name = s.Name[:65_535]
 	if got != s {
 		t.Errorf("%d characters, %s@%s", len(got.Name), got.UID, got.ResourceVersion)

@@ -37,7 +37,7 @@ var (
 	brief = flavour{name: "brief", patches: []overlay.Patch{
 		{File: "policy/ledger/entry.go", Old: "RequestLife = 15 * time.Minute", New: "RequestLife = 40 * time.Second"},
 		{File: "policy/ledger/entry.go", Old: "sendAgainFor = 5 * time.Minute", New: "sendAgainFor = 10 * time.Second"},
-		{File: "controllers/ledgers/account.go", Old: "stuckFirst = 15 * time.Minute", New: "stuckFirst = 40 * time.Second"},
+		{File: "controllers/ledgers/worker.go", Old: "stuckFirst = 15 * time.Minute", New: "stuckFirst = 40 * time.Second"},
 	}}
 )
 

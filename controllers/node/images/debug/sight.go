@@ -16,7 +16,7 @@ import (
 const Path = "/images"
 
 // Sight is the images of a node as they were at one moment.
-type Sight struct {
+type Handler struct {
 	Taken  time.Time // when the look at the node began
 	Node   engine.Node
 	Images []engine.Image
@@ -48,7 +48,7 @@ const (
 )
 
 // MarshalJSON implements json.Marshaler.
-func (s *Sight) MarshalJSON() ([]byte, error) {
+func (s *Handler) MarshalJSON() ([]byte, error) {
 	f := form{
 		APIVersion: listVersion, Kind: listKind, Taken: s.Taken.UTC(), Node: node(s.Node), Uses: s.Uses,
 		Items: make([]map[string]any, len(s.Images)),
@@ -62,7 +62,7 @@ func (s *Sight) MarshalJSON() ([]byte, error) {
 var errForm = errors.New("it is no list of the images of a node")
 
 // Read reads what MarshalJSON wrote.
-func Read(data []byte) (*Sight, error) {
+func Read(data []byte) (*Handler, error) {
 	var f form
 	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(data, &f); err != nil {
 		return nil, fmt.Errorf("%w: %w", errForm, err)
@@ -70,7 +70,7 @@ func Read(data []byte) (*Sight, error) {
 	if f.APIVersion != listVersion || f.Kind != listKind || f.Taken.IsZero() || f.Node.Name == "" {
 		return nil, errForm
 	}
-	s := &Sight{Taken: f.Taken, Node: engine.Node(f.Node), Images: make([]engine.Image, len(f.Items)), Uses: f.Uses}
+	s := &Handler{Taken: f.Taken, Node: engine.Node(f.Node), Images: make([]engine.Image, len(f.Items)), Uses: f.Uses}
 	for i, object := range f.Items {
 		image, err := imageOf(object)
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 
 var taken = time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
 
-func seen() *debug.Sight {
-	return &debug.Sight{
+func seen() *debug.Handler {
+	return &debug.Handler{
 		Taken: taken,
 		Node: engine.Node{
 			Name: "worker-1", Labels: map[string]string{"pool": "build"},

@@ -20,14 +20,14 @@ type Source interface {
 	// Read passes one subject as it is now to take; nil if it certainly no longer exists, for example because another object has
 	// its name. "Not found" is an error, as a server may not have read its store yet. Read never calls take at the same time as the
 	// sink, so that neither gets an older version after a newer one.
-	Read(ctx context.Context, s policy.Subject, take func(*index.Row)) error
+	Read(ctx context.Context, s policy.Subject, take func(*index.FactRow)) error
 	// Ask sets the questions for rows that are read from now on. It reports false if the Source cannot answer them, and the caller
 	// has to open another one.
-	Ask(q Questions) bool
+	Ask(q RuleSet) bool
 	// List passes all subjects of one namespace ("" for cluster-scoped ones) as they are now to take, except those whose answers are
 	// known. It never calls take at the same time as the sink. Take reports false if other questions are asked by now: then
 	// the rows do not count.
-	List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Layout) bool, take func([]*index.Row) bool) error
+	List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error
 	// Confirm evaluates a subject again, right before its deletion, if the answers depend on more than the subject, such as
 	// references. It passes the result to the sink, and sends no request. The error says why the answers may be out of date all the
 	// same: then the subject is kept, and retried soon.
@@ -37,29 +37,29 @@ type Source interface {
 // Sources opens Sources. Opening does no I/O and cannot fail; a Source reports trouble while it runs.
 type Sources interface {
 	// Open returns a Source of a kind whose rows answer the questions.
-	Open(q Questions) Source
+	Open(q RuleSet) Source
 }
 
 // Sink receives what a Source sees. A Source calls Replace, Apply and Forget one at a time, in the order of the events; the others at any
 // time.
 type Sink interface {
 	// Replace is called with a complete listing. The sink keeps the rows.
-	Replace(rows []*index.Row)
+	Replace(rows []*index.FactRow)
 	// Apply is called with a subject that was added or has changed, or whose answers have changed. The sink keeps the row.
-	Apply(row *index.Row)
+	Apply(row *index.FactRow)
 	// Forget is called when a subject no longer exists.
 	Forget(uid types.UID)
 	// Lost is called when changes may have been missed: nothing is deleted until the next Replace. Why is for status and log; nil
 	// if it is routine.
-	Lost(why *Trouble)
+	Lost(why *SourceError)
 	// Undeletable is called when the kind cannot be deleted, and with nil when it can.
-	Undeletable(why *Trouble)
+	Undeletable(why *SourceError)
 	// Unmarkable is called when the kind cannot be marked though rules ask for it, and with nil when it can.
-	Unmarkable(why *Trouble)
+	Unmarkable(why *SourceError)
 }
 
 // Trouble is why the rules about a kind cannot work, for the person who can change that.
-type Trouble struct {
+type SourceError struct {
 	Reason  string // CamelCase, a condition reason
 	Message string // what is missing and what to do
 
@@ -128,15 +128,15 @@ type Ledger interface {
 	// Open takes the ledgers over from the leader before. It is called before anything is listed; the error is ctx's.
 	Open(ctx context.Context) error
 	// Written returns the target that is recorded for an intent; false if there is none.
-	Written(i policy.Intent) (policy.Target, bool)
+	Lookup(i policy.Intent) (policy.Target, bool)
 	// Write has the target of an intent recorded as soon as limits permit.
-	Write(i policy.Intent, t policy.Target, c Candidate)
+	Reserve(i policy.Intent, t policy.Target, c Candidate)
 	// Sending reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Ended.
-	Sending(i policy.Intent, t policy.Target) bool
+	MarkSent(i policy.Intent, t policy.Target) bool
 	// Stays is called when the subject of an intent is put off: its entry is withdrawn, unless a DELETE is under way.
-	Stays(i policy.Intent)
+	Withdraw(i policy.Intent)
 	// Ended is called with the result of the DELETE.
-	Ended(i policy.Intent, t policy.Target, o Outcome)
+	Finish(i policy.Intent, t policy.Target, o Outcome)
 }
 
 // Candidate is a subject that waits to be recorded. Its methods do not block.

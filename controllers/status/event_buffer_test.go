@@ -108,7 +108,7 @@ func TestNamesAreNoFormats(t *testing.T) {
 // policy exists; and so does a deletion whose answer comes when its policy is gone.
 func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
-		witness := metrics.Witness{Next: w.Reporter}
+		witness := metrics.Observer{Next: w.Reporter}
 		removes := func(r *policy.Rule) {
 			r.ID.Policy = "renamed"
 			witness.Removed(retention.Removal{Kind: jobs, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now()})

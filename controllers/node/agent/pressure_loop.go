@@ -18,24 +18,24 @@ import (
 
 // keeper counts the images by the rules in force, and has more of them go while the filesystem is too full. It is a
 // manager.Runnable.
-type keeper struct {
+type pressureLoop struct {
 	clock      clock.Clock
 	node       *images.Node
 	disk       *disk
 	rules      *rules
 	reconciler *retention.Reconciler
 	reporter   *reporter
-	meters     meters
-	pulse      *liveness.Pulse // beats with each count; nil for nobody to listen
+	meters     agentMetrics
+	pulse      *liveness.Heartbeat // beats with each count; nil for nobody to listen
 
-	told basis // of the last report that says all there was to say; only Start uses it
+	told memoKey // of the last report that says all there was to say; only Start uses it
 
 	mu    sync.Mutex
 	space space
 }
 
 // basis is what images were counted by, and when.
-type basis struct {
+type memoKey struct {
 	snapshot *policy.Snapshot
 	index    *index.Index // nil where they are not known
 	version  uint64
@@ -51,7 +51,7 @@ const (
 )
 
 // Start implements manager.Runnable.
-func (k *keeper) Start(ctx context.Context) error {
+func (k *pressureLoop) Start(ctx context.Context) error {
 	defer k.pulse.Stop()
 	for {
 		k.pulse.Beat()
@@ -76,19 +76,19 @@ const (
 )
 
 // last reports what was removed since the last report.
-func (k *keeper) last(ctx context.Context) {
+func (k *pressureLoop) last(ctx context.Context) {
 	select {
 	case <-k.reconciler.Done():
 	case <-k.clock.After(lastWait):
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
 	defer cancel()
-	k.reporter.next, k.told = time.Time{}, basis{}
+	k.reporter.next, k.told = time.Time{}, memoKey{}
 	k.keep(ctx)
 }
 
 // keep counts once, and reports whether it is worth counting again soon, as more goes for want of space.
-func (k *keeper) keep(ctx context.Context) (pressed bool) {
+func (k *pressureLoop) keep(ctx context.Context) (pressed bool) {
 	k.meters.present.Set(float64(k.node.Total().Images))
 	k.rules.Settle(ctx) // of rules that are not there no watch tells
 	snapshot := k.rules.Book()
@@ -116,23 +116,23 @@ func (k *keeper) keep(ctx context.Context) (pressed bool) {
 	if err == nil {
 		seen = &usage
 	}
-	if k.told = (basis{}); k.reporter.report(ctx, snapshot, stats, seen) {
+	if k.told = (memoKey{}); k.reporter.report(ctx, snapshot, stats, seen) {
 		k.told = now
 	}
 	return pressed
 }
 
 // isTold reports whether the last report says what counting by a snapshot would.
-func (k *keeper) isTold(snapshot *policy.Snapshot) bool {
+func (k *pressureLoop) isTold(snapshot *policy.Snapshot) bool {
 	now := k.basis(snapshot)
 	age := now.at.Sub(k.told.at)
 	now.at = k.told.at
 	return now == k.told && now.index != nil && 0 <= age && age < recountEvery
 }
 
-func (k *keeper) basis(snapshot *policy.Snapshot) basis {
+func (k *pressureLoop) basis(snapshot *policy.Snapshot) memoKey {
 	total, _ := k.reporter.diary.said()
-	b := basis{snapshot: snapshot, index: k.index(snapshot), removed: total.Images, at: k.clock.Now()}
+	b := memoKey{snapshot: snapshot, index: k.index(snapshot), removed: total.Images, at: k.clock.Now()}
 	if b.index != nil {
 		b.version = b.index.Version()
 	}
@@ -140,7 +140,7 @@ func (k *keeper) basis(snapshot *policy.Snapshot) basis {
 }
 
 // press measures the filesystem, and puts in force what comes of it.
-func (k *keeper) press(snapshot *policy.Snapshot, t *policy.Stats, supposed *estimates, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
+func (k *pressureLoop) press(snapshot *policy.Snapshot, t *policy.Stats, supposed *estimates, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
 	count := func(id policy.RuleID) counted {
 		of := counted{estimate: supposed.rules[id]}
 		if tally := t.Policies[id.Policy]; tally != nil && tally.Rules[id.Rule] != nil {
@@ -159,14 +159,14 @@ func (k *keeper) press(snapshot *policy.Snapshot, t *policy.Stats, supposed *est
 }
 
 // bound gives policies as much room as the filesystem leaves.
-func (k *keeper) bound(policies []*policy.Policy) []*policy.Policy {
+func (k *pressureLoop) bound(policies []*policy.Policy) []*policy.Policy {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.space.bound(policies)
 }
 
 // pressed reports whether want of space lets images of a rule go.
-func (k *keeper) pressed(id policy.RuleID) bool {
+func (k *pressureLoop) pressed(id policy.RuleID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.space.pressed(id)
@@ -174,8 +174,8 @@ func (k *keeper) pressed(id policy.RuleID) bool {
 
 // count counts all images by the rules of a snapshot, and what would go for want of space; nil while they are not known, or not
 // judged by it. Where no rule is understood nobody looks at them, and there are none.
-func (k *keeper) count(snapshot *policy.Snapshot) (*policy.Stats, *estimates) {
-	now, weigh := k.clock.Now(), func(s policy.Subject) int64 { return k.node.Brief(s.Name).Bytes }
+func (k *pressureLoop) count(snapshot *policy.Snapshot) (*policy.Stats, *estimates) {
+	now, weigh := k.clock.Now(), func(s policy.Subject) int64 { return k.node.Summary(s.Name).Bytes }
 	stats, supposed := policy.NewStats(now), newEstimates(snapshot, now, weigh)
 	stats.Weigh = weigh
 	if !slices.ContainsFunc(snapshot.Rules(v1alpha1.ImageKind.GroupKind()), isValid) {
@@ -195,7 +195,7 @@ func (k *keeper) count(snapshot *policy.Snapshot) (*policy.Stats, *estimates) {
 func isValid(r *policy.Rule) bool { return !r.Invalid() }
 
 // index is where the images are; nil while they are not known, or not judged by a snapshot.
-func (k *keeper) index(snapshot *policy.Snapshot) *index.Index {
+func (k *pressureLoop) index(snapshot *policy.Snapshot) *index.Index {
 	kinds := k.reconciler.Kinds()
 	if len(kinds) != 1 || kinds[0].Lost != nil || kinds[0].Relisting {
 		return nil

@@ -17,7 +17,7 @@ import (
 )
 
 // look has the images of the node as they were at one moment.
-type look struct {
+type snapshot struct {
 	began    time.Time
 	since    time.Time // when the oldest answer came that says which images are in use
 	youngest time.Time // when the last container or sandbox was created; zero without any
@@ -41,7 +41,7 @@ var ErrPods = errors.New("list the Pods of the node")
 const byPod = "Pod"
 
 // look lists the images, then their use: an image that comes into use in between counts as used.
-func (n *Node) look(ctx context.Context) (*look, error) {
+func (n *Node) look(ctx context.Context) (*snapshot, error) {
 	l, err := n.see(ctx)
 	if err == nil {
 		n.note(l)
@@ -69,7 +69,7 @@ func isOfRuntime(err error) bool {
 	return err != nil && !errors.Is(err, ErrPods) && cri.Code(err) == codes.Unavailable.String()
 }
 
-func (n *Node) see(ctx context.Context) (*look, error) {
+func (n *Node) see(ctx context.Context) (*snapshot, error) {
 	began, at := n.Clock.Now(), n.Readings()
 	listed, err := n.Runtime.Images(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (n *Node) see(ctx context.Context) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLook(began, since, listed, uses)
+	l := newSnapshot(began, since, listed, uses)
 	return l, n.age(at, l)
 }
 
@@ -112,8 +112,8 @@ func (n *Node) uses(ctx context.Context) (uses cri.Uses, since time.Time, err er
 }
 
 // newLook makes a look whose images have no age yet.
-func newLook(began, since time.Time, listed []cri.Image, uses cri.Uses) *look {
-	l := &look{began: began, since: since, youngest: uses.Youngest, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
+func newSnapshot(began, since time.Time, listed []cri.Image, uses cri.Uses) *snapshot {
+	l := &snapshot{began: began, since: since, youngest: uses.Youngest, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
 	for i, of := range listed {
 		use, inUse := uses.Of(of)
 		l.images[i] = image{use: use, Image: engine.Image{
@@ -131,7 +131,7 @@ var (
 )
 
 // age gives the images of a look their ages.
-func (n *Node) age(at history.Reading, l *look) error {
+func (n *Node) age(at history.Reading, l *snapshot) error {
 	seen := make([]history.Seen, len(l.images))
 	for i := range l.images {
 		seen[i] = history.Seen{ID: l.images[i].ID, InUse: l.images[i].InUse}
@@ -235,18 +235,18 @@ func formOf(i *engine.Image) string {
 }
 
 // looks takes one look at a time. All callers that asked before it began share it.
-type looks struct {
-	take   func(context.Context) (*look, error)
+type snapshots struct {
+	take   func(context.Context) (*snapshot, error)
 	sights sights
 
 	mu            sync.Mutex
-	running, next *flight
-	last          *flight // that has ended
+	running, next *singleflight
+	last          *singleflight // that has ended
 }
 
-type flight struct {
+type singleflight struct {
 	done chan struct{}
-	look *look
+	look *snapshot
 	err  error
 }
 
@@ -254,7 +254,7 @@ type flight struct {
 const lookTimeout = 2 * time.Minute
 
 // fresh returns a look that began after the call. The error is that of the look, or ctx's.
-func (l *looks) fresh(ctx context.Context) (*look, error) {
+func (l *snapshots) fresh(ctx context.Context) (*snapshot, error) {
 	f := l.join()
 	select {
 	case <-ctx.Done():
@@ -264,11 +264,11 @@ func (l *looks) fresh(ctx context.Context) (*look, error) {
 	}
 }
 
-func (l *looks) join() *flight {
+func (l *snapshots) join() *singleflight {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.next == nil {
-		l.next = &flight{done: make(chan struct{})}
+		l.next = &singleflight{done: make(chan struct{})}
 		if l.running == nil {
 			l.start()
 		}
@@ -280,7 +280,7 @@ func (l *looks) join() *flight {
 }
 
 // start begins the next look. The caller holds mu.
-func (l *looks) start() {
+func (l *snapshots) start() {
 	f := l.next
 	l.running, l.next = f, nil
 	go func() {

@@ -14,11 +14,11 @@ import (
 )
 
 // diary counts what was removed, beside what the node's report said when the agent started. It implements
-// retention.Witness.
-type diary struct {
-	brief   func(id string) images.Brief
+// retention.Observer.
+type removalCounters struct {
+	brief   func(id string) images.Summary
 	pressed func(policy.RuleID) bool // want of space lets images of the rule go
-	meters  meters
+	meters  agentMetrics
 
 	mu      sync.Mutex
 	resumed bool
@@ -30,7 +30,7 @@ type diary struct {
 }
 
 // resumeOnce goes on from what the first report says that was read; what others say is what this agent has written.
-func (d *diary) resumeOnce(r *v1alpha1.NodeImageReport) {
+func (d *removalCounters) resumeOnce(r *v1alpha1.NodeImageReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.resumed {
@@ -44,7 +44,7 @@ func (d *diary) resumeOnce(r *v1alpha1.NodeImageReport) {
 }
 
 // wrote notes what a report says by now.
-func (d *diary) wrote(r *v1alpha1.NodeImageReport) {
+func (d *removalCounters) wrote(r *v1alpha1.NodeImageReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reported = r.Removed
@@ -56,7 +56,7 @@ func (d *diary) wrote(r *v1alpha1.NodeImageReport) {
 
 // startOver forgets what a report has said that is no more: whoever sums reports up has counted that, and a new one counts
 // from there.
-func (d *diary) startOver() {
+func (d *removalCounters) startOver() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.total = v1alpha1.ImageCount{Images: d.total.Images - d.reported.Images, Bytes: d.total.Bytes - d.reported.Bytes}
@@ -71,14 +71,14 @@ func (d *diary) startOver() {
 }
 
 // forget drops what was removed by policies that are gone: nobody sums it up.
-func (d *diary) forget(exists func(types.UID) bool) {
+func (d *removalCounters) forget(exists func(types.UID) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.removed = slices.DeleteFunc(d.removed, func(r v1alpha1.NodeImagePolicyReport) bool { return !exists(r.UID) })
 }
 
-// Removed implements retention.Witness.
-func (d *diary) Removed(r retention.Removal) {
+// Removed implements retention.Observer.
+func (d *removalCounters) Removed(r retention.Removal) {
 	bytes := d.brief(r.Subject.Name).Bytes
 	reason := d.reasonOf(r)
 	d.meters.removed.WithLabelValues(reason).Inc()
@@ -94,11 +94,11 @@ func (d *diary) Removed(r retention.Removal) {
 	d.removed = agentapi.AddRemoved(d.removed, &entry)
 }
 
-// Attempted implements retention.Witness: the node tells of what failed.
-func (d *diary) Attempted(retention.Result) {}
+// Attempted implements retention.Observer: the node tells of what failed.
+func (d *removalCounters) Attempted(retention.Result) {}
 
 // reasonOf is why an image went, as the metrics say it.
-func (d *diary) reasonOf(r retention.Removal) string {
+func (d *removalCounters) reasonOf(r retention.Removal) string {
 	switch {
 	case r.Reason != policy.OverCapacity:
 		return "age"
@@ -110,7 +110,7 @@ func (d *diary) reasonOf(r retention.Removal) string {
 }
 
 // said is what was removed so far. The caller may keep it.
-func (d *diary) said() (v1alpha1.ImageCount, []v1alpha1.NodeImagePolicyReport) {
+func (d *removalCounters) said() (v1alpha1.ImageCount, []v1alpha1.NodeImagePolicyReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	copied := make([]v1alpha1.NodeImagePolicyReport, len(d.removed))

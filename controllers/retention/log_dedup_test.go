@@ -13,7 +13,7 @@ import (
 // TestEqualLinesAreSummedUp: of what prevents the deletion of thousands, the log has one line at info, and one a minute that counts
 // the others. None is dropped.
 func TestEqualLinesAreSummedUp(t *testing.T) {
-	var s sayings
+	var s logDedup
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	began := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)

@@ -3,13 +3,13 @@ package ledgers
 import "slices"
 
 // line has the requests that wait to be recorded. Namespaces take turns, so that none waits for the backlog of another.
-type line struct {
+type queue struct {
 	waiting map[string][]*request // by namespace
 	turns   []string              // the namespaces that have somebody waiting
 	len     int
 }
 
-func (l *line) push(r *request) {
+func (l *queue) push(r *request) {
 	if l.waiting == nil {
 		l.waiting = map[string][]*request{}
 	}
@@ -22,7 +22,7 @@ func (l *line) push(r *request) {
 }
 
 // pop returns the next request of an admitted namespace; nil if there is none. The other namespaces keep their turns.
-func (l *line) pop(admits func(namespace string) bool) *request {
+func (l *queue) pop(admits func(namespace string) bool) *request {
 	turn := slices.IndexFunc(l.turns, admits)
 	if turn < 0 {
 		return nil
@@ -46,7 +46,7 @@ func (l *line) pop(admits func(namespace string) bool) *request {
 }
 
 // retain drops all that keep does not want.
-func (l *line) retain(keep func(*request) bool) {
+func (l *queue) retain(keep func(*request) bool) {
 	var all []*request
 	everyone := func(string) bool { return true }
 	for r := l.pop(everyone); r != nil; r = l.pop(everyone) {

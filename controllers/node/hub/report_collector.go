@@ -21,8 +21,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Census keeps the latest report of every node, while there are rules about images. Create it with NewCensus.
-type Census struct {
+// ReportCollector keeps the latest report of every node, while there are rules about images. Create it with NewCensus.
+type ReportCollector struct {
 	Options
 	wake chan struct{}
 
@@ -30,16 +30,16 @@ type Census struct {
 	wanted  bool
 	reports *agentapi.Reports // nil until all have been read
 	version uint64            // of what is known; it changes with every report
-	trouble *retention.Trouble
+	trouble *retention.SourceError
 }
 
-// NewCensus makes a Census that knows no node.
-func NewCensus(o Options) *Census {
-	return &Census{Options: o, wake: make(chan struct{}, 1)}
+// NewCensus makes a ReportCollector that knows no node.
+func NewReportCollector(o Options) *ReportCollector {
+	return &ReportCollector{Options: o, wake: make(chan struct{}, 1)}
 }
 
 // Use takes the policies. Without a rule about images no report is read.
-func (c *Census) Use(snapshot *policy.Snapshot) {
+func (c *ReportCollector) Use(snapshot *policy.Snapshot) {
 	wanted := false
 	for _, p := range snapshot.Policies() {
 		wanted = wanted || agentapi.OnNodes(p)
@@ -54,14 +54,14 @@ func (c *Census) Use(snapshot *policy.Snapshot) {
 }
 
 // Version changes whenever what the reports come to may have changed.
-func (c *Census) Version() uint64 {
+func (c *ReportCollector) Version() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.version
 }
 
 // Unread is why reports are not read; nil when they are, or are being read.
-func (c *Census) Unread() *retention.Trouble {
+func (c *ReportCollector) Unread() *retention.SourceError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.trouble
@@ -69,7 +69,7 @@ func (c *Census) Unread() *retention.Trouble {
 
 // Sum is what the reports come to about policies, which are all that have rules about images. It is false until every
 // report has been read.
-func (c *Census) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool) {
+func (c *ReportCollector) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reports == nil {
@@ -80,7 +80,7 @@ func (c *Census) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, b
 
 // Resume makes what a policy has removed at least what its status says. It may be called again, and does nothing until every
 // report has been read.
-func (c *Census) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
+func (c *ReportCollector) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reports != nil {
@@ -89,10 +89,10 @@ func (c *Census) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[str
 }
 
 // NeedLeaderElection says that only the leader sums up.
-func (c *Census) NeedLeaderElection() bool { return true }
+func (c *ReportCollector) NeedLeaderElection() bool { return true }
 
 // Start follows reports while there are rules about images, until ctx ends.
-func (c *Census) Start(ctx context.Context) error {
+func (c *ReportCollector) Start(ctx context.Context) error {
 	following := sync.WaitGroup{}
 	defer following.Wait()
 	var stop context.CancelFunc
@@ -126,7 +126,7 @@ func (c *Census) Start(ctx context.Context) error {
 const steadyAfter = 2 * time.Minute
 
 // follow lists and watches until ctx ends.
-func (c *Census) follow(ctx context.Context) {
+func (c *ReportCollector) follow(ctx context.Context) {
 	logger := log.FromContext(ctx)
 	reflector := cache.NewReflectorWithOptions(&listWatch{c.Client}, &v1alpha1.NodeImageReport{}, store{c}, cache.ReflectorOptions{
 		Name: "NodeImageReports", Logger: &logger,
@@ -149,18 +149,18 @@ func (c *Census) follow(ctx context.Context) {
 }
 
 // troubleOf says what to do about an error of a list or a watch.
-func troubleOf(err error) *retention.Trouble {
+func troubleOf(err error) *retention.SourceError {
 	switch {
 	case apierrors.IsForbidden(err):
-		return &retention.Trouble{Reason: "Forbidden", Message: "Sunset may not list and watch nodeimagereports: grant its service account list, watch on that resource"}
+		return &retention.SourceError{Reason: "Forbidden", Message: "Sunset may not list and watch nodeimagereports: grant its service account list, watch on that resource"}
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return &retention.Trouble{Reason: "KindNotFound", Message: "the cluster has no kind NodeImageReport: apply the CustomResourceDefinitions of this version"}
+		return &retention.SourceError{Reason: "KindNotFound", Message: "the cluster has no kind NodeImageReport: apply the CustomResourceDefinitions of this version"}
 	default:
-		return &retention.Trouble{Reason: "ListFailed", Message: "cannot list and watch nodeimagereports: " + err.Error()}
+		return &retention.SourceError{Reason: "ListFailed", Message: "cannot list and watch nodeimagereports: " + err.Error()}
 	}
 }
 
-func (c *Census) set(change func()) {
+func (c *ReportCollector) set(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change()
@@ -168,7 +168,7 @@ func (c *Census) set(change func()) {
 }
 
 // store takes in what the reflector sees. It implements cache.TransformingStore.
-type store struct{ census *Census }
+type store struct{ census *ReportCollector }
 
 func (s store) Add(obj any) error {
 	s.census.set(func() { s.census.reports.Put(obj.(*v1alpha1.NodeImageReport)) })

@@ -32,7 +32,7 @@ const (
 )
 
 // Board keeps the one NodeImageRules: what the agents on nodes obey. Create it with NewBoard.
-type Board struct {
+type RulePublisher struct {
 	Options
 	wake chan struct{}
 
@@ -44,7 +44,7 @@ type Board struct {
 	sent, stored []byte // what was written last, and what the API server made of it
 }
 
-// Options is what Board and Census are made of.
+// Options is what Board and ReportCollector are made of.
 type Options struct {
 	Client client.WithWatch // reads past every cache
 	Clock  clock.Clock
@@ -55,12 +55,12 @@ type Options struct {
 }
 
 // NewBoard makes a Board that knows no rules.
-func NewBoard(o Options) *Board {
-	return &Board{Options: o, wake: make(chan struct{}, 1)}
+func NewRulePublisher(o Options) *RulePublisher {
+	return &RulePublisher{Options: o, wake: make(chan struct{}, 1)}
 }
 
 // Use takes the policies to tell of.
-func (b *Board) Use(snapshot *policy.Snapshot) {
+func (b *RulePublisher) Use(snapshot *policy.Snapshot) {
 	b.mu.Lock()
 	b.snapshot = snapshot
 	b.mu.Unlock()
@@ -68,7 +68,7 @@ func (b *Board) Use(snapshot *policy.Snapshot) {
 }
 
 // nudge makes the board look again. It never blocks.
-func (b *Board) nudge() {
+func (b *RulePublisher) nudge() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -76,24 +76,24 @@ func (b *Board) nudge() {
 }
 
 // Missing reports whether the rules of a policy do not fit, so that agents keep every image its mode lets them.
-func (b *Board) Missing(policy types.UID) bool {
+func (b *RulePublisher) Missing(policy types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.missing.Has(policy)
 }
 
 // Unwritten is why agents are not told what the policies say; nil when they are.
-func (b *Board) Unwritten() error {
+func (b *RulePublisher) Unwritten() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.trouble
 }
 
 // NeedLeaderElection says that only the leader writes.
-func (b *Board) NeedLeaderElection() bool { return true }
+func (b *RulePublisher) NeedLeaderElection() bool { return true }
 
 // Start keeps the object as it should be until ctx ends.
-func (b *Board) Start(ctx context.Context) error {
+func (b *RulePublisher) Start(ctx context.Context) error {
 	watching := sync.WaitGroup{}
 	defer watching.Wait()
 	watched := false
@@ -112,7 +112,7 @@ func (b *Board) Start(ctx context.Context) error {
 }
 
 // pause waits for a while, or for a nudge; false when ctx has ended.
-func (b *Board) pause(ctx context.Context, most time.Duration, wake <-chan struct{}) bool {
+func (b *RulePublisher) pause(ctx context.Context, most time.Duration, wake <-chan struct{}) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -123,7 +123,7 @@ func (b *Board) pause(ctx context.Context, most time.Duration, wake <-chan struc
 }
 
 // watch nudges whenever somebody changes the object, until ctx ends.
-func (b *Board) watch(ctx context.Context) {
+func (b *RulePublisher) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := b.watchOnce(ctx)
 		if err != nil {
@@ -134,7 +134,7 @@ func (b *Board) watch(ctx context.Context) {
 	}
 }
 
-func (b *Board) watchOnce(ctx context.Context) error {
+func (b *RulePublisher) watchOnce(ctx context.Context) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
 	events, err := b.Client.Watch(ctx, list, client.MatchingFields{metav1.ObjectNameField: v1alpha1.NodeImageRulesName})
@@ -156,7 +156,7 @@ func (b *Board) watchOnce(ctx context.Context) error {
 }
 
 // keep makes the object say what the policies say. It reports whether there are rules about images.
-func (b *Board) keep(ctx context.Context) (wanted bool, err error) {
+func (b *RulePublisher) keep(ctx context.Context) (wanted bool, err error) {
 	b.mu.Lock()
 	snapshot := b.snapshot
 	b.mu.Unlock()
@@ -173,7 +173,7 @@ func (b *Board) keep(ctx context.Context) (wanted bool, err error) {
 }
 
 // note keeps what status tells.
-func (b *Board) note(ctx context.Context, missing sets.Set[types.UID], trouble error) {
+func (b *RulePublisher) note(ctx context.Context, missing sets.Set[types.UID], trouble error) {
 	b.mu.Lock()
 	changed := !missing.Equal(b.missing) || fmt.Sprint(trouble) != fmt.Sprint(b.trouble)
 	b.missing, b.trouble = missing, trouble
@@ -188,7 +188,7 @@ func (b *Board) note(ctx context.Context, missing sets.Set[types.UID], trouble e
 }
 
 // write brings the object to what is rendered. Without rules about images there need not be one.
-func (b *Board) write(ctx context.Context, r agentapi.Rendered) error {
+func (b *RulePublisher) write(ctx context.Context, r agentapi.Rendered) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	wanted, err := contentOf(&v1alpha1.NodeImageRules{Policies: r.Policies, Known: r.Known})
@@ -216,7 +216,7 @@ func (b *Board) write(ctx context.Context, r agentapi.Rendered) error {
 }
 
 // put writes what is wanted, in place of all that the object said.
-func (b *Board) put(wanted map[string]any, object *unstructured.Unstructured, write func() error) error {
+func (b *RulePublisher) put(wanted map[string]any, object *unstructured.Unstructured, write func() error) error {
 	if err := b.Leadership.Check(); err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (b *Board) put(wanted map[string]any, object *unstructured.Unstructured, wr
 
 // says reports whether the object says what is wanted, or what the API server made of it when it was written: a default
 // more, perhaps.
-func (b *Board) says(object *unstructured.Unstructured, wanted map[string]any) bool {
+func (b *RulePublisher) says(object *unstructured.Unstructured, wanted map[string]any) bool {
 	is, should := textOf(content(object)), textOf(wanted)
 	return bytes.Equal(is, should) || bytes.Equal(should, b.sent) && bytes.Equal(is, b.stored)
 }

@@ -16,28 +16,28 @@ const (
 )
 
 // tries remembers the subjects whose attempts have failed.
-type tries struct {
+type backoffs struct {
 	mu     sync.Mutex
-	failed map[item]try
+	failed map[item]failures
 }
 
 // try is how often in a row attempts had the same result for a subject.
-type try struct {
+type failures struct {
 	result  Result
 	count   int
 	version string // of the subject
 	same    bool   // it was the same version as the time before
 }
 
-func newTries() *tries { return &tries{failed: map[item]try{}} }
+func newBackoffs() *backoffs { return &backoffs{failed: map[item]failures{}} }
 
 // again counts an attempt that did not delete the subject, and returns how long to wait before the next.
-func (t *tries) again(it item, version string, result Result) time.Duration {
+func (t *backoffs) again(it item, version string, result Result) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last := t.failed[it]
 	if last.result != result {
-		last = try{result: result}
+		last = failures{result: result}
 	}
 	last.same = last.version == version
 	last.count, last.version = last.count+1, version
@@ -45,7 +45,7 @@ func (t *tries) again(it item, version string, result Result) time.Duration {
 	return backoff(last)
 }
 
-func backoff(t try) time.Duration {
+func backoff(t failures) time.Duration {
 	first, most := retryFirst, retryBusy
 	switch {
 	case t.result == Gone:
@@ -64,7 +64,7 @@ func backoff(t try) time.Duration {
 }
 
 // contested reports whether so many attempts in a row had a conflict that the subject should be read live.
-func (t *tries) contested(it item) bool {
+func (t *backoffs) contested(it item) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last := t.failed[it]
@@ -72,14 +72,14 @@ func (t *tries) contested(it item) bool {
 }
 
 // saidGone reports whether the last attempt did not find the subject.
-func (t *tries) saidGone(it item) bool {
+func (t *backoffs) saidGone(it item) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.failed[it].result == Gone
 }
 
 // has reports whether an attempt has failed for a subject.
-func (t *tries) has(it item) bool {
+func (t *backoffs) has(it item) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, failed := t.failed[it]
@@ -87,7 +87,7 @@ func (t *tries) has(it item) bool {
 }
 
 // forget ends the counting for a subject.
-func (t *tries) forget(it item) {
+func (t *backoffs) forget(it item) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.failed, it)

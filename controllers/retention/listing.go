@@ -14,28 +14,28 @@ import (
 )
 
 // feed brings the subjects of one kind into its index. It is the Sink of its source.
-type feed struct {
+type listing struct {
 	owner  *Reconciler
-	kind   *watched
+	kind   *watchedKind
 	source Source
 	cancel context.CancelFunc
 	wake   chan struct{} // a namespace lacks facts, or the feed has become the current one
 
 	// Guarded by the owner's mu:
 	listing     index.Listing
-	asks        Questions
+	asks        RuleSet
 	stale       map[string]time.Time // namespaces that lack facts, and since when they wait for a listing
 	listed      map[string]time.Time // when namespaces that were listed lately may be listed again, or could
-	lost        *Trouble
-	undeletable *Trouble
-	unmarkable  *Trouble
+	lost        *SourceError
+	undeletable *SourceError
+	unmarkable  *SourceError
 }
 
 // open starts a feed.
-func (r *Reconciler) open(w *watched, q Questions) *feed {
+func (r *Reconciler) open(w *watchedKind, q RuleSet) *listing {
 	r.listings++
 	ctx, cancel := context.WithCancel(r.running)
-	f := &feed{
+	f := &listing{
 		owner:   r,
 		kind:    w,
 		source:  r.Sources.Open(q),
@@ -51,25 +51,25 @@ func (r *Reconciler) open(w *watched, q Questions) *feed {
 	return f
 }
 
-func layoutsOf(q Questions) map[string]*index.Layout {
-	layouts := make(map[string]*index.Layout, len(q.In))
+func layoutsOf(q RuleSet) map[string]*index.Columns {
+	layouts := make(map[string]*index.Columns, len(q.In))
 	for namespace, in := range q.In {
 		layouts[namespace] = in.Layout
 	}
 	return layouts
 }
 
-func (f *feed) stop() {
+func (f *listing) stop() {
 	if f != nil {
 		f.cancel()
 	}
 }
 
 // answers reports whether the feed's rows have facts for all questions, or will once namespaces are listed again.
-func (f *feed) answers(q Questions) bool { return f != nil && f.asks.answers(q) }
+func (f *listing) answers(q RuleSet) bool { return f != nil && f.asks.answers(q) }
 
 // ask sets the questions of single namespaces. It reports false if the feed cannot answer them.
-func (f *feed) ask(q Questions) bool {
+func (f *listing) ask(q RuleSet) bool {
 	if f == nil || !f.asks.answersEverywhere(q) {
 		return false
 	}
@@ -87,7 +87,7 @@ func (f *feed) ask(q Questions) bool {
 	return true
 }
 
-func (f *feed) nudge() {
+func (f *listing) nudge() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -103,7 +103,7 @@ const (
 )
 
 // relist lists the namespaces that lack facts, one after the other, until ctx ends.
-func (f *feed) relist(ctx context.Context) {
+func (f *listing) relist(ctx context.Context) {
 	for ctx.Err() == nil {
 		f.owner.dropUnwanted()
 		namespace, wait, found := f.nextStale()
@@ -127,7 +127,7 @@ func (f *feed) relist(ctx context.Context) {
 
 // findStale finds the namespaces that lack facts. Only the rows in the index say which: any list, and any event that was read before a
 // change of rules, may bring rows without facts.
-func (f *feed) findStale(now time.Time) {
+func (f *listing) findStale(now time.Time) {
 	lacking := map[string]time.Time{}
 	for _, namespace := range f.kind.index.Lacking(f.listing.ID, layoutsOf(f.asks)) {
 		lacking[namespace] = now
@@ -141,7 +141,7 @@ func (f *feed) findStale(now time.Time) {
 // nextStale gives a namespace ("" for objects without one) that may be listed now, or how long to wait for one. Namespaces that were listed
 // lately come after all others, however often their rules change. What was just listed is looked at again soon: a change of rules may still
 // have been on its way.
-func (f *feed) nextStale() (namespace string, wait time.Duration, found bool) {
+func (f *listing) nextStale() (namespace string, wait time.Duration, found bool) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	wait = lookEvery
@@ -168,7 +168,7 @@ func (f *feed) nextStale() (namespace string, wait time.Duration, found bool) {
 	return namespace, wait, found
 }
 
-func (f *feed) relistOne(ctx context.Context, namespace string) error {
+func (f *listing) relistOne(ctx context.Context, namespace string) error {
 	f.owner.mu.Lock()
 	asked, began := f.asks.About(namespace).Layout, f.owner.Clock.Now()
 	f.owner.mu.Unlock()
@@ -180,11 +180,11 @@ func (f *feed) relistOne(ctx context.Context, namespace string) error {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()
-	return f.source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.Row) bool { return f.relay(namespace, asked, rows) })
+	return f.source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.FactRow) bool { return f.relay(namespace, asked, rows) })
 }
 
 // relay takes in the rows of a namespace. It reports false, and drops them, if the rules of the namespace have changed again.
-func (f *feed) relay(namespace string, asked *index.Layout, rows []*index.Row) bool {
+func (f *listing) relay(namespace string, asked *index.Columns, rows []*index.FactRow) bool {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	if f.kind.current != f || f.asks.About(namespace).Layout != asked {
@@ -192,7 +192,7 @@ func (f *feed) relay(namespace string, asked *index.Layout, rows []*index.Row) b
 	}
 	f.listing.Layouts = maps.Clone(f.listing.Layouts)
 	f.listing.Layouts[namespace] = asked
-	f.kind.index.Relay(f.listing, rows, f.owner.Clock.Now())
+	f.kind.index.ReplaceNamespace(f.listing, rows, f.owner.Clock.Now())
 	f.owner.nudge()
 	return true
 }
@@ -201,7 +201,7 @@ func (f *feed) relay(namespace string, asked *index.Layout, rows []*index.Row) b
 const relistTimeout = time.Minute
 
 // Replace implements Sink. A pending feed takes over here.
-func (f *feed) Replace(rows []*index.Row) {
+func (f *listing) Replace(rows []*index.FactRow) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	if f.kind.pending == f {
@@ -217,30 +217,32 @@ func (f *feed) Replace(rows []*index.Row) {
 }
 
 // Apply implements Sink.
-func (f *feed) Apply(row *index.Row) { f.kind.index.Apply(f.listing.ID, row, f.owner.Clock.Now()) }
+func (f *listing) Apply(row *index.FactRow) {
+	f.kind.index.Apply(f.listing.ID, row, f.owner.Clock.Now())
+}
 
 // Forget implements Sink.
-func (f *feed) Forget(uid types.UID) {
+func (f *listing) Forget(uid types.UID) {
 	f.kind.index.Forget(f.listing.ID, uid, f.owner.Clock.Now())
 }
 
 // Lost implements Sink.
-func (f *feed) Lost(why *Trouble) {
+func (f *listing) Lost(why *SourceError) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	f.lost = why
-	f.kind.index.Distrust(f.listing.ID)
+	f.kind.index.Unsync(f.listing.ID)
 }
 
 // Undeletable implements Sink.
-func (f *feed) Undeletable(why *Trouble) {
+func (f *listing) Undeletable(why *SourceError) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	f.undeletable = why
 }
 
 // Unmarkable implements Sink.
-func (f *feed) Unmarkable(why *Trouble) {
+func (f *listing) Unmarkable(why *SourceError) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
 	f.unmarkable = why

@@ -33,8 +33,8 @@ const (
 )
 
 // account is the ledger of one policy, with the subjects that wait to be recorded. One goroutine writes it.
-type account struct {
-	office *Office
+type worker struct {
+	office *Manager
 	uid    types.UID
 	wake   chan struct{}
 
@@ -50,7 +50,7 @@ type account struct {
 	trouble  error          // why it cannot be written; nil if it can
 	retryAt  time.Time      // when to retry after trouble
 
-	line      line
+	line      queue
 	parked    []*request             // in line again once a minute: their objects are stuck, or an entry about them rests
 	stuck     map[types.UID]stuck    // by the object to delete: a subject, or its owner
 	requests  map[types.UID]*request // by subject
@@ -78,15 +78,15 @@ type stuck struct {
 	pause time.Duration
 }
 
-func newAccount(o *Office, uid types.UID) *account {
-	return &account{
+func newWorker(o *Manager, uid types.UID) *worker {
+	return &worker{
 		office: o, uid: uid, keeper: ledger.New(o.holder), wake: make(chan struct{}, 1), prune: pruneAt,
 		requests: map[types.UID]*request{}, stuck: map[types.UID]stuck{}, lookAgain: lookFirst,
 	}
 }
 
 // use takes the policy as it applies now; nil when it keeps no ledger any more, or is gone.
-func (a *account) use(p *policy.Policy, orphaned bool) {
+func (a *worker) use(p *policy.Policy, orphaned bool) {
 	a.mu.Lock()
 	same := a.policy == p && a.orphaned == orphaned
 	a.policy, a.orphaned, a.blocked = p, orphaned, time.Time{}
@@ -108,7 +108,7 @@ func (a *account) use(p *policy.Policy, orphaned bool) {
 	}
 }
 
-func (a *account) nudge() {
+func (a *worker) nudge() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
@@ -116,7 +116,7 @@ func (a *account) nudge() {
 }
 
 // targetOf gives the target that stands for an intent.
-func (a *account) targetOf(i policy.Intent) (policy.Target, bool) {
+func (a *worker) targetOf(i policy.Intent) (policy.Target, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.requests[i.Subject.UID]
@@ -132,7 +132,7 @@ func (a *account) targetOf(i policy.Intent) (policy.Target, bool) {
 
 // write puts a subject into the line, unless it is there, or its target stands already: that takes no room. What stands for
 // an older version of it is withdrawn.
-func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate) {
+func (a *worker) write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.office.Clock.Now()
@@ -177,7 +177,7 @@ func (a *account) write(i policy.Intent, t policy.Target, c retention.Candidate)
 }
 
 // unpark puts the parked requests back into the line.
-func (a *account) unpark() {
+func (a *worker) unpark() {
 	for _, r := range a.parked {
 		a.line.push(r)
 	}
@@ -186,7 +186,7 @@ func (a *account) unpark() {
 }
 
 // unblocked is until when limits permit nothing. A new request does not wait because those of other namespaces were not admitted.
-func (a *account) unblocked() time.Time {
+func (a *worker) unblocked() time.Time {
 	if a.short {
 		return a.blocked
 	}
@@ -194,7 +194,7 @@ func (a *account) unblocked() time.Time {
 }
 
 // pruneLine drops requests whose subjects no longer exist, or are kept.
-func (a *account) pruneLine() {
+func (a *worker) pruneLine() {
 	a.line.retain(func(r *request) bool {
 		if _, _, ok := r.entryOf(a.uid); ok {
 			return true
@@ -207,13 +207,13 @@ func (a *account) pruneLine() {
 }
 
 // stand notes that the entry of a request is confirmed.
-func (a *account) stand(r *request, now time.Time) {
+func (a *worker) stand(r *request, now time.Time) {
 	r.writing, r.stands, r.sent, r.slow, r.since = false, true, false, false, now
 	a.standing++
 }
 
 // leave notes that a request does not stand any more, or is being sent.
-func (a *account) leave(r *request) {
+func (a *worker) leave(r *request) {
 	if !r.stands || r.sent {
 		return
 	}
@@ -224,14 +224,14 @@ func (a *account) leave(r *request) {
 }
 
 // drop forgets a request that stood.
-func (a *account) drop(r *request) {
+func (a *worker) drop(r *request) {
 	a.leave(r)
 	delete(a.requests, r.subject.UID)
 }
 
 // sending reports whether what stands may be removed now. It may not any more when limits were lowered meanwhile, or when the
 // ledger is gone in which it stood: nobody would count it.
-func (a *account) sending(i policy.Intent, t policy.Target) bool {
+func (a *worker) sending(i policy.Intent, t policy.Target) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.requests[i.Subject.UID]
@@ -256,14 +256,14 @@ func (a *account) sending(i policy.Intent, t policy.Target) bool {
 }
 
 // withdraw takes back what stands for a request and is not being removed.
-func (a *account) withdraw(r *request) {
+func (a *worker) withdraw(r *request) {
 	a.keeper.Withdrawn(r.entry.Target)
 	a.drop(r)
 	a.ends(a.office.Clock.Now())
 }
 
 // stays is told that a subject is put off: what stands for it makes room for others.
-func (a *account) stays(i policy.Intent) {
+func (a *worker) stays(i policy.Intent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r := a.requests[i.Subject.UID]; r != nil && r.stands {
@@ -271,7 +271,7 @@ func (a *account) stays(i policy.Intent) {
 	}
 }
 
-func (a *account) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
+func (a *worker) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.keeper.Answered(t, answerOf(o))
@@ -285,15 +285,15 @@ func (a *account) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
 }
 
 // refills reports whether so few are about to be removed that others can be written down.
-func (a *account) refills() bool { return a.standing-a.slow < refillBelow }
+func (a *worker) refills() bool { return a.standing-a.slow < refillBelow }
 
 // opens reports whether anything may be written down at all.
-func (a *account) opens() bool {
+func (a *worker) opens() bool {
 	return a.policy != nil && a.recorded && a.sealed() && (a.policy.Limits == nil || a.policy.Limits.Window > 0)
 }
 
 // record notes that the policy's status names the ledger.
-func (a *account) record() {
+func (a *worker) record() {
 	a.mu.Lock()
 	known := a.recorded
 	a.recorded, a.blocked = true, time.Time{}

@@ -11,24 +11,24 @@ import (
 
 func TestPulse(t *testing.T) {
 	for name, test := range map[string]struct {
-		loop func(*liveness.Pulse, *testingclock.FakePassiveClock)
+		loop func(*liveness.Heartbeat, *testingclock.FakePassiveClock)
 		ok   bool
 	}{
-		"not begun": {func(_ *liveness.Pulse, c *testingclock.FakePassiveClock) { step(c, time.Hour) }, true},
-		"a step just in time": {func(p *liveness.Pulse, c *testingclock.FakePassiveClock) {
+		"not begun": {func(_ *liveness.Heartbeat, c *testingclock.FakePassiveClock) { step(c, time.Hour) }, true},
+		"a step just in time": {func(p *liveness.Heartbeat, c *testingclock.FakePassiveClock) {
 			p.Beat()
 			step(c, liveness.Limit)
 		}, true},
-		"no step for too long": {func(p *liveness.Pulse, c *testingclock.FakePassiveClock) {
+		"no step for too long": {func(p *liveness.Heartbeat, c *testingclock.FakePassiveClock) {
 			p.Beat()
 			step(c, liveness.Limit+time.Second)
 		}, false},
-		"it goes on after all": {func(p *liveness.Pulse, c *testingclock.FakePassiveClock) {
+		"it goes on after all": {func(p *liveness.Heartbeat, c *testingclock.FakePassiveClock) {
 			p.Beat()
 			step(c, time.Hour)
 			p.Beat()
 		}, true},
-		"ended": {func(p *liveness.Pulse, c *testingclock.FakePassiveClock) {
+		"ended": {func(p *liveness.Heartbeat, c *testingclock.FakePassiveClock) {
 			p.Beat()
 			p.Stop()
 			step(c, time.Hour)
@@ -43,7 +43,7 @@ func TestPulse(t *testing.T) {
 			}
 		})
 	}
-	var nobody *liveness.Pulse
+	var nobody *liveness.Heartbeat
 	nobody.Beat()
 	nobody.Stop()
 }

@@ -11,7 +11,7 @@ import (
 const remembered = 2 * policy.QuietPeriod
 
 // left is a target that its last reference has left.
-type left struct {
+type tombstones struct {
 	target *target
 	at     nanos
 }
@@ -32,7 +32,7 @@ func (n nanos) time() time.Time {
 func (x *Index) leave(t *target) {
 	t.less = nanosOf(x.clock.Now())
 	if len(t.by) == 0 {
-		x.left = append(x.left, left{t, t.less})
+		x.left = append(x.left, tombstones{t, t.less})
 	}
 	x.forget() // not before: it may have been left long ago, too
 }

@@ -14,7 +14,7 @@ import (
 // searches everything it has for what nobody needs any more, and while it does no Pod starts. A round is as wide as its removals
 // do not take long: one at a time may always go. While Pods start that is much sooner, and then the runtime is left alone after
 // each round for half as long as the removals took, less what its look took; otherwise for a breath.
-type pace struct {
+type batcher struct {
 	clock clock.Clock
 	last  func() // is called after removals that nobody waits to follow
 
@@ -37,10 +37,10 @@ type waiter struct {
 
 // round is what goes together.
 type round struct {
-	pace  *pace
-	ids   []string // of the images
-	ranks bool     // whether one of them goes by a rule that compares
-	seen  *flight  // the look that all share
+	pace  *batcher
+	ids   []string      // of the images
+	ranks bool          // whether one of them goes by a rule that compares
+	seen  *singleflight // the look that all share
 
 	// The rest is guarded by the pace's mu.
 	size, inside int
@@ -66,12 +66,12 @@ const (
 
 var errCrowded = errors.New("the runtime is slow: other images wait for removal")
 
-func newPace(c clock.Clock, last func()) *pace {
-	return &pace{clock: c, last: last, width: 1}
+func newBatcher(c clock.Clock, last func()) *batcher {
+	return &batcher{clock: c, last: last, width: 1}
 }
 
 // enter waits for a place in a round, which the caller leaves. The error is ctx's, or says that it takes too long.
-func (p *pace) enter(ctx context.Context, e entry) (*round, error) {
+func (p *batcher) enter(ctx context.Context, e entry) (*round, error) {
 	place := make(chan *round, 1)
 	p.mu.Lock()
 	p.waiting = append(p.waiting, waiter{e, place})
@@ -94,12 +94,12 @@ func (p *pace) enter(ctx context.Context, e entry) (*round, error) {
 }
 
 // admit begins a round, if none is under way and somebody waits. The caller holds mu.
-func (p *pace) admit() {
+func (p *batcher) admit() {
 	n := min(len(p.waiting), p.width)
 	if p.busy || n == 0 {
 		return
 	}
-	r := &round{pace: p, seen: &flight{done: make(chan struct{})}, size: n, inside: n, admitted: p.clock.Now(), over: make(chan struct{})}
+	r := &round{pace: p, seen: &singleflight{done: make(chan struct{})}, size: n, inside: n, admitted: p.clock.Now(), over: make(chan struct{})}
 	for _, w := range p.waiting[:n] {
 		r.ids, r.ranks = append(r.ids, w.id), r.ranks || w.ranks
 	}
@@ -112,7 +112,7 @@ func (p *pace) admit() {
 }
 
 // follow waits for the end of a round and of the rest after it, and begins the next.
-func (p *pace) follow(r *round) {
+func (p *batcher) follow(r *round) {
 	select {
 	case <-r.over:
 	case <-p.clock.After(patience):
@@ -135,7 +135,7 @@ func (p *pace) follow(r *round) {
 
 // learn draws the consequences of a round, and says how long the runtime is left alone before the next, which begins with a
 // look that leaves it alone too. Meanwhile those gather who go together. The caller holds mu.
-func (p *pace) learn(r *round) (rest time.Duration) {
+func (p *batcher) learn(r *round) (rest time.Duration) {
 	var looked, took time.Duration // none took any if nothing was to be removed
 	if !r.began.IsZero() {
 		looked, took = r.began.Sub(r.admitted), r.ended.Sub(r.began)
@@ -157,7 +157,7 @@ func (p *pace) learn(r *round) (rest time.Duration) {
 }
 
 // look gives the look that all of a round share. It begins when all have come.
-func (r *round) look(take func() (*look, error)) (*look, error) {
+func (r *round) look(take func() (*snapshot, error)) (*snapshot, error) {
 	r.pace.mu.Lock()
 	isFirst := !r.looking
 	r.looking = true

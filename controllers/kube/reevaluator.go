@@ -21,7 +21,7 @@ import (
 // memory is what it takes to ask rules about objects again when what refers to them changes: of each object the fields that
 // the rules read. It hands the answers to the sink, one after the other, so that none is overtaken by an older one. It
 // implements cache.ReflectorStore.
-type memory struct {
+type reevaluator struct {
 	kind      schema.GroupVersionKind
 	clock     clock.Clock
 	changes   *changes
@@ -36,7 +36,7 @@ type memory struct {
 }
 
 // begin tells a sink from now on, and of what changes until the func it gives is called.
-func (m *memory) begin(ctx context.Context, sink retention.Sink, c *engine.Compiler) (end func()) {
+func (m *reevaluator) begin(ctx context.Context, sink retention.Sink, c *engine.Compiler) (end func()) {
 	m.mu.Lock()
 	m.sink, m.evaluator, m.objects = sink, c.NewEvaluator(ctx), map[types.NamespacedName]remembered{}
 	m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *memory) begin(ctx context.Context, sink retention.Sink, c *engine.Compi
 const restFactor = 10
 
 // follow asks again about whatever refers to changes, until ctx ends.
-func (m *memory) follow(ctx context.Context) {
+func (m *reevaluator) follow(ctx context.Context) {
 	var rest <-chan time.Time // nil when everything may be asked about
 	for {
 		select {
@@ -84,7 +84,7 @@ func (m *memory) follow(ctx context.Context) {
 }
 
 // askAll asks about everything, and meanwhile about what changes first.
-func (m *memory) askAll(ctx context.Context) {
+func (m *reevaluator) askAll(ctx context.Context) {
 	for names := range slices.Chunk(m.names(), askedAtOnce) {
 		if ctx.Err() != nil {
 			return
@@ -95,7 +95,7 @@ func (m *memory) askAll(ctx context.Context) {
 	}
 }
 
-func (m *memory) names() []types.NamespacedName {
+func (m *reevaluator) names() []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	names := make([]types.NamespacedName, 0, len(m.objects))
@@ -111,13 +111,13 @@ func (m *memory) names() []types.NamespacedName {
 const askedAtOnce = 100
 
 // askAgain asks about objects that are known, with what refers to them now. Others wait to tell the sink for one of them.
-func (m *memory) askAgain(names []types.NamespacedName) {
+func (m *reevaluator) askAgain(names []types.NamespacedName) {
 	for _, name := range names {
 		m.askOne(name)
 	}
 }
 
-func (m *memory) askOne(name types.NamespacedName) {
+func (m *reevaluator) askOne(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.objects[name]
@@ -132,7 +132,7 @@ func (m *memory) askOne(name types.NamespacedName) {
 }
 
 // watching says how to end the watch that is about to begin.
-func (m *memory) watching(end func()) {
+func (m *reevaluator) watching(end func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endWatch = end
@@ -140,8 +140,8 @@ func (m *memory) watching(end func()) {
 
 // lose is called when something that was kept cannot be read, which must not be: nothing is deleted until everything is listed
 // again, which begins soon.
-func (m *memory) lose(err error) {
-	m.sink.Lost(&retention.Trouble{Reason: "ListFailed", Message: fmt.Sprintf("an object cannot be reevaluated: %v", err)})
+func (m *reevaluator) lose(err error) {
+	m.sink.Lost(&retention.SourceError{Reason: "ListFailed", Message: fmt.Sprintf("an object cannot be reevaluated: %v", err)})
 	if m.endWatch != nil {
 		m.endWatch()
 	}
@@ -149,22 +149,22 @@ func (m *memory) lose(err error) {
 
 // ask asks the rules about what was kept of an object. It also reports whether their answers may change though the object
 // does not.
-func (m *memory) ask(kept *remembered) (row *index.Row, mayChange bool, err error) {
+func (m *reevaluator) ask(kept *remembered) (row *index.FactRow, mayChange bool, err error) {
 	subject, object, err := kept.asks.read(kept.text)
 	if err != nil {
 		return nil, false, err
 	}
 	asked := kept.asks.About(subject.Namespace)
 	m.evaluator.SetReferences(m.referencesTo(subject))
-	facts, again := m.allowance.ask(m.evaluator, kept.asks.Questions, subject.Namespace, object)
+	facts, again := m.allowance.ask(m.evaluator, kept.asks.RuleSet, subject.Namespace, object)
 	for i, rule := range asked.Rules {
 		mayChange = mayChange || facts[i].Selected && rule.ReadsReferences()
 	}
-	return index.NewRow(subject, asked.Layout, facts...).AskAgain(again), mayChange, nil
+	return index.NewFactRow(subject, asked.Layout, facts...).AskAgain(again), mayChange, nil
 }
 
 // referencesTo is what refers to an object now.
-func (m *memory) referencesTo(s policy.Subject) *engine.References {
+func (m *reevaluator) referencesTo(s policy.Subject) *engine.References {
 	target := references.Target{Kind: references.Kind(m.kind.Kind), Namespace: s.Namespace, Name: s.Name}
 	uses := m.changes.index.Of(target)
 	return &engine.References{Count: uses.Count, Doubt: uses.Doubt, Since: uses.Since, By: func() []engine.Referrer {

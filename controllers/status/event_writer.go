@@ -27,10 +27,10 @@ const (
 	eventAgain    = 2 * time.Second
 )
 
-// Scribe writes Events, one at a time in each namespace, so that a namespace in which that is slow delays no other. Unlike client-go's
+// EventWriter writes Events, one at a time in each namespace, so that a namespace in which that is slow delays no other. Unlike client-go's
 // recorder it takes none for another one about the same object that has the same reason, whose note would be lost, and remembers none.
 // Create it with NewScribe.
-type Scribe struct {
+type EventWriter struct {
 	client client.Client
 	clock  clock.WithTicker
 	host   string
@@ -42,14 +42,14 @@ type Scribe struct {
 	turns   []string                     // the namespaces of which none is under way, in order
 }
 
-// NewScribe makes a Scribe with nothing to write.
-func NewScribe(c client.Client, clock clock.WithTicker) *Scribe {
+// NewScribe makes a EventWriter with nothing to write.
+func NewScribe(c client.Client, clock clock.WithTicker) *EventWriter {
 	host, _ := os.Hostname()
-	return &Scribe{client: c, clock: clock, host: host, wake: make(chan struct{}, 1), waiting: map[string][]*eventsv1.Event{}}
+	return &EventWriter{client: c, clock: clock, host: host, wake: make(chan struct{}, 1), waiting: map[string][]*eventsv1.Event{}}
 }
 
 // Tell implements Events.
-func (s *Scribe) Tell(e *eventsv1.Event) bool {
+func (s *EventWriter) Tell(e *eventsv1.Event) bool {
 	now := s.clock.Now()
 	if e.Namespace = e.Regarding.Namespace; e.Namespace == "" {
 		e.Namespace = "default" // where Events about what is in no namespace are
@@ -76,7 +76,7 @@ func isAboutPolicy(e *eventsv1.Event) bool {
 }
 
 // turn has the first Event of a namespace written after those of others.
-func (s *Scribe) turn(namespace string) {
+func (s *EventWriter) turn(namespace string) {
 	s.turns = append(s.turns, namespace)
 	select {
 	case s.wake <- struct{}{}:
@@ -85,7 +85,7 @@ func (s *Scribe) turn(namespace string) {
 }
 
 // Start writes until ctx ends.
-func (s *Scribe) Start(ctx context.Context) error {
+func (s *EventWriter) Start(ctx context.Context) error {
 	places := make(chan struct{}, eventsAtOnce)
 	var writers sync.WaitGroup
 	defer writers.Wait()
@@ -117,7 +117,7 @@ func (s *Scribe) Start(ctx context.Context) error {
 }
 
 // next is the Event whose turn it is; nil for none.
-func (s *Scribe) next() *eventsv1.Event {
+func (s *EventWriter) next() *eventsv1.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.turns) == 0 {
@@ -129,7 +129,7 @@ func (s *Scribe) next() *eventsv1.Event {
 }
 
 // wrote ends the turn of a namespace.
-func (s *Scribe) wrote(e *eventsv1.Event) {
+func (s *EventWriter) wrote(e *eventsv1.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inAll--
@@ -142,10 +142,10 @@ func (s *Scribe) wrote(e *eventsv1.Event) {
 }
 
 // NeedLeaderElection says that only the leader has something to tell.
-func (s *Scribe) NeedLeaderElection() bool { return true }
+func (s *EventWriter) NeedLeaderElection() bool { return true }
 
 // write tries until the API server has answered something that trying again does not change.
-func (s *Scribe) write(ctx context.Context, e *eventsv1.Event) {
+func (s *EventWriter) write(ctx context.Context, e *eventsv1.Event) {
 	for try := 1; ; try++ {
 		err := s.create(ctx, e)
 		if err == nil {
@@ -163,7 +163,7 @@ func (s *Scribe) write(ctx context.Context, e *eventsv1.Event) {
 	}
 }
 
-func (s *Scribe) create(ctx context.Context, e *eventsv1.Event) error {
+func (s *EventWriter) create(ctx context.Context, e *eventsv1.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	return s.client.Create(ctx, e.DeepCopy())

@@ -12,7 +12,7 @@ import (
 )
 
 // unsure are the removals that were sent and not answered: they may have happened, or still happen. The zero value has none.
-type unsure struct {
+type unacknowledged struct {
 	mu  sync.Mutex
 	all map[string]sent // by ID of the image
 }
@@ -26,7 +26,7 @@ type sent struct {
 // unsureFor is how long a removal may still happen. Whatever takes an image away later is somebody else.
 const unsureFor = 10 * time.Minute
 
-func (u *unsure) put(s sent) {
+func (u *unacknowledged) put(s sent) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.all == nil {
@@ -36,7 +36,7 @@ func (u *unsure) put(s sent) {
 }
 
 // take gives the one of an image to whoever tries again.
-func (u *unsure) take(id string) (s sent, ok bool) {
+func (u *unacknowledged) take(id string) (s sent, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s, ok = u.all[id]
@@ -45,7 +45,7 @@ func (u *unsure) take(id string) (s sent, ok bool) {
 }
 
 // ended gives those whose image a look does not show any more, each once, and forgets those that do not happen any more.
-func (u *unsure) ended(l *look, now time.Time) []sent {
+func (u *unacknowledged) ended(l *snapshot, now time.Time) []sent {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var gone []sent
@@ -74,12 +74,12 @@ func (n *Node) sentFor(w policy.DeletePermit) sent {
 }
 
 // settle counts what was removed without an answer, once a look shows that it is gone.
-func (n *Node) settle(ctx context.Context, l *look) {
+func (n *Node) settle(ctx context.Context, l *snapshot) {
 	for _, s := range n.unsure.ended(l, n.Clock.Now()) {
 		r := s.removal
 		r.At = n.Clock.Now()
 		log.FromContext(ctx).V(1).Info("deleted after all", "name", r.Subject.Name, "rule", r.Rule.ID.String(), "due", r.Due)
-		n.History.Removed(r.Subject.Name, []string{n.Brief(r.Subject.Name).Name}, n.Readings())
+		n.History.Removed(r.Subject.Name, []string{n.Summary(r.Subject.Name).Name}, n.Readings())
 		if n.Late != nil {
 			n.Late(r)
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // lane is a policy, a namespace, or the retries of a namespace. Lanes share the workers evenly.
-type lane struct {
+type queueKey struct {
 	policy    string
 	namespace string
 	again     bool
@@ -15,16 +15,16 @@ type lane struct {
 // lanes turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served in the same turn as the n-th
 // subjects of the other lanes. A lane that was empty joins the current turn. So the first subject of a lane waits for at most as many
 // subjects as there are lanes, however many wait in each.
-type lanes struct {
+type fairQueue struct {
 	mu   sync.Mutex
-	turn int          // the turn being served
-	last map[lane]int // the turn of the latest subject of each lane, if that is not over
+	turn int              // the turn being served
+	last map[queueKey]int // the turn of the latest subject of each lane, if that is not over
 }
 
-func newLanes() *lanes { return &lanes{last: map[lane]int{}} }
+func newFairQueue() *fairQueue { return &fairQueue{last: map[queueKey]int{}} }
 
 // join gives the queue priority for one more subject, which takes its turn in that of some lanes where it comes first.
-func (l *lanes) join(some ...lane) int {
+func (l *fairQueue) join(some ...queueKey) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	turn := l.next(some[0])
@@ -40,11 +40,11 @@ func (l *lanes) join(some ...lane) int {
 }
 
 // next is the turn that a lane has left. Whoever calls it holds the lock.
-func (l *lanes) next(lane lane) int { return max(l.last[lane]+1, l.turn) }
+func (l *fairQueue) next(lane queueKey) int { return max(l.last[lane]+1, l.turn) }
 
 // served is called with the priority of each subject that leaves the queue, and with the length of the queue a moment ago: other
 // subjects may have joined since.
-func (l *lanes) served(priority, waiting int) {
+func (l *fairQueue) served(priority, waiting int) {
 	turn := -priority
 	if waiting == 0 {
 		turn++
@@ -53,6 +53,6 @@ func (l *lanes) served(priority, waiting int) {
 	defer l.mu.Unlock()
 	if turn > l.turn {
 		l.turn = turn
-		maps.DeleteFunc(l.last, func(_ lane, last int) bool { return last < turn })
+		maps.DeleteFunc(l.last, func(_ queueKey, last int) bool { return last < turn })
 	}
 }

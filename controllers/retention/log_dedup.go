@@ -13,13 +13,13 @@ const sumUpEvery = time.Minute
 
 // sayings keeps the log readable: what prevents the deletion of one object often prevents that of thousands. The log has a line
 // about the first of them, and one a minute that counts the others. The zero value is ready.
-type sayings struct {
+type logDedup struct {
 	mu    sync.Mutex
-	known map[saying]*repeats
+	known map[logLine]*repeats
 }
 
 // saying is what lines have in common.
-type saying struct{ message, result string }
+type logLine struct{ message, result string }
 
 // repeats are the lines at a higher verbosity since one at info.
 type repeats struct {
@@ -28,13 +28,13 @@ type repeats struct {
 }
 
 // level is the verbosity of a line about one object: 0 for the first of its sort in an interval, 1 for the others.
-func (s *sayings) level(message, result string, now time.Time) int {
+func (s *logDedup) level(message, result string, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known = map[saying]*repeats{}
+		s.known = map[logLine]*repeats{}
 	}
-	is := saying{message, result}
+	is := logLine{message, result}
 	if r := s.known[is]; r != nil {
 		r.count++
 		return 1
@@ -44,7 +44,7 @@ func (s *sayings) level(message, result string, now time.Time) int {
 }
 
 // sumUp logs how many lines were at a higher verbosity in the intervals that have ended. The next line of their sort is at info again.
-func (s *sayings) sumUp(ctx context.Context, kind string, now time.Time) {
+func (s *logDedup) sumUp(ctx context.Context, kind string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for is, r := range s.known {

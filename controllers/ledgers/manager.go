@@ -19,8 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Office keeps the ledgers of all policies. It is the retention.Ledger of the reconciler. Create it with New.
-type Office struct {
+// Manager keeps the ledgers of all policies. It is the retention.Ledger of the reconciler. Create it with New.
+type Manager struct {
 	Options
 	Decider
 	holder string
@@ -30,12 +30,12 @@ type Office struct {
 
 	mu       sync.Mutex
 	running  context.Context // nil until Start
-	accounts map[types.UID]*account
+	accounts map[types.UID]*worker
 	snapshot *policy.Snapshot
 	kept     sync.WaitGroup
 }
 
-// Options is what an Office is made of.
+// Options is what an Manager is made of.
 type Options struct {
 	Client     client.Client // writes go to the API server
 	Live       client.Reader // reads too
@@ -57,7 +57,7 @@ type Leadership interface {
 	Check() error
 }
 
-// Decider is what an Office has to know of those it works with. It is set before Start.
+// Decider is what an Manager has to know of those it works with. It is set before Start.
 type Decider struct {
 	Knows   func(types.UID) bool // whether anything may still be decided about an object
 	Changed func()               // called when counters or troubles have changed
@@ -79,16 +79,16 @@ const (
 	finishTime   = 5 * time.Second
 )
 
-// New makes an Office with no ledgers.
-func New(o Options) *Office {
-	return &Office{
+// New makes an Manager with no ledgers.
+func New(o Options) *Manager {
+	return &Manager{
 		Options: o, holder: o.Identity + "_" + string(uuid.NewUUID()), // no other, not even of this process before a restart
-		opened: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1), accounts: map[types.UID]*account{},
+		opened: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1), accounts: map[types.UID]*worker{},
 	}
 }
 
 // Use takes the policies as they apply now.
-func (o *Office) Use(snapshot *policy.Snapshot) {
+func (o *Manager) Use(snapshot *policy.Snapshot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.snapshot = snapshot
@@ -96,7 +96,7 @@ func (o *Office) Use(snapshot *policy.Snapshot) {
 }
 
 // follow makes the accounts those of the snapshot and of the ledgers that were found. No account is begun once they end.
-func (o *Office) follow() {
+func (o *Manager) follow() {
 	if o.running == nil || o.running.Err() != nil || o.snapshot == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func (o *Office) follow() {
 	}
 	for uid := range kept {
 		if o.accounts[uid] == nil {
-			o.accounts[uid] = newAccount(o, uid)
+			o.accounts[uid] = newWorker(o, uid)
 			o.keep(o.accounts[uid])
 		}
 	}
@@ -119,7 +119,7 @@ func (o *Office) follow() {
 }
 
 // keep runs an account.
-func (o *Office) keep(a *account) {
+func (o *Manager) keep(a *worker) {
 	o.kept.Go(func() {
 		err := a.run(o.running)
 		if errors.Is(err, errBuried) {
@@ -141,7 +141,7 @@ func (o *Office) keep(a *account) {
 // Open implements retention.Ledger: it writes our name into every ledger, so that whoever led before cannot write any more.
 // What cannot be written within openPatience keeps nobody waiting but its own policy, and what cannot be listed all that
 // have a ledger.
-func (o *Office) Open(ctx context.Context) error {
+func (o *Manager) Open(ctx context.Context) error {
 	deadline := o.Clock.Now().Add(openPatience)
 	for {
 		listed, err := o.takeOver(ctx, deadline)
@@ -164,7 +164,7 @@ func (o *Office) Open(ctx context.Context) error {
 }
 
 // openLate waits until the ledgers can be listed after all, and ends the process then.
-func (o *Office) openLate(ctx context.Context) {
+func (o *Manager) openLate(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -179,7 +179,7 @@ func (o *Office) openLate(ctx context.Context) {
 }
 
 // takeOver reads and seals every ledger. The error is that of one which could not be sealed, or listed.
-func (o *Office) takeOver(ctx context.Context, deadline time.Time) (listed bool, err error) {
+func (o *Manager) takeOver(ctx context.Context, deadline time.Time) (listed bool, err error) {
 	all, err := o.list(ctx)
 	if err != nil {
 		return false, err
@@ -188,7 +188,7 @@ func (o *Office) takeOver(ctx context.Context, deadline time.Time) (listed bool,
 	sealing.SetLimit(sealAtATime)
 	for i := range all {
 		sealing.Go(func() error {
-			a := newAccount(o, types.UID(all[i].GetName()))
+			a := newWorker(o, types.UID(all[i].GetName()))
 			defer func() {
 				o.mu.Lock()
 				defer o.mu.Unlock()
@@ -212,7 +212,7 @@ func (o *Office) takeOver(ctx context.Context, deadline time.Time) (listed bool,
 }
 
 // Start keeps the ledgers until ctx has ended and nothing is removed any more. The error says that they were taken over.
-func (o *Office) Start(ctx context.Context) error {
+func (o *Manager) Start(ctx context.Context) error {
 	defer close(o.done)
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -246,10 +246,10 @@ func (o *Office) Start(ctx context.Context) error {
 }
 
 // Done is closed when no ledger is written any more.
-func (o *Office) Done() <-chan struct{} { return o.done }
+func (o *Manager) Done() <-chan struct{} { return o.done }
 
 // finish waits for the removals under way and writes how they ended.
-func (o *Office) finish(ctx context.Context) {
+func (o *Manager) finish(ctx context.Context) {
 	select {
 	case <-o.Stopped:
 	case <-o.Clock.After(removalsEnd):
@@ -262,26 +262,26 @@ func (o *Office) finish(ctx context.Context) {
 }
 
 // NeedLeaderElection says that only the leader keeps ledgers.
-func (o *Office) NeedLeaderElection() bool { return true }
+func (o *Manager) NeedLeaderElection() bool { return true }
 
-func (o *Office) all() []*account {
+func (o *Manager) all() []*worker {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	all := make([]*account, 0, len(o.accounts))
+	all := make([]*worker, 0, len(o.accounts))
 	for _, a := range o.accounts {
 		all = append(all, a)
 	}
 	return all
 }
 
-func (o *Office) account(uid types.UID) *account {
+func (o *Manager) account(uid types.UID) *worker {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.accounts[uid]
 }
 
 // Written implements retention.Ledger.
-func (o *Office) Written(i policy.Intent) (policy.Target, bool) {
+func (o *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		return a.targetOf(i)
 	}
@@ -290,34 +290,34 @@ func (o *Office) Written(i policy.Intent) (policy.Target, bool) {
 
 // Write implements retention.Ledger. What cannot be written down for want of an account is not removed: the snapshot that
 // brings one has it judged anew.
-func (o *Office) Write(i policy.Intent, t policy.Target, c retention.Candidate) {
+func (o *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		a.write(i, t, c)
 	}
 }
 
 // Sending implements retention.Ledger.
-func (o *Office) Sending(i policy.Intent, t policy.Target) bool {
+func (o *Manager) MarkSent(i policy.Intent, t policy.Target) bool {
 	a := o.account(i.Rule.PolicyUID)
 	return a != nil && a.sending(i, t)
 }
 
 // Ended implements retention.Ledger.
-func (o *Office) Ended(i policy.Intent, t policy.Target, outcome retention.Outcome) {
+func (o *Manager) Finish(i policy.Intent, t policy.Target, outcome retention.Outcome) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		a.ended(i, t, outcome)
 	}
 }
 
 // Stays implements retention.Ledger.
-func (o *Office) Stays(i policy.Intent) {
+func (o *Manager) Withdraw(i policy.Intent) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		a.stays(i)
 	}
 }
 
 // State says how the ledger of a policy stands; false when it keeps none, or nobody knows yet.
-func (o *Office) State(uid types.UID) (State, bool) {
+func (o *Manager) State(uid types.UID) (State, bool) {
 	o.mu.Lock()
 	a, running := o.accounts[uid], o.running != nil
 	o.mu.Unlock()
@@ -328,13 +328,13 @@ func (o *Office) State(uid types.UID) (State, bool) {
 }
 
 // Recorded is told that the status of a policy names its ledger: from now on entries may be written.
-func (o *Office) Recorded(uid types.UID) {
+func (o *Manager) Recorded(uid types.UID) {
 	if a := o.account(uid); a != nil {
 		a.record()
 	}
 }
 
 // statusOf reads the status of a policy. One of the same name is none: that is NotFound.
-func (o *Office) statusOf(ctx context.Context, p *policy.Policy) (v1alpha1.RetentionPolicyStatus, error) {
+func (o *Manager) statusOf(ctx context.Context, p *policy.Policy) (v1alpha1.RetentionPolicyStatus, error) {
 	return o.readPolicy(ctx, v1alpha1.LedgerPolicy{Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID})
 }

@@ -7,7 +7,7 @@ import (
 
 // slots bounds how many requests are under way for all kinds together. Each kind may always have one, so that a kind which
 // hangs delays no other.
-type slots struct {
+type concurrency struct {
 	max int
 
 	mu      sync.Mutex
@@ -15,12 +15,12 @@ type slots struct {
 	changed chan struct{} // closed and replaced when a waiter may try again
 }
 
-func newSlots(max int) *slots {
-	return &slots{max: max, taken: map[*pipeline]int{}, changed: make(chan struct{})}
+func newConcurrency(max int) *concurrency {
+	return &concurrency{max: max, taken: map[*pipeline]int{}, changed: make(chan struct{})}
 }
 
 // acquire waits for a slot. The error is ctx's.
-func (s *slots) acquire(ctx context.Context, p *pipeline) error {
+func (s *concurrency) acquire(ctx context.Context, p *pipeline) error {
 	for {
 		s.mu.Lock()
 		if s.mayTake(p) {
@@ -38,7 +38,7 @@ func (s *slots) acquire(ctx context.Context, p *pipeline) error {
 	}
 }
 
-func (s *slots) mayTake(p *pipeline) bool {
+func (s *concurrency) mayTake(p *pipeline) bool {
 	if s.taken[p] == 0 {
 		return true
 	}
@@ -50,7 +50,7 @@ func (s *slots) mayTake(p *pipeline) bool {
 }
 
 // release gives a slot back.
-func (s *slots) release(p *pipeline) {
+func (s *concurrency) release(p *pipeline) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken[p]--; s.taken[p] == 0 {

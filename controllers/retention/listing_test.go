@@ -221,7 +221,7 @@ func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 				w.use(rule("a"))
 				s := w.source(0)
 				fails := s.answered(row("x", w.began, in(namespace), failing)).AskAgain(true)
-				s.sink.Replace([]*index.Row{fails})
+				s.sink.Replace([]*index.FactRow{fails})
 				s.set(func() {
 					s.slow = 5 * time.Second
 					s.listing = func(string) ([]*draft, error) { return nil, errors.New("too late") }

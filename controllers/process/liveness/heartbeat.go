@@ -18,20 +18,20 @@ const Limit = 5 * time.Minute
 
 // Pulse is the sign of life of one loop, which beats at every step. A nil Pulse takes beats too. It may be used by any number
 // of goroutines.
-type Pulse struct {
+type Heartbeat struct {
 	name  string
 	clock clock.PassiveClock
 	last  atomic.Pointer[time.Time] // nil before the first beat, and after the end
 }
 
 // New makes the pulse of a loop that has not begun.
-func New(name string, c clock.PassiveClock) *Pulse { return &Pulse{name: name, clock: c} }
+func New(name string, c clock.PassiveClock) *Heartbeat { return &Heartbeat{name: name, clock: c} }
 
 // Name is what the loop does.
-func (p *Pulse) Name() string { return p.name }
+func (p *Heartbeat) Name() string { return p.name }
 
 // Beat says that the loop has made a step.
-func (p *Pulse) Beat() {
+func (p *Heartbeat) Beat() {
 	if p != nil {
 		now := p.clock.Now()
 		p.last.Store(&now)
@@ -39,7 +39,7 @@ func (p *Pulse) Beat() {
 }
 
 // Stop says that the loop has ended as it should.
-func (p *Pulse) Stop() {
+func (p *Heartbeat) Stop() {
 	if p != nil {
 		p.last.Store(nil)
 	}
@@ -47,7 +47,7 @@ func (p *Pulse) Stop() {
 
 // Check fails once a loop that has begun has not beaten for longer than Limit. The time that the machine was suspended does
 // not count. It is a healthz.Checker.
-func (p *Pulse) Check(*http.Request) error {
+func (p *Heartbeat) Check(*http.Request) error {
 	last := p.last.Load()
 	if last == nil {
 		return nil

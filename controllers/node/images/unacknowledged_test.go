@@ -20,8 +20,8 @@ import (
 // look looks at the node once more.
 func (m *machine) look() error {
 	m.clock.Step(interval)
-	source := m.Open(retention.NewQuestions(v1alpha1.ImageKind, nil, nil))
-	return source.Read(m.Context(), policy.Subject{Name: id("b")}, func(*index.Row) {})
+	source := m.Open(retention.NewRuleSet(v1alpha1.ImageKind, nil, nil))
+	return source.Read(m.Context(), policy.Subject{Name: id("b")}, func(*index.FactRow) {})
 }
 
 // lose has images go away, whoever did it.
@@ -92,7 +92,7 @@ func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 				t.Fatalf("counted %d times, want %d", len(late), test.late)
 			}
 			for _, r := range late {
-				if r.Subject.Name != id("a") || r.Rule.ID.Rule != "r" || r.Reason != policy.Expired || m.Brief(id("a")).Bytes != 7 {
+				if r.Subject.Name != id("a") || r.Rule.ID.Rule != "r" || r.Reason != policy.Expired || m.Summary(id("a")).Bytes != 7 {
 					t.Errorf("%+v", r)
 				}
 			}

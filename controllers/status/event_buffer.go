@@ -31,7 +31,7 @@ type history struct {
 }
 
 // diary is what happened since Events were last written, and since the process started.
-type diary struct {
+type eventBuffer struct {
 	deleted   map[types.UID]deletions // by policy
 	aggregate map[policy.RuleID]*sum
 	perObject []retention.Removal
@@ -46,7 +46,7 @@ type sum struct {
 	rule   *policy.Rule
 }
 
-// Removed implements retention.Witness.
+// Removed implements retention.Observer.
 func (r *Reporter) Removed(removal retention.Removal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,7 @@ func (r *Reporter) Removed(removal retention.Removal) {
 	}
 }
 
-// Attempted implements retention.Witness.
+// Attempted implements retention.Observer.
 func (r *Reporter) Attempted(retention.Result) {}
 
 // deletedBy gives a copy of what a policy has deleted since the process started.

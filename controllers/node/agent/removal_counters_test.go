@@ -16,19 +16,19 @@ import (
 )
 
 // newDiary is one for which every image has ten bytes.
-func newDiary() *diary {
-	meters, err := newMeters(prometheus.NewRegistry())
+func newDiary() *removalCounters {
+	meters, err := newAgentMetrics(prometheus.NewRegistry())
 	if err != nil {
 		panic(err) // nothing else is in it
 	}
-	return &diary{
+	return &removalCounters{
 		meters:  meters,
-		brief:   func(string) images.Brief { return images.Brief{Bytes: 10} },
+		brief:   func(string) images.Summary { return images.Summary{Bytes: 10} },
 		pressed: func(policy.RuleID) bool { return false },
 	}
 }
 
-func (d *diary) remove(policyName, rule string) {
+func (d *removalCounters) remove(policyName, rule string) {
 	r := &policy.Rule{ID: policy.RuleID{Policy: policyName, Rule: rule}, PolicyUID: "uid-p"}
 	d.Removed(retention.Removal{Rule: r, Reason: policy.Expired})
 }
@@ -45,7 +45,7 @@ func reported(images int64) *v1alpha1.NodeImageReport {
 	}}}
 }
 
-func (d *diary) want(t *testing.T, total int64, rules map[string]int64) {
+func (d *removalCounters) want(t *testing.T, total int64, rules map[string]int64) {
 	t.Helper()
 	all, policies := d.said()
 	got := map[string]int64{}

@@ -55,8 +55,8 @@ func (p *page) count() int {
 	return len(p.written)
 }
 
-// writing runs a test with a Scribe that has begun.
-func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *status.Scribe)) {
+// writing runs a test with a EventWriter that has begun.
+func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *status.EventWriter)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &page{fail: fail, began: time.Now()}
 		s := status.NewScribe(p, clock.RealClock{})
@@ -80,7 +80,7 @@ func settle(d time.Duration) {
 }
 
 func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
-	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		s.Tell(about("team-a", "nightly"))
 		s.Tell(about("", "batch"))
 		settle(time.Second)
@@ -96,7 +96,7 @@ func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
 }
 
 func TestEveryEventAboutOneObjectIsWritten(t *testing.T) {
-	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		for i := range 10 {
 			e := about("", "batch")
 			e.Note = fmt.Sprint(i)
@@ -113,7 +113,7 @@ func TestEveryEventAboutOneObjectIsWritten(t *testing.T) {
 }
 
 func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
-	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		taken := 0
 		for i := range 5_000 {
 			if s.Tell(about("team-a", fmt.Sprint("job-", i))) {
@@ -135,7 +135,7 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 
 // TestEventsOfANamespaceDelayNoOther though a webhook does not answer there.
 func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
-	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		p.slow = "bad"
 		for i := range 300 {
 			s.Tell(about("bad", fmt.Sprint("job-", i)))
@@ -150,7 +150,7 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 
 // TestEventsAboutPoliciesFindRoom though other namespaces have as many Events waiting as there may be.
 func TestEventsAboutPoliciesFindRoom(t *testing.T) {
-	writing(t, nil, func(t *testing.T, p *page, s *status.Scribe) {
+	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		for i := range 3000 {
 			s.Tell(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
 		}
@@ -175,7 +175,7 @@ func TestAnEventThatIsNotWritten(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			writing(t, test.fail, func(t *testing.T, p *page, s *status.Scribe) {
+			writing(t, test.fail, func(t *testing.T, p *page, s *status.EventWriter) {
 				s.Tell(about("team-a", "nightly"))
 				settle(time.Minute)
 				expect(t, "tries", test.tries, len(p.tries))

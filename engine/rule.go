@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Rule is a compiled rule: it turns objects into facts. It is immutable and safe for concurrent use.
+// Program is a compiled rule: it turns objects into facts. It is immutable and safe for concurrent use.
 type Program struct {
 	key      string
 	selector labels.Selector // nil selects everything

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Gate is where rules in force wait until it is known that they delete no more than Approval allows, or somebody has
+// ApprovalGate is where rules in force wait until it is known that they delete no more than Approval allows, or somebody has
 // approved it. Meanwhile they keep what they find eligible.
 type ApprovalGate struct {
 	Hash       string           // what approves it; with Rules, the status says it
@@ -37,7 +37,7 @@ func (g *ApprovalGate) before() *Snapshot {
 	return g.Before
 }
 
-// Scope is where the rules of a policy apply anew, "" among cluster-scoped objects, and since when. It is not changed. Nil
+// ApprovalScope is where the rules of a policy apply anew, "" among cluster-scoped objects, and since when. It is not changed. Nil
 // is nowhere.
 type ApprovalScope map[string]time.Time
 

@@ -27,7 +27,7 @@ func Decide(s Subject, evaluations []Evaluation, now time.Time) (Verdict, Delete
 	return v, DeletePermit{intent: intentOf(s, evaluations, c.due.rule, v.Due), reason: v.Reason, evaluations: voting(evaluations)}
 }
 
-// heard are the evaluations that count, of rules that select the subject. Where a verdict deletes, all of them are known.
+// voting are the evaluations that count, of rules that select the subject. Where a verdict deletes, all of them are known.
 func voting(evaluations []Evaluation) []Evaluation {
 	all := make([]Evaluation, 0, len(evaluations))
 	for i := range evaluations {
@@ -38,7 +38,7 @@ func voting(evaluations []Evaluation) []Evaluation {
 	return all
 }
 
-// Expect says what Decide will allow at a later time if nothing changes until then; ok is false for nothing.
+// PredictIntent says what Decide will allow at a later time if nothing changes until then; ok is false for nothing.
 func PredictIntent(s Subject, evaluations []Evaluation, at time.Time) (i Intent, ok bool) {
 	c := combine(s, evaluations, at, inForce)
 	v := c.verdict(s, at)
@@ -107,7 +107,7 @@ func ifApproved(r *Rule) part {
 	return inForce(r)
 }
 
-// voices is what the rules say about one subject, the deciding voice of each sort kept.
+// votes is what the rules say about one subject, the deciding voice of each sort kept.
 type votes struct {
 	keep    vote // the first reason to keep, in the order of ranks
 	due     vote // the latest due
@@ -154,7 +154,7 @@ func (all *votes) add(v vote) {
 	}
 }
 
-// say is what one rule says. A voice without a rule means that the rule does not select the subject.
+// vote is what one rule says. A voice without a rule means that the rule does not select the subject.
 func (r *Evaluation) vote(s *Subject, now time.Time, as part) vote {
 	f := &r.Facts
 	v := vote{rule: r.Rule}

@@ -26,7 +26,7 @@ func ParseMarks(text string) map[string]time.Time {
 	return marks
 }
 
-// Marking permits writing the marks of one version of one subject. Only MarkingOf issues markings, on the word of rules
+// EligibleSincePatch permits writing the marks of one version of one subject. Only MarkingOf issues markings, on the word of rules
 // that are enforced, so that a dry run never changes an object. The zero Marking permits nothing.
 type EligibleSincePatch struct {
 	subject Subject
@@ -57,7 +57,7 @@ func (m EligibleSincePatch) Annotation() string {
 	return string(text)
 }
 
-// NeedsMarking reports whether the subject is not marked as it should be.
+// NeedsEligibleSincePatch reports whether the subject is not marked as it should be.
 func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation) bool {
 	if s.Flags.Has(IsTerminating) {
 		return false
@@ -70,7 +70,7 @@ func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation) bool {
 	return false
 }
 
-// MarkingOf gives all marks that the subject should carry as of now, if it does not: one for each rule without startTime
+// EligibleSincePatchOf gives all marks that the subject should carry as of now, if it does not: one for each rule without startTime
 // that finds it eligible. A mark that is right stays as it is, and those of rules that are no more are gone.
 func EligibleSincePatchOf(s Subject, evaluations []Evaluation, now time.Time) EligibleSincePatch {
 	if !NeedsEligibleSincePatch(s, evaluations) {

@@ -44,7 +44,7 @@ func (p *Policy) SwitchedOff() (problems []Problem) {
 	return problems
 }
 
-// Rehearse makes a policy that is enforced a dry run, whatever it says. Overrides stay in force: what it counts is what it would
+// ForceDryRun makes a policy that is enforced a dry run, whatever it says. Overrides stay in force: what it counts is what it would
 // delete.
 func (p *Policy) ForceDryRun() {
 	if p.Mode != v1alpha1.Enforce {

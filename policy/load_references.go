@@ -24,14 +24,14 @@ const (
 
 func referencePath(i int) string { return fmt.Sprintf("%s[%d]", referencesField, i) }
 
-// Misread is something about referrers that nobody understands. It may name anything.
+// InvalidReference is something about referrers that nobody understands. It may name anything.
 type InvalidReference struct {
 	Path string
 	To   v1alpha1.Referred // what it is about; empty where nobody knows
 	Why  string
 }
 
-// Misread is what of the references of a policy is not understood.
+// InvalidReferences is what of the references of a policy is not understood.
 func (p *Policy) InvalidReferences() []InvalidReference {
 	if p.unread != nil {
 		return []InvalidReference{{Path: referencesField, Why: p.unread.String()}}
@@ -45,7 +45,7 @@ func (p *Policy) InvalidReferences() []InvalidReference {
 	return all
 }
 
-// misread tells the first problem of a reference. What it refers to counts if it can be read itself.
+// invalidReference tells the first problem of a reference. What it refers to counts if it can be read itself.
 func (p *Policy) invalidReference(path string, to v1alpha1.Referred) InvalidReference {
 	m := InvalidReference{Path: path, To: to}
 	for _, problem := range p.Problems {

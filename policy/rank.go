@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Member is a subject as the ranking of one rule sees it: eligible and not being deleted, or with unknown facts.
+// Candidate is a subject as the ranking of one rule sees it: eligible and not being deleted, or with unknown facts.
 type Candidate struct {
 	Namespace, Group string
 	Also             []string // further groups: sorted, each once, without Group
@@ -24,7 +24,7 @@ type Candidate struct {
 	Unknown bool
 }
 
-// MemberOf is a subject as the ranking of a rule sees it; ok is false when it is none. known is false while the facts have
+// CandidateOf is a subject as the ranking of a rule sees it; ok is false when it is none. known is false while the facts have
 // not been gathered.
 func CandidateOf(s *Subject, f *Facts, known bool) (m Candidate, ok bool) {
 	m = Candidate{Namespace: s.Namespace, UID: s.UID}
@@ -63,7 +63,7 @@ func (m *Candidate) compare(o *Candidate) int {
 	return cmp.Or(o.Start.Compare(m.Start), cmp.Compare(m.UID, o.UID))
 }
 
-// Standing is what ranking makes of a member. Both can be true: which one wins is not decided here. Of one that is Unknown
+// RankResult is what ranking makes of a member. Both can be true: which one wins is not decided here. Of one that is Unknown
 // neither is.
 type RankResult struct {
 	Newest bool // among those that keepNewest keeps
@@ -87,7 +87,7 @@ func (l Limit) Places() int {
 	return max(l.Max, 0)
 }
 
-// Room is what a rule leaves to one namespace. The zero value keeps nobody and bounds nothing.
+// Allowance is what a rule leaves to one namespace. The zero value keeps nobody and bounds nothing.
 type Allowance struct {
 	Keep  int   // keepNewest: how many of each group; 0 and below mean none
 	Limit Limit // capacity with share PerNamespace: how many of all groups together
@@ -217,7 +217,7 @@ func (b *Snapshot) Ranking(kind schema.GroupKind, id RuleID) Ranking {
 	return ranking
 }
 
-// Room is what a rule leaves to the namespace of the page; the zero Room if it does not apply there.
+// Allowance is what a rule leaves to the namespace of the page; the zero Room if it does not apply there.
 func (p *EffectiveRules) Allowance(id RuleID) Allowance {
 	for _, r := range p.Rules {
 		if r.ID == id {

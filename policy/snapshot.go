@@ -37,7 +37,7 @@ type effectiveKey struct {
 	namespace string
 }
 
-// Page is the rules that apply to one kind in one namespace, ordered by policy and rule name.
+// EffectiveRules is the rules that apply to one kind in one namespace, ordered by policy and rule name.
 type EffectiveRules struct {
 	Rules []*Rule
 	Held  bool // everything in the namespace is held
@@ -61,7 +61,7 @@ func (p *EffectiveRules) SameSettings(o *EffectiveRules) bool {
 	return p.Held == o.Held && slices.EqualFunc(p.Rules, o.Rules, (*Rule).sameSettings)
 }
 
-// NewBook binds policies and all namespaces. It keeps its arguments: they must not change any more.
+// NewSnapshot binds policies and all namespaces. It keeps its arguments: they must not change any more.
 func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection Protection) *Snapshot {
 	b := &Snapshot{
 		policies:   slices.SortedFunc(slices.Values(policies), func(x, y *Policy) int { return cmp.Compare(x.Name, y.Name) }),
@@ -163,7 +163,7 @@ func (b *Snapshot) Asked(kind schema.GroupKind) []*Rule {
 	return append(b.Rules(kind), b.past[kind]...)
 }
 
-// Page is the rules that apply to a kind in a namespace, "" for cluster-scoped objects. The same page is given again
+// Effective is the rules that apply to a kind in a namespace, "" for cluster-scoped objects. The same page is given again
 // for the same question.
 func (b *Snapshot) Effective(kind schema.GroupKind, namespace string) *EffectiveRules {
 	key := effectiveKey{kind, namespace}

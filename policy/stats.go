@@ -25,7 +25,7 @@ type Stats struct {
 	next time.Time
 }
 
-// Tally is what one policy sees, each subject counted once.
+// PolicyStats is what one policy sees, each subject counted once.
 type PolicyStats struct {
 	Count
 	Pending PendingStats
@@ -36,7 +36,7 @@ type PolicyStats struct {
 	Overridden map[string]int64
 }
 
-// Pending counts the subjects of rules that wait for approval.
+// PendingStats counts the subjects of rules that wait for approval.
 type PendingStats struct {
 	Backlog
 	Namespaces map[string]*Backlog // of those that select something, "" for cluster-scoped objects
@@ -61,7 +61,7 @@ func (b Backlog) Plus(o Backlog) Backlog {
 // call, and may be none where it is unknown.
 type Was func(snapshot *Snapshot) (Subject, []Evaluation)
 
-// RuleTally is what one rule sees.
+// RuleStats is what one rule sees.
 type RuleStats struct {
 	Count
 	Soonest    []v1alpha1.DueSample   // at most five, the soonest first
@@ -99,7 +99,7 @@ const (
 	messageLimit = 256
 )
 
-// NewTallies makes empty stats as of a time.
+// NewStats makes empty stats as of a time.
 func NewStats(now time.Time) *Stats {
 	return &Stats{Policies: map[string]*PolicyStats{}, Reasons: map[Reason]int64{}, Teams: map[string]*Team{}, now: now}
 }

@@ -2,7 +2,7 @@ package policy
 
 import "time"
 
-// Lingering counts the Pods that would be gone, were it not that their Jobs have not counted them yet. All numbers come
+// UncountedPods counts the Pods that would be gone, were it not that their Jobs have not counted them yet. All numbers come
 // back to zero by themselves, unless the Job controller stands still or has lost a Pod. Each Pod is in one of them.
 type UncountedPods struct {
 	Due         int64 // by the rules in force, for less than Overdue

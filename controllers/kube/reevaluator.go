@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// memory is what it takes to ask rules about objects again when what refers to them changes: of each object the fields that
+// reevaluator is what it takes to ask rules about objects again when what refers to them changes: of each object the fields that
 // the rules read. It hands the answers to the sink, one after the other, so that none is overtaken by an older one. It
 // implements cache.ReflectorStore.
 type reevaluator struct {

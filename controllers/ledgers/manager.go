@@ -280,7 +280,7 @@ func (o *Manager) account(uid types.UID) *worker {
 	return o.accounts[uid]
 }
 
-// Written implements retention.Ledger.
+// Lookup implements retention.Ledger.
 func (o *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		return a.targetOf(i)
@@ -288,7 +288,7 @@ func (o *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
 	return policy.Target{}, false
 }
 
-// Write implements retention.Ledger. What cannot be written down for want of an account is not removed: the snapshot that
+// Reserve implements retention.Ledger. What cannot be written down for want of an account is not removed: the snapshot that
 // brings one has it judged anew.
 func (o *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
@@ -296,20 +296,20 @@ func (o *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidat
 	}
 }
 
-// Sending implements retention.Ledger.
+// MarkSent implements retention.Ledger.
 func (o *Manager) MarkSent(i policy.Intent, t policy.Target) bool {
 	a := o.account(i.Rule.PolicyUID)
 	return a != nil && a.sending(i, t)
 }
 
-// Ended implements retention.Ledger.
+// Finish implements retention.Ledger.
 func (o *Manager) Finish(i policy.Intent, t policy.Target, outcome retention.Outcome) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		a.ended(i, t, outcome)
 	}
 }
 
-// Stays implements retention.Ledger.
+// Withdraw implements retention.Ledger.
 func (o *Manager) Withdraw(i policy.Intent) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		a.stays(i)

@@ -196,7 +196,7 @@ func (a *worker) check(ctx context.Context, p *policy.Policy) error {
 	return err
 }
 
-// found makes the ledger. It begins with what the policy has deleted before it kept one.
+// createLedger makes the ledger. It begins with what the policy has deleted before it kept one.
 func (a *worker) createLedger(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
 	kind := v1alpha1.ClusterRetentionPolicyKind.Kind
 	if p.Namespace != "" {
@@ -212,7 +212,7 @@ func (a *worker) createLedger(ctx context.Context, p *policy.Policy, status v1al
 	return a.readLedger(ctx, p)
 }
 
-// raise brings a ledger up to what the policy has deleted: for a while it may have kept none.
+// catchUp brings a ledger up to what the policy has deleted: for a while it may have kept none.
 func (a *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
 	a.mu.Lock()
 	counted := a.keeper.Stored().DeepCopy()
@@ -257,7 +257,7 @@ func carryOver(l *v1alpha1.RetentionLedger, s v1alpha1.RetentionPolicyStatus) (c
 	return changed || len(added) > 0
 }
 
-// bury deletes the ledger of a policy that is gone, whatever is in it. That of one which is only not in the snapshot stays.
+// deleteLedger deletes the ledger of a policy that is gone, whatever is in it. That of one which is only not in the snapshot stays.
 func (a *worker) deleteLedger(ctx context.Context) error {
 	stored, err := a.office.get(ctx, a.uid)
 	if apierrors.IsNotFound(err) {
@@ -284,7 +284,7 @@ func (a *worker) deleteLedger(ctx context.Context) error {
 	return errBuried
 }
 
-// look reads the objects of doubtful entries.
+// resolveDoubt reads the objects of doubtful entries.
 func (a *worker) resolveDoubt(ctx context.Context) {
 	a.mu.Lock()
 	now := a.office.Clock.Now()

@@ -2,7 +2,7 @@ package ledgers
 
 import "slices"
 
-// line has the requests that wait to be recorded. Namespaces take turns, so that none waits for the backlog of another.
+// queue has the requests that wait to be recorded. Namespaces take turns, so that none waits for the backlog of another.
 type queue struct {
 	waiting map[string][]*request // by namespace
 	turns   []string              // the namespaces that have somebody waiting

@@ -32,7 +32,7 @@ const (
 	stuckMost  = 24 * time.Hour
 )
 
-// account is the ledger of one policy, with the subjects that wait to be recorded. One goroutine writes it.
+// worker is the ledger of one policy, with the subjects that wait to be recorded. One goroutine writes it.
 type worker struct {
 	office *Manager
 	uid    types.UID

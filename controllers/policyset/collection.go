@@ -8,14 +8,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// shelf is the policies of one kind, and where the API server has them.
+// policyCollection is the policies of one kind, and where the API server has them.
 type policyCollection struct {
 	*store[*entry]
 	kind   schema.GroupVersionKind
 	plural string
 }
 
-// shelves are those of both kinds.
+// collections are those of both kinds.
 func (l *Reconciler) collections() []policyCollection {
 	return []policyCollection{
 		{&l.cluster, v1alpha1.ClusterRetentionPolicyKind, "clusterretentionpolicies"},

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
 )
 
-// collection is what is known of the objects of a kind, and where the API server has each.
+// liveCollection is what is known of the objects of a kind, and where the API server has each.
 type liveCollection interface {
 	lacking(uids map[types.UID]bool, version string) []metav1.Object
 	path(object metav1.Object) string

@@ -26,7 +26,7 @@ func (namespaces) path(o metav1.Object) string { return namespacesPath + "/" + o
 
 func (namespaces) namespaceOf(o metav1.Object) string { return o.GetName() }
 
-// answer is what a live read said about one namespace.
+// liveResult is what a live read said about one namespace.
 type liveResult struct {
 	at   time.Time
 	took time.Duration // by itself; 0 in a list of all

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// known is what has been seen of objects that come from a cache, which may lag, and from live reads, which come now and
+// store is what has been seen of objects that come from a cache, which may lag, and from live reads, which come now and
 // then: of two views of an object the newer one stays.
 type store[T any] struct {
 	all     map[string]*storedVersion[T] // by keyOf
@@ -15,7 +15,7 @@ type store[T any] struct {
 	newest  string                       // resourceVersion of the newest view of anything here
 }
 
-// sight is one object as last seen.
+// storedVersion is one object as last seen.
 type storedVersion[T any] struct {
 	uid     types.UID
 	version string // resourceVersion

@@ -15,13 +15,13 @@ const (
 	deniedRetry  = 5 * time.Second  // between two attempts in a namespace where the permission to delete is missing
 )
 
-// tries remembers the subjects whose attempts have failed.
+// backoffs remembers the subjects whose attempts have failed.
 type backoffs struct {
 	mu     sync.Mutex
 	failed map[item]failures
 }
 
-// try is how often in a row attempts had the same result for a subject.
+// failures is how often in a row attempts had the same result for a subject.
 type failures struct {
 	result  Result
 	count   int

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// slots bounds how many requests are under way for all kinds together. Each kind may always have one, so that a kind which
+// concurrency bounds how many requests are under way for all kinds together. Each kind may always have one, so that a kind which
 // hangs delays no other.
 type concurrency struct {
 	max int

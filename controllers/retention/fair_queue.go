@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// lane is a policy, a namespace, or the retries of a namespace. Lanes share the workers evenly.
+// queueKey is a policy, a namespace, or the retries of a namespace. Lanes share the workers evenly.
 type queueKey struct {
 	policy    string
 	namespace string
 	again     bool
 }
 
-// lanes turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served in the same turn as the n-th
+// fairQueue turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served in the same turn as the n-th
 // subjects of the other lanes. A lane that was empty joins the current turn. So the first subject of a lane waits for at most as many
 // subjects as there are lanes, however many wait in each.
 type fairQueue struct {

@@ -58,7 +58,7 @@ type Sink interface {
 	Unmarkable(why *SourceError)
 }
 
-// Trouble is why the rules about a kind cannot work, for the person who can change that.
+// SourceError is why the rules about a kind cannot work, for the person who can change that.
 type SourceError struct {
 	Reason  string // CamelCase, a condition reason
 	Message string // what is missing and what to do
@@ -127,15 +127,15 @@ type Outcome struct {
 type Ledger interface {
 	// Open takes the ledgers over from the leader before. It is called before anything is listed; the error is ctx's.
 	Open(ctx context.Context) error
-	// Written returns the target that is recorded for an intent; false if there is none.
+	// Lookup returns the target that is recorded for an intent; false if there is none.
 	Lookup(i policy.Intent) (policy.Target, bool)
-	// Write has the target of an intent recorded as soon as limits permit.
+	// Reserve has the target of an intent recorded as soon as limits permit.
 	Reserve(i policy.Intent, t policy.Target, c Candidate)
-	// Sending reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Ended.
+	// MarkSent reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Ended.
 	MarkSent(i policy.Intent, t policy.Target) bool
-	// Stays is called when the subject of an intent is put off: its entry is withdrawn, unless a DELETE is under way.
+	// Withdraw is called when the subject of an intent is put off: its entry is withdrawn, unless a DELETE is under way.
 	Withdraw(i policy.Intent)
-	// Ended is called with the result of the DELETE.
+	// Finish is called with the result of the DELETE.
 	Finish(i policy.Intent, t policy.Target, o Outcome)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// watched is one kind with the feed its index lives on, and during a change of rules the one that will take over.
+// watchedKind is one kind with the feed its index lives on, and during a change of rules the one that will take over.
 type watchedKind struct {
 	index    *index.Index
 	pipeline *pipeline

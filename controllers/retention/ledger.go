@@ -17,7 +17,7 @@ func (noLedger) MarkSent(policy.Intent, policy.Target) bool            { return 
 func (noLedger) Withdraw(policy.Intent)                                {}
 func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)    {}
 
-// writeDown has a subject written down that is going to be removed.
+// reserve has a subject written down that is going to be removed.
 func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent) {
 	if !p.permitted(ctx, it, []*policy.Rule{i.Rule}) {
 		return
@@ -29,7 +29,7 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent) {
 	}
 }
 
-// stays makes room in the ledger for others than a subject that is put off.
+// withdraw makes room in the ledger for others than a subject that is put off.
 func (p *pipeline) withdraw(it item) {
 	if j, _ := p.kind.index.Peek(it.uid, p.owner.Clock.Now()); j.Expected.Rule != nil {
 		p.owner.Ledger.Withdraw(j.Expected)
@@ -56,7 +56,7 @@ func (c candidate) Ready() {
 	c.pipeline.add(c.item, 0, queueKey{policy: i.Rule.ID.Policy}, queueKey{namespace: c.item.namespace})
 }
 
-// target is what to remove: as it stands in the ledger, where one is kept. Nothing is to be done if ok is false: the
+// reserveOrResolve is what to remove: as it stands in the ledger, where one is kept. Nothing is to be done if ok is false: the
 // subject is being written down, or is written down and not due yet, or may not go for now.
 func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil

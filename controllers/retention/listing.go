@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 )
 
-// feed brings the subjects of one kind into its index. It is the Sink of its source.
+// listing brings the subjects of one kind into its index. It is the Sink of its source.
 type listing struct {
 	owner  *Reconciler
 	kind   *watchedKind

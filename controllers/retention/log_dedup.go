@@ -11,14 +11,14 @@ import (
 // sumUpEvery is how often the log sums up lines that say the same about many objects.
 const sumUpEvery = time.Minute
 
-// sayings keeps the log readable: what prevents the deletion of one object often prevents that of thousands. The log has a line
+// logDedup keeps the log readable: what prevents the deletion of one object often prevents that of thousands. The log has a line
 // about the first of them, and one a minute that counts the others. The zero value is ready.
 type logDedup struct {
 	mu    sync.Mutex
 	known map[logLine]*repeats
 }
 
-// saying is what lines have in common.
+// logLine is what lines have in common.
 type logLine struct{ message, result string }
 
 // repeats are the lines at a higher verbosity since one at info.

@@ -45,7 +45,7 @@ func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) 
 	return since, nil
 }
 
-// agreed reports whether the rules about the owner's kind permit the deletion of exactly this version: an object stays until all
+// ownerAgrees reports whether the rules about the owner's kind permit the deletion of exactly this version: an object stays until all
 // rules about it agree. If not, the subject is retried later.
 func (p *pipeline) ownerAgrees(ctx context.Context, it item, i policy.Intent, t policy.Target) bool {
 	if i.Owner == nil {
@@ -66,10 +66,10 @@ func (p *pipeline) ownerAgrees(ctx context.Context, it item, i policy.Intent, t 
 	}
 }
 
-// lets reports whether the verdict of the rules about an owner's kind permits its deletion.
+// allowsDelete reports whether the verdict of the rules about an owner's kind permits its deletion.
 func allowsDelete(v policy.Verdict) bool { return v.Action == policy.Delete || v.Reason.SaysNothing() }
 
-// heed reports whether the verdict of the rules about an owner's kind permits its deletion. If not, the subject is retried later.
+// applyOwnerVerdict reports whether the verdict of the rules about an owner's kind permits its deletion. If not, the subject is retried later.
 func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Intent, v policy.Verdict) bool {
 	switch {
 	case allowsDelete(v):
@@ -84,7 +84,7 @@ func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Inte
 	return false
 }
 
-// spare logs why an owner stays, and has the subject retried with backoff.
+// deferOwner logs why an owner stays, and has the subject retried with backoff.
 func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why error) {
 	log.FromContext(ctx).V(p.said.level("owner not deleted", "", p.owner.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())
@@ -92,7 +92,7 @@ func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, Refused))
 }
 
-// likelySaid is what the rules about an owner's own kind say of the version of it that is known; they say nothing of one
+// cachedOwnerVerdict is what the rules about an owner's own kind say of the version of it that is known; they say nothing of one
 // that is not.
 func (r *Reconciler) cachedOwnerVerdict(owner *policy.Owner) policy.Verdict {
 	r.mu.Lock()
@@ -106,7 +106,7 @@ func (r *Reconciler) cachedOwnerVerdict(owner *policy.Owner) policy.Verdict {
 	return policy.Verdict{Reason: policy.NotSelected}
 }
 
-// said is what the rules about the kind of a target say of it. The error says that this is not known.
+// ownerVerdict is what the rules about the kind of a target say of it. The error says that this is not known.
 func (r *Reconciler) ownerVerdict(t policy.Target) (policy.Verdict, error) {
 	kind := policy.StoredAs(t.Kind)
 	r.mu.Lock()

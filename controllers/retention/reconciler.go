@@ -61,7 +61,7 @@ type Options struct {
 	Ledger   Ledger
 	Clock    clock.Clock
 	Observer Observer
-	// Elsewhere reports the kinds whose subjects another process deletes, such as images; nil for none.
+	// IgnoreKind reports the kinds whose subjects another process deletes, such as images; nil for none.
 	IgnoreKind func(schema.GroupKind) bool
 	// Pulse beats at every step of the loop that enqueues due subjects; nil for none.
 	Pulse *liveness.Heartbeat
@@ -92,7 +92,7 @@ type Removal struct {
 
 const defaultInFlight = 16
 
-// nobody is the Observer of a Reconciler that has none.
+// noopObserver is the Observer of a Reconciler that has none.
 type noopObserver struct{}
 
 func (noopObserver) Removed(Removal)  {}

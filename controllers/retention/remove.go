@@ -62,7 +62,7 @@ func (f *preflight) begin(ctx context.Context) (ok bool) {
 	return ok
 }
 
-// aim finds the object to delete. If an Outcome says why there is none for now, the subject is retried later.
+// resolveTarget finds the object to delete. If an Outcome says why there is none for now, the subject is retried later.
 func (p *pipeline) resolveTarget(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
 	target, blocked := p.owner.Remover.Aim(ctx, i)
 	if blocked != nil {

@@ -19,13 +19,13 @@ type RuleSet struct {
 	In         map[string]NamespaceRules // namespaces with rules of their own, where what is asked everywhere is asked too
 }
 
-// Asked is the rules asked about a subject, and the layout of the facts that answer them.
+// NamespaceRules is the rules asked about a subject, and the layout of the facts that answer them.
 type NamespaceRules struct {
 	Rules  []*engine.Program
 	Layout *index.Columns
 }
 
-// NewQuestions asks rules everywhere, and others in single namespaces.
+// NewRuleSet asks rules everywhere, and others in single namespaces.
 func NewRuleSet(kind schema.GroupVersionKind, everywhere []*engine.Program, in map[string][]*engine.Program) RuleSet {
 	q := RuleSet{Kind: kind, Everywhere: namespaceRules(everywhere), In: make(map[string]NamespaceRules, len(in))}
 	for namespace, own := range in {
@@ -111,7 +111,7 @@ func (q RuleSet) with(o RuleSet, namespaces []string) RuleSet {
 	return q
 }
 
-// askedBy are the questions of rules about each kind of which a rule could delete any.
+// ruleSetsOf are the questions of rules about each kind of which a rule could delete any.
 func ruleSetsOf(snapshot *policy.Snapshot, programs map[string]*engine.Program) map[schema.GroupKind]RuleSet {
 	all := map[schema.GroupKind]RuleSet{}
 	for _, kind := range snapshot.Kinds() {
@@ -122,7 +122,7 @@ func ruleSetsOf(snapshot *policy.Snapshot, programs map[string]*engine.Program) 
 	return all
 }
 
-// questionsOf are those that the rules about a kind ask, but for rules that may not look; ok is false when no rule could
+// ruleSetOf are those that the rules about a kind ask, but for rules that may not look; ok is false when no rule could
 // delete any of it.
 func ruleSetOf(snapshot *policy.Snapshot, programs map[string]*engine.Program, kind schema.GroupKind) (q RuleSet, ok bool) {
 	ok = slices.ContainsFunc(snapshot.Rules(kind), func(r *policy.Rule) bool { return programs[r.Key] != nil && !r.Unwatched && !r.Invalid() })

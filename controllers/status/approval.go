@@ -19,7 +19,7 @@ type Gates interface {
 	Previewed(counts ...policyset.Count)
 }
 
-// unopened are counts that are still to be passed to Gates.
+// pendingCounts are counts that are still to be passed to Gates.
 type pendingCounts struct {
 	counts []policyset.Count
 	since  time.Time // the last call, or the start of this report

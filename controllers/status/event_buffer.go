@@ -30,7 +30,7 @@ type history struct {
 	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only of what a ledger counts
 }
 
-// diary is what happened since Events were last written, and since the process started.
+// eventBuffer is what happened since Events were last written, and since the process started.
 type eventBuffer struct {
 	deleted   map[types.UID]deletions // by policy
 	aggregate map[policy.RuleID]*sum

@@ -13,13 +13,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Told is what an agent has been told. The zero value is that there are no rules about images.
+// Received is what an agent has been told. The zero value is that there are no rules about images.
 type Received struct {
 	Policies []*policy.Policy
 	known    map[types.UID]v1alpha1.NodeImageKnownPolicy
 }
 
-// told is NodeImageRules with each spec as it is written.
+// received is NodeImageRules with each spec as it is written.
 type received struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

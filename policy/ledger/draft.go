@@ -16,7 +16,7 @@ const (
 	MaxDoubtful = 1500
 )
 
-// Draft is what to write next. It is of no use after the keeper's next Read, Lost, Wrote or Draft.
+// Update is what to write next. It is of no use after the keeper's next Read, Lost, Wrote or Draft.
 type Update struct {
 	keeper *Machine
 	object *v1alpha1.RetentionLedger // with everything but what is open

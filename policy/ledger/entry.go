@@ -22,7 +22,7 @@ type Budget struct {
 	Window time.Duration
 }
 
-// Answer is how a DELETE went, as far as its sender knows. The zero value is doubt.
+// DeleteResult is how a DELETE went, as far as its sender knows. The zero value is doubt.
 type DeleteResult int
 
 const (
@@ -38,7 +38,7 @@ const (
 	Refused
 )
 
-// Sight is what a quorum read of an entry's object showed. The zero value shows nothing.
+// Observation is what a quorum read of an entry's object showed. The zero value shows nothing.
 type Observation struct {
 	Absent          bool // 404
 	UID             types.UID

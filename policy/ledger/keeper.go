@@ -12,7 +12,7 @@ import (
 // ErrDeposed says that somebody else has taken the ledger over. The keeper is of no more use.
 var ErrDeposed = errors.New("another controller holds the ledger")
 
-// Keeper is one leader's side of one policy's ledger. Not safe for concurrent use.
+// Machine is one leader's side of one policy's ledger. Not safe for concurrent use.
 type Machine struct {
 	holder string
 	stored *v1alpha1.RetentionLedger // as last read or written

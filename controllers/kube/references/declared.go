@@ -4,7 +4,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Misread is something that a policy says about referrers and nobody understands: it may refer to anything.
+// InvalidReference is something that a policy says about referrers and nobody understands: it may refer to anything.
 type InvalidReference struct {
 	From SourceID
 	To   Kind // what it is about; empty where nobody knows
@@ -19,7 +19,7 @@ func (m InvalidReference) Kinds() []Kind {
 	return []Kind{ConfigMap, Secret}
 }
 
-// Says is what a policy says about referrers, as far as it is understood.
+// ValidReferences is what a policy says about referrers, as far as it is understood.
 func ValidReferences(p *policy.Policy) []Declared {
 	var all []Declared
 	for _, r := range p.References {
@@ -30,7 +30,7 @@ func ValidReferences(p *policy.Policy) []Declared {
 	return all
 }
 
-// Missays is what else it says about them.
+// InvalidReferences is what else it says about them.
 func InvalidReferences(p *policy.Policy) []InvalidReference {
 	var all []InvalidReference
 	for _, m := range p.InvalidReferences() {

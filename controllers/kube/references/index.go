@@ -20,7 +20,7 @@ type Target struct {
 	Namespace, Name string
 }
 
-// From names a source of referrers: a kind of objects and how their references are read.
+// SourceID names a source of referrers: a kind of objects and how their references are read.
 type SourceID string
 
 // Name is what a referrer is called.

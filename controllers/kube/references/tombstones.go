@@ -10,7 +10,7 @@ import (
 // difference.
 const remembered = 2 * policy.QuietPeriod
 
-// left is a target that its last reference has left.
+// tombstones is a target that its last reference has left.
 type tombstones struct {
 	target *target
 	at     nanos

@@ -39,7 +39,7 @@ func (u *unread) foremost() *referrer {
 	return u.first
 }
 
-// blame notes whether a referrer could be read, and of which kinds not.
+// noteUnreadable notes whether a referrer could be read, and of which kinds not.
 func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
 	if r.err == nil && err == nil {
 		return

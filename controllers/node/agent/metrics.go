@@ -10,14 +10,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// meters are what an agent exports.
+// agentMetrics are what an agent exports.
 type agentMetrics struct {
 	removed, removedBytes, failed *prometheus.CounterVec
 	pulledAgain                   prometheus.Counter
 	present                       prometheus.Gauge
 }
 
-// newMeters registers them. Agents that share a registry share them.
+// newAgentMetrics registers them. Agents that share a registry share them.
 func newAgentMetrics(r prometheus.Registerer, off ...policy.Feature) (m agentMetrics, err error) {
 	counter := func(name, help, label string) *prometheus.CounterVec {
 		return register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}), &err)

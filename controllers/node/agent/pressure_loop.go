@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// keeper counts the images by the rules in force, and has more of them go while the filesystem is too full. It is a
+// pressureLoop counts the images by the rules in force, and has more of them go while the filesystem is too full. It is a
 // manager.Runnable.
 type pressureLoop struct {
 	clock      clock.Clock
@@ -34,7 +34,7 @@ type pressureLoop struct {
 	space space
 }
 
-// basis is what images were counted by, and when.
+// memoKey is what images were counted by, and when.
 type memoKey struct {
 	snapshot *policy.Snapshot
 	index    *index.Index // nil where they are not known

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// diary counts what was removed, beside what the node's report said when the agent started. It implements
+// removalCounters counts what was removed, beside what the node's report said when the agent started. It implements
 // retention.Observer.
 type removalCounters struct {
 	brief   func(id string) images.Summary

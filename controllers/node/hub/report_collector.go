@@ -33,7 +33,7 @@ type ReportCollector struct {
 	trouble *retention.SourceError
 }
 
-// NewCensus makes a ReportCollector that knows no node.
+// NewReportCollector makes a ReportCollector that knows no node.
 func NewReportCollector(o Options) *ReportCollector {
 	return &ReportCollector{Options: o, wake: make(chan struct{}, 1)}
 }

@@ -31,7 +31,7 @@ const (
 	requestTimeout = 10 * time.Second // of one request
 )
 
-// Board keeps the one NodeImageRules: what the agents on nodes obey. Create it with NewBoard.
+// RulePublisher keeps the one NodeImageRules: what the agents on nodes obey. Create it with NewBoard.
 type RulePublisher struct {
 	Options
 	wake chan struct{}
@@ -54,7 +54,7 @@ type Options struct {
 	Changed func()
 }
 
-// NewBoard makes a Board that knows no rules.
+// NewRulePublisher makes a Board that knows no rules.
 func NewRulePublisher(o Options) *RulePublisher {
 	return &RulePublisher{Options: o, wake: make(chan struct{}, 1)}
 }

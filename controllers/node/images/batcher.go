@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pace lets removals go in rounds, as much of what they cost a runtime it pays once for all that come together: containerd
+// batcher lets removals go in rounds, as much of what they cost a runtime it pays once for all that come together: containerd
 // searches everything it has for what nobody needs any more, and while it does no Pod starts. A round is as wide as its removals
 // do not take long: one at a time may always go. While Pods start that is much sooner, and then the runtime is left alone after
 // each round for half as long as the removals took, less what its look took; otherwise for a breath.

@@ -167,13 +167,13 @@ func (n *Node) differs() <-chan struct{} {
 	return n.changed
 }
 
-// Brief is what people want to know of an image.
+// Summary is what people want to know of an image.
 type Summary struct {
 	Name  string // its first tag, or else its first digest; empty without any
 	Bytes int64
 }
 
-// Brief gives what the last looks found of an image; zero when nobody knows.
+// Summary gives what the last looks found of an image; zero when nobody knows.
 func (n *Node) Summary(id string) Summary {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// look has the images of the node as they were at one moment.
+// snapshot has the images of the node as they were at one moment.
 type snapshot struct {
 	began    time.Time
 	since    time.Time // when the oldest answer came that says which images are in use
@@ -111,7 +111,7 @@ func (n *Node) uses(ctx context.Context) (uses cri.Uses, since time.Time, err er
 	return uses, since, nil
 }
 
-// newLook makes a look whose images have no age yet.
+// newSnapshot makes a look whose images have no age yet.
 func newSnapshot(began, since time.Time, listed []cri.Image, uses cri.Uses) *snapshot {
 	l := &snapshot{began: began, since: since, youngest: uses.Youngest, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
 	for i, of := range listed {
@@ -234,7 +234,7 @@ func formOf(i *engine.Image) string {
 	return string(form)
 }
 
-// looks takes one look at a time. All callers that asked before it began share it.
+// snapshots takes one look at a time. All callers that asked before it began share it.
 type snapshots struct {
 	take   func(context.Context) (*snapshot, error)
 	sights sights

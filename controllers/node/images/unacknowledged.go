@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// unsure are the removals that were sent and not answered: they may have happened, or still happen. The zero value has none.
+// unacknowledged are the removals that were sent and not answered: they may have happened, or still happen. The zero value has none.
 type unacknowledged struct {
 	mu  sync.Mutex
 	all map[string]sent // by ID of the image

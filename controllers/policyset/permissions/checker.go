@@ -54,7 +54,7 @@ type question struct {
 // owning is what a rule needs of an owner that it lets go: what becomes of the subject tells of the owner.
 const owning = "get,delete"
 
-// Lack is a right that is missing and can be granted. It is an ErrMissing.
+// Missing is a right that is missing and can be granted. It is an ErrMissing.
 type Missing struct {
 	Resource schema.GroupResource
 	What     string // the whole sentence

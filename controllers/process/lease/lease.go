@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Lock is a leader election lock that remembers when it was last renewed.
+// TrackedLock is a leader election lock that remembers when it was last renewed.
 type TrackedLock struct {
 	resourcelock.Interface
 	clock   clock.PassiveClock

@@ -91,7 +91,7 @@ func (j Decision) Rules() []*policy.Rule {
 	return j.Marking.Rules()
 }
 
-// Look says what happens to a subject now, for nobody to act on. ok is false when it is not known, or when this version
+// Peek says what happens to a subject now, for nobody to act on. ok is false when it is not known, or when this version
 // was removed.
 func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
@@ -103,7 +103,7 @@ func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	return x.judge(row, now), true
 }
 
-// LookAt is Look at exactly the version of a target. ok is false when another one is known, or none, or not all.
+// PeekAt is Look at exactly the version of a target. ok is false when another one is known, or none, or not all.
 func (x *Index) PeekAt(t policy.Target, now time.Time) (v policy.Verdict, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -124,7 +124,7 @@ func (x *Index) judge(row *FactRow, now time.Time) (j Decision) {
 	return j
 }
 
-// Judge is Look for who acts on it: a subject that is to be deleted takes no place any more among those that stay, until
+// Claim is Look for who acts on it: a subject that is to be deleted takes no place any more among those that stay, until
 // Reconsider or Return.
 func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
@@ -140,7 +140,7 @@ func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 	return j, true
 }
 
-// Return gives a subject its place back that was to be deleted, and was not.
+// Release gives a subject its place back that was to be deleted, and was not.
 func (x *Index) Release(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -187,7 +187,7 @@ func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	}
 }
 
-// Recall takes back that a subject is gone which the watch still shows. It reports whether the subject is known.
+// Undelete takes back that a subject is gone which the watch still shows. It reports whether the subject is known.
 func (x *Index) Undelete(uid types.UID, now time.Time) (known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -83,7 +83,7 @@ func (x *Index) Reads() schema.GroupVersionKind {
 	return x.listing.Kind
 }
 
-// SetBook puts other rules and namespaces in force. Only subjects whose rules or standing differ are judged again.
+// SetSnapshot puts other rules and namespaces in force. Only subjects whose rules or standing differ are judged again.
 func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

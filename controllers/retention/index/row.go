@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Row is one subject with the facts about it, packed: there are as many as objects in the cluster. Make it with NewRow.
+// FactRow is one subject with the facts about it, packed: there are as many as objects in the cluster. Make it with NewRow.
 // A Row is handed over to the index, which alone may touch it from then on.
 type FactRow struct {
 	space   *space // its namespace, which it shares with the other rows there
@@ -86,7 +86,7 @@ func (l *Columns) covers(o *Columns) bool {
 	return l == o || !slices.ContainsFunc(o.Columns, func(key string) bool { return l.column(key) < 0 })
 }
 
-// NewRow packs a subject with its facts, one for each column of the layout. It cuts off a name that no object can have:
+// NewFactRow packs a subject with its facts, one for each column of the layout. It cuts off a name that no object can have:
 // nothing is called so, and nothing is deleted by such a name.
 func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 	s.Name = s.Name[:min(len(s.Name), longestName)]

@@ -15,7 +15,7 @@ import (
 // Path is where an agent tells it, beside its metrics.
 const Path = "/images"
 
-// Sight is the images of a node as they were at one moment.
+// Handler is the images of a node as they were at one moment.
 type Handler struct {
 	Taken  time.Time // when the look at the node began
 	Node   engine.Node

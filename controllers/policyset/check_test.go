@@ -100,7 +100,7 @@ func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.C
 	})
 }
 
-// check gives a to a Checker and waits.
+// check gives a snapshot to a Checker and waits.
 func checkAll(c *policyset.Checker, l *loop) []*policy.Rule {
 	e := l.editions[len(l.editions)-1]
 	c.Use(e)

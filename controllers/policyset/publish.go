@@ -64,7 +64,7 @@ func (l *Reconciler) settleFor(namespace string) {
 	}
 }
 
-// state is what a is made of.
+// state is what a snapshot is made of.
 type state struct {
 	entries    []*entry
 	namespaces map[string]policy.Namespace

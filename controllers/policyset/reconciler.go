@@ -94,7 +94,7 @@ type Reconciler struct {
 	failing
 	confirmed time.Time // when an object that a cache lacks was last looked for live
 
-	publishing sync.Mutex                   // held while a is made, before mu; guards what follows, and the previews of entries
+	publishing sync.Mutex                   // held while a snapshot is made, before mu; guards what follows, and the previews of entries
 	scoped     map[types.UID]*policy.Policy // of the snapshot as last published
 	programs   map[string]*engine.Program   // of that snapshot
 	past       []past                       // the oldest first

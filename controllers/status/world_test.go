@@ -76,7 +76,7 @@ func packed(s policy.Subject, facts ...policy.Facts) *index.FactRow {
 	return index.NewFactRow(s, columns, facts...)
 }
 
-// named is a policy of a.
+// named is a policy of a snapshot.
 func named(e policyset.CompiledSnapshot, name string) *policy.Policy {
 	for _, p := range e.Book.Policies() {
 		if p.Name == name {

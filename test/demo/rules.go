@@ -44,7 +44,7 @@ func (r rules) same(o rules) bool {
 // history is every snapshot of the rules, the oldest first.
 type history []rules
 
-// add appends a, unless it is older than the one in force or says the same.
+// add appends an edition, unless it is older than the one in force or says the same.
 func (h history) add(next rules) history {
 	if len(h) == 0 {
 		return history{next}

@@ -51,7 +51,7 @@ func (s *story) tell() ([]job, history) {
 	return jobs, slices.Clone(s.rules)
 }
 
-// say adds a of the rules.
+// say adds an edition of the rules.
 func (s *story) say(r rules) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

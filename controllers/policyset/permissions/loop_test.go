@@ -106,7 +106,7 @@ func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
 	}, rule())
 }
 
-// TestARecoveredReviewIsPublished: a that was published during the failure has the rule without permission.
+// TestARecoveredReviewIsPublished: a snapshot that was published during the failure has the rule without permission.
 func TestARecoveredReviewIsPublished(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		l.told(5 * time.Second)

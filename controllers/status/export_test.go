@@ -82,3 +82,9 @@ func (r *Reporter) RestAfter(took time.Duration) time.Duration {
 	r.took = took
 	return r.rest()
 }
+
+// WritesAfter is for how long a report begins writes after a count that took so long.
+func (r *Reporter) WritesAfter(took time.Duration) time.Duration {
+	r.took = took
+	return r.atLeast(writesFor)
+}

@@ -256,17 +256,23 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	var conditions []prometheus.Metric
 	r.unopened.since = r.Clock.Now()
 	r.reading = 0
-	var known, unknown []*policy.Policy
+	var edited, unknown, others []*policy.Policy
 	for _, p := range edition.Book.Policies() {
-		if r.written[p.UID] != nil {
-			known = append(known, p)
-		} else {
+		switch {
+		case last:
+			others = append(others, p)
+		case r.written[p.UID] == nil:
 			unknown = append(unknown, p)
+		case r.isEdited(p):
+			edited = append(edited, p)
+		default:
+			others = append(others, p)
 		}
 	}
-	r.writeAll(ctx, r.prepareAll(ctx, known, view, last), last) // before the statuses of others are read, which takes long
-	if len(unknown) > 0 {
-		r.writeAll(ctx, r.prepareAll(ctx, unknown, view, last), last)
+	for _, some := range [][]*policy.Policy{edited, unknown, others} { // statuses of unknown policies must be read first, which takes long
+		if len(some) > 0 {
+			r.writeAll(ctx, r.prepareAll(ctx, some, view, last), last)
+		}
 	}
 	for _, p := range edition.Book.Policies() {
 		if rec := r.written[p.UID]; rec != nil {
@@ -327,7 +333,7 @@ func (r *Reporter) dropRemoved() {
 	maps.DeleteFunc(r.before, func(uid types.UID, _ history) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.tried, func(uid types.UID, _ time.Time) bool { return gone(uid) })
 	maps.DeleteFunc(r.writes.lanes, func(namespace string, l *lane) bool {
-		return l.current == nil && !namespaces[namespace]
+		return l.current == nil && !isOfCluster(namespace) && !namespaces[namespace]
 	})
 	r.forget(gone)
 }

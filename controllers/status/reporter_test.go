@@ -142,6 +142,8 @@ func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
 		p.Generation = 4
 		w.Use(editionOf(p))
 		expect(t, "rest after an edit", time.Second, w.RestAfter(200*time.Millisecond))
+		expect(t, "writing after a short count", 500*time.Millisecond, w.WritesAfter(50*time.Millisecond))
+		expect(t, "writing after a long count", 10*time.Second, w.WritesAfter(2*time.Second))
 	})
 }
 

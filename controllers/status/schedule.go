@@ -26,6 +26,12 @@ func (r *Reporter) rest() time.Duration {
 	}
 }
 
+// atLeast is how long a report may take for something besides counting: so long, or as long as it rests anyway when somebody has edited a
+// policy. Otherwise, where counting takes long, the controller would do little else.
+func (r *Reporter) atLeast(least time.Duration) time.Duration {
+	return max(least, min(editFactor*r.took, countAtLeast))
+}
+
 // isEdited reports whether the status of a policy is about an earlier spec.
 func (r *Reporter) isEdited(p *policy.Policy) bool {
 	rec := r.written[p.UID]

@@ -202,7 +202,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last 
 	if kept, ok := v.ledger(p); ok && isMissing(kept) {
 		delete(r.written, p.UID) // whoever removes status.ledger begins to count anew
 	}
-	if r.written[p.UID] == nil && r.reading >= readsFor && !last {
+	if r.written[p.UID] == nil && r.reading >= r.atLeast(readsFor) && !last {
 		r.Changed()
 		return nil, nil
 	}

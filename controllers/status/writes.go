@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,10 +31,10 @@ const (
 	writesFor    = 500 * time.Millisecond // for how long a report begins writes, likewise: a policy that is edited meanwhile is in the next report
 )
 
-// writes are the PATCH requests for statuses: one at a time in each namespace, so that none delays another. Only the goroutine of the
+// writes are the PATCH requests for statuses: one at a time in each namespace, so that none delays another, and some of ClusterRetentionPolicies. Only the goroutine of the
 // Reporter uses it.
 type writes struct {
-	lanes     map[string]*lane        // by namespace
+	lanes     map[string]*lane        // by namespace, or part of the ClusterRetentionPolicies
 	tried     map[types.UID]time.Time // when the last write for a policy began
 	ended     chan *write
 	inFlight  map[string]*lane // those with a current write
@@ -58,6 +61,21 @@ type write struct {
 	err    error // once it has ended
 }
 
+// clusterLanes is how many statuses of ClusterRetentionPolicies are written at a time: deletions may wait for a thousand of them.
+const clusterLanes = 8
+
+// laneOf names the lane of a policy: its namespace, or a part of the ClusterRetentionPolicies.
+func laneOf(p *policy.Policy) string {
+	if p.Namespace != "" {
+		return p.Namespace
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(p.UID))
+	return fmt.Sprint("/", h.Sum32()%clusterLanes)
+}
+
+func isOfCluster(lane string) bool { return strings.HasPrefix(lane, "/") }
+
 func newWrites() writes {
 	return writes{lanes: map[string]*lane{}, tried: map[types.UID]time.Time{}, inFlight: map[string]*lane{}, ended: make(chan *write, writesInAll+1)}
 }
@@ -73,7 +91,7 @@ func (w *writes) lane(namespace string) *lane {
 
 // isUnderWay reports whether the status of a policy is being written.
 func (w *writes) isUnderWay(p *policy.Policy) bool {
-	l := w.lanes[p.Namespace]
+	l := w.lanes[laneOf(p)]
 	return l != nil && l.current != nil && l.current.policy.UID == p.UID
 }
 
@@ -82,7 +100,7 @@ func (w *writes) isUnderWay(p *policy.Policy) bool {
 func (w *writes) underWay() (quick, slow, bytes int) {
 	for namespace, l := range w.inFlight {
 		switch {
-		case namespace == "":
+		case isOfCluster(namespace):
 		case l.slow:
 			slow++
 		default:
@@ -97,7 +115,7 @@ func (w *writes) underWay() (quick, slow, bytes int) {
 func (w *writes) hasRoom(namespace string) bool {
 	quick, slow, bytes := w.underWay()
 	switch {
-	case namespace == "":
+	case isOfCluster(namespace):
 		return true
 	case w.lane(namespace).slow:
 		return slow < slowAtOnce && quick+slow < writesInAll
@@ -139,7 +157,7 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	queues := map[string][]*write{}
 	for _, w := range all {
-		queues[w.policy.Namespace] = append(queues[w.policy.Namespace], w)
+		queues[laneOf(w.policy)] = append(queues[laneOf(w.policy)], w)
 	}
 	var ready []string // namespaces of which a status may be written next, in the same order
 	for _, namespace := range slices.Sorted(maps.Keys(queues)) {
@@ -156,7 +174,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	slices.SortStableFunc(ready, func(a, b string) int {
 		return cmp.Or(r.editedFirst(queues[a][0], queues[b][0]), r.writes.lane(a).began.Compare(r.writes.lane(b).began))
 	})
-	for until := r.Clock.Now().Add(writesFor); ; {
+	for until := r.Clock.Now().Add(r.atLeast(writesFor)); ; {
 		if now := r.Clock.Now(); !last && !now.Before(until) {
 			for namespace, l := range r.writes.inFlight {
 				l.slow = l.slow || now.Sub(l.current.began) > slowWrite
@@ -183,7 +201,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 			if !last {
 				r.Pulse.Beat()
 			}
-			namespace := w.policy.Namespace
+			namespace := laneOf(w.policy)
 			switch rest := len(queues[namespace]) > 0; {
 			case rest && (last || !r.writes.lane(namespace).slow):
 				ready = append(ready, namespace)
@@ -236,9 +254,9 @@ func (r *Reporter) tryAgain(ctx context.Context, namespace string, queue []*writ
 func (r *Reporter) begin(ctx context.Context, w *write) {
 	body, err := bodyOf(w.policy, w.status)
 	w.began, w.size = r.Clock.Now(), len(body)
-	l := r.writes.lane(w.policy.Namespace)
+	l := r.writes.lane(laneOf(w.policy))
 	l.current, l.began = w, w.began
-	r.writes.inFlight[w.policy.Namespace] = l
+	r.writes.inFlight[laneOf(w.policy)] = l
 	r.writes.tried[w.policy.UID] = w.began
 	go func() {
 		if w.err = err; err == nil {
@@ -252,9 +270,9 @@ func (r *Reporter) begin(ctx context.Context, w *write) {
 func (r *Reporter) wrote(ctx context.Context, w *write) {
 	now := r.Clock.Now()
 	took := now.Sub(w.began)
-	l := r.writes.lane(w.policy.Namespace)
+	l := r.writes.lane(laneOf(w.policy))
 	l.current, l.slow, l.notBefore = nil, took > slowWrite, time.Time{}
-	delete(r.writes.inFlight, w.policy.Namespace)
+	delete(r.writes.inFlight, laneOf(w.policy))
 	if l.slow {
 		l.notBefore = now.Add(took)
 	}

@@ -185,6 +185,28 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 	}
 }
 
+// TestClusterPoliciesAreWrittenEightAtATime: deletions may wait for the statuses of a thousand of them.
+func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		now, most := 0, 0
+		w.slow = func(string) time.Duration {
+			w.set(func() { now++; most = max(most, now) })
+			time.AfterFunc(99*time.Millisecond, func() { w.set(func() { now-- }) })
+			return 100 * time.Millisecond
+		}
+		var all []*policy.Policy
+		for i := range 200 {
+			p := &policy.Policy{Name: fmt.Sprintf("p-%03d", i), UID: types.UID(fmt.Sprint("uid-", i)), Generation: 3, Mode: v1alpha1.DryRun}
+			w.store(p, noStatus)
+			all = append(all, p)
+		}
+		w.Use(editionOf(all...))
+		w.after(20 * time.Second)
+		expect(t, "at once", 8, most)
+		w.set(func() { expect(t, "generation of the last", 3, w.server["p-199"].Status.ObservedGeneration) })
+	})
+}
+
 // TestASmallStatusIsWrittenBeforeLargeOnes of policies that were edited before.
 func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {

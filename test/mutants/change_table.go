@@ -284,8 +284,8 @@ var changeTable = map[string]Mutant{
 	},
 	"a long count delays an edit like anything else": {
 		File: "controllers/status/schedule.go", Test: "./controllers/status TestACountThatTakesLongDelaysAnEditLess",
-		Old: "min(editFactor*r.took",
-		New: "min(restFactor*r.took",
+		Old: "return min(editFactor*r.took",
+		New: "return min(restFactor*r.took",
 	},
 	"the status of an edited policy waits for those of others": {
 		File: "controllers/status/writes.go", Test: "./controllers/status TestManyWritesDelayNoEdit",
@@ -299,8 +299,18 @@ var changeTable = map[string]Mutant{
 	},
 	"an edit waits until statuses of new policies have been read": {
 		File: "controllers/status/reporter.go", Test: "./controllers/status TestManyNewPoliciesDelayNoEdit",
-		Old: "if r.written[p.UID] != nil {\n\t\t\tknown",
-		New: "if r.written[p.UID] == nil {\n\t\t\tknown",
+		Old: "[][]*policy.Policy{edited, unknown, others}",
+		New: "[][]*policy.Policy{unknown, edited, others}",
+	},
+	"where counting takes long, little time is left for writing": {
+		File: "controllers/status/schedule.go", Test: "./controllers/status TestACountThatTakesLongDelaysAnEditLess",
+		Old: "return max(least, min(editFactor*r.took, countAtLeast))",
+		New: "return least",
+	},
+	"statuses of ClusterRetentionPolicies are written one after the other": {
+		File: "controllers/status/writes.go", Test: "./controllers/status TestClusterPoliciesAreWrittenEightAtATime",
+		Old: "const clusterLanes = 8",
+		New: "const clusterLanes = 1",
 	},
 	"large statuses are written as many at a time as small ones": {
 		File: "controllers/status/writes.go", Test: "./controllers/status TestLargeStatusesAreWrittenFewAtATime",

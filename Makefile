@@ -80,8 +80,8 @@ test: control-plane ## Run all tests; those of the cluster against a real contro
 	go test $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-race
-test-race: control-plane ## Run all tests with the race detector, and replicas of the fault scenarios too
-	SUNSET_FAULTS_BUILD=race go test -race $(TEST_FLAGS) $(PACKAGES)
+test-race: control-plane ## Run all tests with the race detector and checks of the lock order, and replicas of the fault scenarios with the former
+	SUNSET_FAULTS_BUILD=race go test -race -tags lockorder $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: test-long
 test-long: control-plane ## Explore more of what can happen to a ledger, kill the controller at every write, and live through thirty days, and run MultiKueue (about 30 minutes)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
@@ -28,9 +28,9 @@ type reevaluator struct {
 	allowance *allowance
 	waiting   waiting
 
-	mu        sync.Mutex     // held while the sink is told
-	sink      retention.Sink // nil while nobody listens
-	endWatch  func()         // ends the watch, so that everything is listed again; nil for none
+	mu        lockorder.Mutex[lockorder.Reevaluator] // held while the sink is told
+	sink      retention.Sink                         // nil while nobody listens
+	endWatch  func()                                 // ends the watch, so that everything is listed again; nil for none
 	evaluator *engine.Evaluator
 	objects   map[types.NamespacedName]remembered
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
@@ -28,7 +29,7 @@ type Manager struct {
 	done   chan struct{}
 	failed chan error // the first account that was deposed
 
-	mu       sync.Mutex
+	mu       lockorder.Mutex[lockorder.Ledgers]
 	running  context.Context // nil until Start
 	accounts map[types.UID]*worker
 	snapshot *policy.Snapshot

@@ -2,12 +2,12 @@ package ledgers
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
@@ -38,7 +38,7 @@ type worker struct {
 	uid    types.UID
 	wake   chan struct{}
 
-	mu       sync.Mutex
+	mu       lockorder.Mutex[lockorder.Ledger]
 	keeper   *ledger.Machine
 	policy   *policy.Policy // nil while no policy of the snapshot has this ledger
 	orphaned bool           // the policy itself is not in the snapshot

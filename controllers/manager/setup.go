@@ -179,13 +179,13 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	mayDo, err := c.rights(mgr)
+	permissionChecker, err := c.rights(mgr)
 	if err != nil {
 		return err
 	}
-	loop.Rights = mayDo
-	scribe := status.NewScribe(mgr.GetClient(), c.Clock)
-	board, census, err := c.nodes(mgr, lock)
+	loop.Rights = permissionChecker
+	eventWriter := status.NewScribe(mgr.GetClient(), c.Clock)
+	rulePublisher, reportCollector, err := c.nodes(mgr, lock)
 	if err != nil {
 		return err
 	}
@@ -194,13 +194,13 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		return err
 	}
 	reporter := &status.Reporter{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: scribe, Clock: c.Clock, Warnings: checker.Warnings,
-		Rights: mayDo.Known, Gates: loop, Nodes: census, Board: board, References: uses, Referrers: referring,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: eventWriter, Clock: c.Clock, Warnings: checker.Warnings,
+		Rights: permissionChecker.Known, Gates: loop, Nodes: reportCollector, Board: rulePublisher, References: uses, Referrers: referring,
 		Leadership: lock, Trouble: loop.Trouble, MaxPerSecond: c.MaxPerSecond,
 	}
 	deletions, statuses := liveness.New("deletions", c.Clock), liveness.New("statuses", c.Clock)
 	reporter.Pulse = statuses
-	checker.Changed, board.Changed = reporter.Changed, reporter.Changed
+	checker.Changed, rulePublisher.Changed = reporter.Changed, reporter.Changed
 	cluster, err := kube.New(kube.Options{
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
 		Protection: c.Protection, References: uses,
@@ -208,34 +208,36 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	if err != nil {
 		return err
 	}
-	office := ledgers.New(ledgers.Options{
+	ledgerManager := ledgers.New(ledgers.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
 	})
 	reconciler := retention.New(retention.Options{
-		Sources: cluster, Remover: cluster, Fence: loop, Ledger: office, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
+		Sources: cluster, Remover: cluster, Fence: loop, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Pulse: deletions,
 	})
-	office.Decider = ledgers.Decider{
+	ledgerManager.Decider = ledgers.Decider{
 		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),
 		Check: func(ctx context.Context) error {
 			_, err := loop.Check(ctx, "")
 			return err
 		},
 	}
-	reporter.State, reporter.Ledgers = reconciler, office
-	watchRights := &permissions.Loop{Checker: mayDo, Rules: loop.OwnRules, Changed: loop.Republish}
-	loop.Publish = func(e policyset.CompiledSnapshot) {
-		reporter.Use(e) // before anything is deleted that it would not know
-		office.Use(e.Book)
-		referring.Use(e.References, e.Referred, e.Misread...) // before anything is deleted that a new kind of referrers may need
-		reconciler.Use(e.Book, e.Programs)
-		board.Use(e.Book)
-		census.Use(e.Book)
-		checker.Use(e)
-		watchRights.Look()
+	reporter.State, reporter.Ledgers = reconciler, ledgerManager
+	permissionLoop := &permissions.Loop{Checker: permissionChecker, Rules: loop.OwnRules, Changed: loop.Republish}
+	loop.Subscribers = []policyset.Subscriber{
+		{Name: "status", Use: reporter.Use}, // before anything is deleted that it would not know
+		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Book) }},
+		{Name: "referrers", Use: func(s policyset.CompiledSnapshot) { // before anything is deleted that a new kind of referrers may need
+			referring.Use(s.References, s.Referred, s.Misread...)
+		}},
+		{Name: "retention", Use: func(s policyset.CompiledSnapshot) { reconciler.Use(s.Book, s.Programs) }},
+		{Name: "rules of nodes", Use: func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Book) }},
+		{Name: "reports of nodes", Use: func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Book) }},
+		{Name: "schemas", Use: checker.Use},
+		{Name: "permissions", Use: func(policyset.CompiledSnapshot) { permissionLoop.Look() }},
 	}
-	for _, runnable := range []manager.Runnable{reconciler, office, reporter, scribe, checker, watchRights, referring, board, census} {
+	for _, runnable := range []manager.Runnable{reconciler, ledgerManager, reporter, eventWriter, checker, permissionLoop, referring, rulePublisher, reportCollector} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}

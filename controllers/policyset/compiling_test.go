@@ -114,8 +114,8 @@ func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 // TestNobodyWaitsForAnEditionThatChangesNothingForThem: publishing takes long where many rules are in force.
 func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
 	compilingSlowly(t, nil, func(t *testing.T, l *loop, _ *slowCompiler) {
-		publish := l.Publish
-		l.Publish = func(e policyset.CompiledSnapshot) { time.Sleep(time.Hour); publish(e) }
+		slow := policyset.Subscriber{Use: func(policyset.CompiledSnapshot) { time.Sleep(time.Hour) }}
+		l.Subscribers = append([]policyset.Subscriber{slow}, l.Subscribers...)
 		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
 		began := time.Now()
 		l.policy("team-b/own", ownRules("Enforce", "1m"))

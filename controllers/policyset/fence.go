@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -35,10 +36,10 @@ var (
 
 // freshness is when live reads last confirmed what we know. An answer counts from when it came.
 type freshness struct {
-	reading sync.Mutex // held during reads, so that one read serves all who wait
+	reading lockorder.Mutex[lockorder.Reading] // held during reads, so that one read serves all who wait
 
-	mu         sync.Mutex  // guards what follows but clocks; not held during reads
-	policies   []time.Time // by shelf; nil for never
+	mu         lockorder.Mutex[lockorder.Freshness] // guards what follows but clocks; not held during reads
+	policies   []time.Time                          // by shelf; nil for never
 	namespaces map[string]liveResult
 	everything time.Time // all namespaces
 	quotas     map[string]time.Time

@@ -136,7 +136,9 @@ func (l *Reconciler) publish() {
 		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), Misread: l.misreferences,
 	}
 	e.QuotasUnread, e.QuotaTrouble = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))
-	l.Publish(e)
+	for _, subscriber := range l.Subscribers {
+		subscriber.Use(e)
+	}
 	l.end(s, snapshot)
 }
 

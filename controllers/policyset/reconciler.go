@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -53,6 +53,12 @@ type CompiledSnapshot struct {
 	Misread         []references.InvalidReference
 }
 
+// Subscriber takes new snapshots.
+type Subscriber struct {
+	Name string
+	Use  func(CompiledSnapshot)
+}
+
 // Compiler compiles the rules of a policy; an engine.Compiler does. It may take a while, and is asked under no lock.
 type Compiler interface {
 	LoadWithin(p *policy.Policy, room int) (programs map[string]*engine.Program, size int)
@@ -75,13 +81,13 @@ type Reconciler struct {
 		Known(rule *policy.Rule) (err error, known bool)
 		Allowed(rule *policy.Rule) bool
 	}
-	// Publish is called with every new snapshot, one call at a time.
-	Publish func(CompiledSnapshot)
+	// Subscribers are given every new snapshot, in this order and one at a time.
+	Subscribers []Subscriber
 
-	failed     chan error // what only a new process can mend
-	mu         sync.Mutex // held for moments; guards what follows
-	cachesRead bool       // the caches have been read once
-	complete   bool       // and all that they had is in force
+	failed     chan error                          // what only a new process can mend
+	mu         lockorder.Mutex[lockorder.Policies] // held for moments; guards what follows
+	cachesRead bool                                // the caches have been read once
+	complete   bool                                // and all that they had is in force
 	changes    changes
 	compiling  compiling
 	cluster    store[*entry] // the ClusterRetentionPolicies
@@ -94,11 +100,11 @@ type Reconciler struct {
 	failing
 	confirmed time.Time // when an object that a cache lacks was last looked for live
 
-	publishing sync.Mutex                   // held while a snapshot is made, before mu; guards what follows, and the previews of entries
-	scoped     map[types.UID]*policy.Policy // of the snapshot as last published
-	programs   map[string]*engine.Program   // of that snapshot
-	past       []past                       // the oldest first
-	marking    map[string]trust             // by policy.Rule.Mark
+	publishing lockorder.Mutex[lockorder.Publishing] // held while a snapshot is made, before mu; guards what follows, and the previews of entries
+	scoped     map[types.UID]*policy.Policy          // of the snapshot as last published
+	programs   map[string]*engine.Program            // of that snapshot
+	past       []past                                // the oldest first
+	marking    map[string]trust                      // by policy.Rule.Mark
 
 	references      []references.Declared // by policies as last published
 	referencesSince time.Time

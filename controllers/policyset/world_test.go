@@ -90,9 +90,9 @@ func newUnreadLoop(t *testing.T, s *server) *loop {
 	l := &loop{server: s, t: t}
 	l.Reconciler = &policyset.Reconciler{
 		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
-		Leadership: leadership(func() error { return l.leadership }),
-		Rights:     &l.rights,
-		Publish:    func(e policyset.CompiledSnapshot) { l.editions = append(l.editions, e) },
+		Leadership:  leadership(func() error { return l.leadership }),
+		Rights:      &l.rights,
+		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) { l.editions = append(l.editions, e) }}},
 	}
 	l.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
 		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -31,7 +32,7 @@ type Reconciler struct {
 	wake chan struct{}
 	done chan struct{}
 
-	mu       sync.Mutex
+	mu       lockorder.Mutex[lockorder.Retention]
 	running  context.Context // nil until Start; what feeds live in
 	feeds    sync.WaitGroup  // and pipelines, and the prefetch
 	listings uint64

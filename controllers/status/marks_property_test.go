@@ -313,11 +313,11 @@ func (m *marking) start() {
 	m.leader = l
 	l.loop = &policyset.Reconciler{
 		Cache: m, Compiler: m.compiler, Protection: policy.DefaultProtection(), Clock: clock.RealClock{}, Leadership: leads{}, Rights: mayAll{},
-		Publish: func(e policyset.CompiledSnapshot) {
+		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) {
 			l.snapshot = e.Book
 			l.Use(e)
 			l.index.SetSnapshot(e.Book, time.Now())
-		},
+		}}},
 	}
 	var err error
 	l.loop.Live, err = rest.UnversionedRESTClientFor(&rest.Config{

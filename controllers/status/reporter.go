@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -62,7 +62,7 @@ type Reporter struct {
 
 	hurry chan struct{} // somebody waits for a count
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Reporter]
 	edition policyset.CompiledSnapshot
 	told    eventBuffer
 	dirty   bool

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 )
 
 // Kind is a kind of what is referred to: ConfigMap or Secret.
@@ -39,7 +40,7 @@ type Referrer struct {
 type Index struct {
 	clock clock.PassiveClock
 
-	mu       sync.Mutex
+	mu       lockorder.Mutex[lockorder.References]
 	froms    map[SourceID]*from
 	complete map[Kind]time.Time // since when all sources of a kind are known completely; those in doubt are not there
 	targets  map[Target]*target // that something refers to, or did a short while ago

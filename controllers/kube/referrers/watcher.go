@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -36,7 +37,7 @@ type Watcher struct {
 	compiler  *engine.Compiler
 	index     *references.Index
 
-	mu      sync.Mutex
+	mu      lockorder.Mutex[lockorder.Referrers]
 	running context.Context    // nil until Start, and after it
 	group   sync.WaitGroup     // of sources that run
 	sources map[string]*source // by what they read

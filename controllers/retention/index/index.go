@@ -4,12 +4,12 @@ import (
 	"container/heap"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -19,7 +19,7 @@ type Index struct {
 	// wake is called, with the index locked, when the soonest due time has become earlier.
 	wake func()
 
-	mu          sync.Mutex
+	mu          lockorder.Mutex[lockorder.Index]
 	snapshot    *policy.Snapshot
 	listing     Listing // which the rows belong to
 	synced      bool

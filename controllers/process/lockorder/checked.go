@@ -1,0 +1,62 @@
+//go:build lockorder
+
+package lockorder
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// Mutex is a sync.Mutex with a place in the order. Lock panics if the goroutine holds a lock of the same or a later place.
+type Mutex[R Rank] struct{ mutex sync.Mutex }
+
+// Lock implements sync.Locker.
+func (m *Mutex[R]) Lock() {
+	var r R
+	begin(r)
+	m.mutex.Lock()
+}
+
+// Unlock implements sync.Locker.
+func (m *Mutex[R]) Unlock() {
+	var r R
+	m.mutex.Unlock()
+	end(r)
+}
+
+var (
+	mu   sync.Mutex
+	held = map[string][]Rank{} // by goroutine
+)
+
+func begin(r Rank) {
+	mu.Lock()
+	defer mu.Unlock()
+	id := goroutine()
+	for _, other := range held[id] {
+		if other.rank() >= r.rank() {
+			panic(fmt.Sprintf("lock order: %T is taken while %T is held", r, other))
+		}
+	}
+	held[id] = append(held[id], r)
+}
+
+func end(r Rank) {
+	mu.Lock()
+	defer mu.Unlock()
+	id := goroutine()
+	held[id] = slices.DeleteFunc(held[id], func(o Rank) bool { return o == r })
+	if len(held[id]) == 0 {
+		delete(held, id)
+	}
+}
+
+// goroutine is the number of the goroutine, as in "goroutine 7 [running]:".
+func goroutine() string {
+	stack := make([]byte, 64)
+	stack = stack[:runtime.Stack(stack, false)]
+	return string(bytes.Fields(stack)[1])
+}

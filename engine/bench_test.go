@@ -5,6 +5,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // BenchmarkFacts is the hot path: one rule asked about one finished Job.
@@ -63,9 +64,7 @@ func BenchmarkSubjectOf(b *testing.B) {
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		c, err := engine.NewCompiler(engine.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, err)
 		mustCompile(b, c, rule())
 	}
 }
@@ -80,9 +79,7 @@ func BenchmarkCompileAgain(b *testing.B) {
 
 func BenchmarkCheck(b *testing.B) {
 	s, err := engine.SchemaOf(openAPI(b), jobKind)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	compiled := mustCompile(b, newCompiler(b), rule())
 	for b.Loop() {
 		compiled.Check(s)

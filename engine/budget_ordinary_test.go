@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // ordinary expressions are true, here and in cel-go alone.
@@ -101,9 +102,7 @@ func TestLargeObjectsCanBeRead(t *testing.T) {
 	large := object(t, "job-complete")
 	large["data"], large["items"] = data, items
 	c, err := engine.NewCompiler(engine.Options{EvalDeadline: longestRefusal}) // the budget is what is asked about
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, text := range []string{
 		"object.data.all(k, v, v.lowerAscii().contains('words'))",
 		"object.data.all(k, v, v.split('\\n').size() == 51)",

@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -150,9 +151,7 @@ func TestWhatAnEvaluationBuildsIsBounded(t *testing.T) {
 func patientCompiler(t *testing.T) *engine.Compiler {
 	t.Helper()
 	c, err := engine.NewCompiler(engine.Options{EvalDeadline: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestCompiledOnce(t *testing.T) {
@@ -17,9 +18,7 @@ func TestCompiledOnce(t *testing.T) {
 		r.Name, r.Target.Kind = fmt.Sprint(i), fmt.Sprint("Kind", i)
 		mustCompile(t, c, r)
 	}
-	if n := c.CompiledCount(); n != 2 {
-		t.Errorf("%d expressions compiled for one text each of eligible and startTime", n)
-	}
+	expect.Equal(t, "expressions compiled for one text each of eligible and startTime", 2, c.CompiledCount())
 	r := rule()
 	r.StartTime, r.TTLExpression = "object.x", "object.x"
 	mustCompile(t, c, r)
@@ -39,9 +38,7 @@ func TestCompiledOnce(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	c, err := engine.NewCompiler(engine.Options{CacheSize: 16 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	first := mustCompile(t, c, rule())
 	for i := range 10 {
 		r := rule()
@@ -96,9 +93,7 @@ func FuzzCompile(f *testing.F) {
 		f.Add("variables.v", text)
 	}
 	c, err := engine.NewCompiler(engine.Options{CacheSize: 16 << 10})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text, variable string) {
 		r := rule()
 		r.Eligible, r.StartTime, r.TTLExpression = text, text, text

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // told is an explanation as a person may see it.
@@ -187,9 +187,7 @@ eligible = true
 			r := rule()
 			r.Eligible = tc.expression
 			explanations := mustCompile(t, c, r, variables...).Explain(t.Context(), object(t, "job-complete"))
-			if diff := cmp.Diff(strings.TrimPrefix(tc.want, "\n"), told(explanations[0])); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "told", strings.TrimPrefix(tc.want, "\n"), told(explanations[0]))
 		})
 	}
 }
@@ -278,9 +276,7 @@ ttlExpression = not needed
 			for _, e := range explanations {
 				got += told(e)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "result", tc.want, got)
 			agrees(t, r, compiled.Facts(t.Context(), o), explanations)
 		})
 	}
@@ -435,9 +431,7 @@ func isUnneeded(t *testing.T, c *engine.Compiler, e engine.Explanation, p engine
 
 func TestExplainHonoursTheDeadline(t *testing.T) {
 	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := rule()
 	r.StartTime = slowExpression + " ? finishedAt(object) : optional.none()"
 	slow, compiled := slowObject(t), mustCompile(t, c, r)
@@ -448,9 +442,7 @@ func TestExplainHonoursTheDeadline(t *testing.T) {
 	if !errors.Is(start.Err, engine.ErrDeadline) || start.Err.Error() != "startTime: took too long: more than 1ms" {
 		t.Errorf("got %v", start.Err)
 	}
-	if got := start.Parts[0].Err; got != "took too long: more than 1ms" {
-		t.Errorf("the part that takes long says %q", got)
-	}
+	expect.Equal(t, "the part that takes long says", "took too long: more than 1ms", start.Parts[0].Err)
 	if got := start.Parts[1]; got.Text != "object.?list.orValue([])" || got.Value != "[30000 elements]" {
 		t.Errorf("the list is said to be %+v", got)
 	}
@@ -515,9 +507,7 @@ func TestExplainWhatRefers(t *testing.T) {
 			for _, e := range rule.ExplainIn(t.Context(), engine.Surroundings{References: test.references}, configMap) {
 				got = append(got, told(e))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "result", test.want, got)
 		})
 	}
 }

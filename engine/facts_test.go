@@ -11,12 +11,12 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestFacts(t *testing.T) {
@@ -112,8 +112,8 @@ func TestFacts(t *testing.T) {
 				if got.Err == nil || got.Err.Error() != tc.err {
 					t.Errorf("got error %v, want %s", got.Err, tc.err)
 				}
-			} else if got.Err != nil {
-				t.Fatal(got.Err)
+			} else {
+				expect.NoError(t, got.Err)
 			}
 			if !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
@@ -169,9 +169,7 @@ const slowExpression = "object.?list.orValue([]).all(a, object.list.all(b, a + b
 // TestALoopIsBoundedBySteps: the time that it takes does not matter, so that every machine gives the same result.
 func TestALoopIsBoundedBySteps(t *testing.T) {
 	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	loop := func(turns int) policy.Facts {
@@ -199,9 +197,7 @@ func TestALoopIsBoundedBySteps(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := rule()
 	r.StartTime = slowExpression + " ? finishedAt(object) : optional.none()"
 	compiled := mustCompile(t, c, r)
@@ -279,9 +275,7 @@ func TestObjectIsLeftAlone(t *testing.T) {
 	r.Eligible = "object.status.conditions.sortBy(c, c.type)[0].type != '' && cel.bind(l, object.status.conditions, size(l + [1]) > 1)"
 	o := object(t, "job-complete")
 	factsOf(t, r, o)
-	if diff := cmp.Diff(object(t, "job-complete"), o); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "result", object(t, "job-complete"), o)
 }
 
 // TestFactsDoNotDependOnTheRun: Go's maps are in another order each time.

@@ -6,8 +6,9 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/go-cmp/cmp"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestFields(t *testing.T) {
@@ -45,9 +46,7 @@ func TestFields(t *testing.T) {
 			if !ok {
 				t.Fatal("does not compile")
 			}
-			if diff := cmp.Diff(tc.want, e.Fields()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "fields", tc.want, e.Fields())
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/cel-go/common/types"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestEnds asks all four functions about the end of every kind that they know, and of some that they do not.
@@ -118,9 +120,7 @@ func TestEnds(t *testing.T) {
 			if tc.at != "" {
 				want = `"2026-03-01T` + tc.at + `Z"`
 			}
-			if at != want {
-				t.Errorf("finishedAt: got %s, want %s", at, want)
-			}
+			expect.Equal(t, "finishedAt", want, at)
 		})
 	}
 }

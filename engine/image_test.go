@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var (
@@ -39,14 +41,10 @@ metadata: {name: "sha256:1"}
 spec: {tags: [a:1], digests: ["registry.example.com/app@sha256:2"], sizeBytes: 7, pinned: false, runtimeHandler: ""}
 status: {firstSeen: "2026-02-01T08:00:00Z", lastUsed: "2026-02-20T17:30:00Z", unusedSince: "2026-02-20T17:30:00Z", inUse: false}
 `)
-	if diff := cmp.Diff(want, image("a:1").Object()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "object", want, image("a:1").Object())
 	never := &engine.Image{ID: "sha256:1", FirstSeen: seen, InUse: true}
 	wantStatus := map[string]any{"firstSeen": "2026-02-01T08:00:00Z", "inUse": true}
-	if diff := cmp.Diff(wantStatus, never.Object()["status"]); diff != "" {
-		t.Errorf("never used before: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "never used before", any(wantStatus), never.Object()["status"])
 }
 
 func TestAnImageIsReadAsItWasWritten(t *testing.T) {
@@ -55,12 +53,8 @@ func TestAnImageIsReadAsItWasWritten(t *testing.T) {
 		"unobserved for a while": {ID: "sha256:1", FirstSeen: seen, UnusedSince: used},
 	} {
 		got, err := engine.ImageOf(i.Object())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(i.Object(), got.Object()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.NoError(t, err)
+		expect.Equal(t, name, i.Object(), got.Object())
 		fromObject, err := engine.SubjectOf(i.Object())
 		if diff := cmp.Diff(i.Subject(), fromObject); diff != "" || err != nil {
 			t.Errorf("%s: %v -want +got\n%s", name, err, diff)
@@ -83,9 +77,7 @@ func TestSubjectOfAnImage(t *testing.T) {
 	for name, test := range tests {
 		test.image.ID = "sha256:1"
 		test.want.Name, test.want.UID = "sha256:1", "sha256:1"
-		if diff := cmp.Diff(test.want, test.image.Subject()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.Equal(t, name, test.want, test.image.Subject())
 	}
 }
 
@@ -141,9 +133,7 @@ func TestFactsOfImages(t *testing.T) {
 			if test.err == "" {
 				test.want.FirstSeen = test.image.FirstSeen
 			}
-			if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "result", test.want, got, cmp.Comparer(func(a, b error) bool { return a == b }))
 			if diff := cmp.Diff(test.image.Object(), object); diff != "" {
 				t.Errorf("the object was changed:\n%s", diff)
 			}
@@ -164,9 +154,7 @@ func TestTheOrderOfTagsDoesNotMatter(t *testing.T) {
 	compiled := mustCompile(t, newCompiler(t), r)
 	want := compiled.Facts(t.Context(), image("a:v1", "b:v2", "c:v3").Object())
 	for _, tags := range [][]string{{"a:v1", "c:v3", "b:v2"}, {"b:v2", "a:v1", "c:v3"}, {"b:v2", "c:v3", "a:v1"}, {"c:v3", "b:v2", "a:v1"}} {
-		if diff := cmp.Diff(want, compiled.Facts(t.Context(), image(tags...).Object())); diff != "" {
-			t.Errorf("%v: -want +got\n%s", tags, diff)
-		}
+		expect.Equal(t, fmt.Sprint(tags), want, compiled.Facts(t.Context(), image(tags...).Object()))
 	}
 }
 
@@ -244,9 +232,7 @@ func TestProblemsOfRulesAboutImages(t *testing.T) {
 			for _, p := range problems {
 				got = append(got, p.String())
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "result", test.want, got)
 		})
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // loaded is a rule of a policy in force, and its program.
@@ -81,9 +81,7 @@ func TestFactsOfMarks(t *testing.T) {
 				t.Errorf("error %s, want %s", message, test.err)
 			}
 			got.Err = nil
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "result", test.want, got)
 		})
 	}
 }
@@ -146,9 +144,7 @@ func TestAnInvalidRuleDoesNotMark(t *testing.T) {
 func TestAMarkingRuleReadsItsMarks(t *testing.T) {
 	_, program := loaded(t, "u", markMode, eligibleIf("object.metadata.labels.team == 'data'"))
 	want := []string{"metadata.annotations['sunset.x-k8s.io/eligible-since']", "metadata.labels.team"}
-	if diff := cmp.Diff(want, program.Reads()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "reads", want, program.Reads())
 	if !program.MetadataOnly() {
 		t.Error("it does not do with metadata")
 	}
@@ -190,9 +186,7 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 				t.Errorf("error %s, want %s", message, test.err)
 			}
 			got.Err = nil
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "result", test.want, got)
 			s, err := engine.SubjectOf(o)
 			if readable := test.ttl == "2h"; err != nil || s.Flags.Has(policy.HasTTL) != readable || readable && s.OwnTTL != 2*time.Hour {
 				t.Errorf("subject %+v, %v", s, err)
@@ -310,12 +304,8 @@ func TestADecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := engine.NewDecoder(test.rules...).Decode([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(any(test.want), got["metadata"].(map[string]any)["annotations"]); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, "result", any(test.want), got["metadata"].(map[string]any)["annotations"])
 		})
 	}
 }

@@ -3,9 +3,8 @@ package engine_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestReferencesMisread: what passes here is asked of every ConfigMap, and gives the same for those in use.
@@ -72,9 +71,7 @@ func TestReferencesMisread(t *testing.T) {
 				for _, text := range test.want {
 					want = append(want, path+text)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%s: -want +got\n%s", field, diff)
-				}
+				expect.Equal(t, field, want, got)
 			}
 		})
 	}

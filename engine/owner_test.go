@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func lettingOwnersGo() v1alpha1.Rule {
@@ -71,9 +72,7 @@ func TestTheOwnerIsRead(t *testing.T) {
 		{"apiVersion":"batch/v1","kind":"CronJob","name":"report","uid":"u-1","controller":true}]},
 		"status":{"conditions":[{"type":"Complete","status":"True","lastTransitionTime":"2026-03-01T12:00:00Z"}]}}`
 	decoded, err := engine.NewDecoder(program).Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got := program.Facts(t.Context(), decoded); got.Owner.String() != "CronJob/report" {
 		t.Errorf("got %+v", got)
 	}

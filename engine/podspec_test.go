@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestPodSpecsOfAnyShape: what has another shape than a PodSpec is an error, also of the part that is read of it.
@@ -31,9 +33,7 @@ func TestPodSpecsOfAnyShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var whole map[string]any
-			if err := yaml.Unmarshal([]byte(`{spec: `+test.spec+`}`), &whole); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, yaml.Unmarshal([]byte(`{spec: `+test.spec+`}`), &whole))
 			v, err := e.Value(whole)
 			if (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 				t.Errorf("%v, error %v, want %q", v, err, test.fails)

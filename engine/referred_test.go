@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // aboutConfigMaps is a rule about ConfigMaps that nothing refers to, for tests to change.
@@ -173,9 +174,7 @@ func TestReferencesElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAsking(t, "true", test.variables...)
 			test.change(&a.rule)
-			if diff := cmp.Diff(test.want, a.facts(referredBy())); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "facts", test.want, a.facts(referredBy()))
 			reads := name != "nowhere"
 			if got := a.facts(nil); errors.Is(got.Err, policy.ErrReferencesUnknown) != reads {
 				t.Errorf("while nobody knows: %+v", got)
@@ -288,9 +287,7 @@ func TestReferencesWhereThereAreNone(t *testing.T) {
 			for _, p := range problems {
 				got = append(got, p.String())
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "result", test.want, got)
 		})
 	}
 }
@@ -315,9 +312,7 @@ func TestNothingOfTheDataOfASecretIsSeen(t *testing.T) {
 		r.Target.Kind = "Secret"
 		program := mustCompile(t, c, r)
 		decoded, err := engine.NewDecoder(program).Decode([]byte(mustJSON(t, written)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if text := fmt.Sprint(decoded); strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") {
 			t.Errorf("%s: decoded %s", eligible, text)
 		}

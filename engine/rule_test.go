@@ -3,10 +3,10 @@ package engine_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestKey(t *testing.T) {
@@ -126,12 +126,8 @@ func TestReads(t *testing.T) {
 			r := rule()
 			r.Eligible, r.StartTime, r.Target.Selector = tc.eligible, tc.startTime, tc.selector
 			compiled := mustCompile(t, c, r)
-			if diff := cmp.Diff(tc.want, compiled.Reads()); diff != "" {
-				t.Error(diff)
-			}
-			if compiled.MetadataOnly() != tc.metadataOnly {
-				t.Errorf("MetadataOnly is %t", compiled.MetadataOnly())
-			}
+			expect.Equal(t, "reads", tc.want, compiled.Reads())
+			expect.Equal(t, "MetadataOnly", tc.metadataOnly, compiled.MetadataOnly())
 		})
 	}
 }

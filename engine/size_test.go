@@ -9,6 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // exploding is a RetentionPolicy of 80 kB that would be 9 MB with its three variables written out in all of its expressions.
@@ -105,9 +106,7 @@ func TestSize(t *testing.T) {
 	} {
 		r := v1alpha1.Rule{Eligible: text}
 		p := &policy.Policy{Variables: variables, Rules: []*policy.Rule{{Spec: r}}}
-		if got := newCompiler(t).Size(p) - 10 - 21; got != want {
-			t.Errorf("%s: %d, want %d", text, got, want)
-		}
+		expect.Equal(t, text, want, newCompiler(t).Size(p)-10-21)
 	}
 	doubling := []v1alpha1.Variable{{Name: "v0", Expression: strings.Repeat("x", 10_000)}}
 	for i := range 63 {
@@ -117,9 +116,7 @@ func TestSize(t *testing.T) {
 		}
 		doubling = append(doubling, v1alpha1.Variable{Name: fmt.Sprintf("v%d", i+1), Expression: strings.Join(all, " + ")})
 	}
-	if got := newCompiler(t).Size(&policy.Policy{Variables: doubling}); got != 1<<40 {
-		t.Errorf("what doubles 63 times has size %d", got)
-	}
+	expect.Equal(t, "what doubles 63 times has size", 1<<40, newCompiler(t).Size(&policy.Policy{Variables: doubling}))
 }
 
 // TestCallsCountTowardsTheSize in the square of their number, as they take time.
@@ -184,9 +181,7 @@ func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 func TestVariablesAreDeclaredOnceForAllRules(t *testing.T) {
 	load := func(eligible string, rules int) uint64 {
 		c, err := engine.NewCompiler(engine.Options{CacheSize: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		p := &policy.Policy{Name: "p", Namespace: "team-a"}
 		for i := range 32 {
 			p.Variables = append(p.Variables, v1alpha1.Variable{

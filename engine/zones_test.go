@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestF24NoTimeZoneMatters decides around the moments at which clocks are set and calendars do odd things, in zones where they
@@ -47,9 +48,7 @@ func TestF24NoTimeZoneMatters(t *testing.T) {
 func setLocal(t *testing.T, name string) {
 	t.Helper()
 	zone, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	before := time.Local
 	time.Local = zone
 	t.Cleanup(func() { time.Local = before })
@@ -69,14 +68,10 @@ func decideAround(t *testing.T, c *engine.Compiler, at time.Time, ttl string) st
 	programs := c.Load(loaded)
 	r := loaded.Rules[0]
 	subject, err := engine.SubjectOf(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	evaluations := []policy.Evaluation{{Rule: r, Facts: programs[r.Key].Facts(t.Context(), job), Known: true}}
 	life, err := policy.ParseTTL(ttl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	due := at.Add(life)
 	early, _ := policy.Decide(subject, evaluations, due.Add(-time.Nanosecond).Local())
 	v, w := policy.Decide(subject, evaluations, due.Local())

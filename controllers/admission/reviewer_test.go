@@ -29,6 +29,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/admission"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // world is a cluster that serves Jobs, ConfigMaps and Nodes, and has none of them.
@@ -90,9 +91,7 @@ func (w *world) List(_ context.Context, list client.ObjectList, options ...clien
 func (w *world) reviewer(t *testing.T) *admission.Reviewer {
 	t.Helper()
 	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
@@ -117,9 +116,7 @@ func object(t *testing.T, text string) runtime.RawExtension {
 		return runtime.RawExtension{}
 	}
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return runtime.RawExtension{Raw: data}
 }
 
@@ -316,9 +313,7 @@ func TestSchemasAreReadOneAtATime(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if most := w.mostAtOnce.Load(); most != 1 {
-			t.Errorf("%d were read at once", most)
-		}
+		expect.Equal(t, "read at once", 1, w.mostAtOnce.Load())
 		if reads := w.reads.Load(); reads != authors {
 			t.Errorf("%d were read for %d policies, each about one group", reads, authors)
 		}
@@ -327,9 +322,7 @@ func TestSchemasAreReadOneAtATime(t *testing.T) {
 
 func TestWarningsAreNotWithoutEnd(t *testing.T) {
 	var p map[string]any
-	if err := yaml.Unmarshal([]byte(cluster(own)), &p); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal([]byte(cluster(own)), &p))
 	var rules []any
 	for i := range 30 {
 		rules = append(rules, map[string]any{"name": fmt.Sprintf("r%d", i), "target": map[string]any{"apiVersion": "a/v1", "kind": "B"},
@@ -337,9 +330,7 @@ func TestWarningsAreNotWithoutEnd(t *testing.T) {
 	}
 	p["spec"].(map[string]any)["rules"] = rules
 	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	response := (&world{}).review(t, "", string(text))
 	if got := response.Warnings; len(got) != 11 || got[10] != "and 20 more; see the policy's status" {
 		t.Errorf("%d warnings: %v", len(got), got)

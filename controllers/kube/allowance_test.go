@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // evaluating is a clock on which every evaluation takes some time.
@@ -179,9 +180,7 @@ func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	ask := func(deadline time.Duration, expression string, own bool) (policy.Facts, bool) {
 		c, err := engine.NewCompiler(engine.Options{EvalDeadline: deadline})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		e := c.NewEvaluator(t.Context())
 		defer e.Close()
 		rules := []*engine.Program{compile(t, c, jobs, eligible(expression))}

@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const manyObjects = 10_000
@@ -55,9 +56,7 @@ func kept(b *testing.B, of string, expression string, sink func(retention.RuleSe
 			"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"mode":"fast","rest":"%01000d"}}`,
 			of, i, i%100, i, 100_000+i, i, i)
 	}
-	if err := m.Replace(all); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, m.Replace(all))
 	return m, x
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"nightly","namespace":"team-a","uid":"uid-1","resourceVersion":"17",
@@ -37,12 +38,10 @@ func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) 
 func TestDecodeAnObject(t *testing.T) {
 	d := decoder(t, jobs, "object.status.succeeded == 1", "object.status.failed == 1")
 	row, err := d.Object(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject())
-	expect(t, "facts", 2, len(row.Facts()))
-	expect(t, "facts of the first rule", policy.Facts{Selected: true, Eligible: true, Start: now}, row.Facts()[0])
+	expect.NoError(t, err)
+	expect.Equal(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject())
+	expect.Equal(t, "facts", 2, len(row.Facts()))
+	expect.Equal(t, "facts of the first rule", policy.Facts{Selected: true, Eligible: true, Start: now}, row.Facts()[0])
 	if err := row.Facts()[1].Err; err == nil || !strings.Contains(err.Error(), "no such key: failed") {
 		t.Errorf("error of the second rule: %v", err)
 	}
@@ -69,10 +68,8 @@ func TestDecodeFlags(t *testing.T) {
 					text = strings.Replace(text, `"apiVersion":"v1","kind":"Pod"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1)
 				}
 				row, err := decoder(t, pods, "true").Object(text)
-				if err != nil {
-					t.Fatal(err)
-				}
-				expect(t, "flags", test.want, row.Subject().Flags)
+				expect.NoError(t, err)
+				expect.Equal(t, "flags", test.want, row.Subject().Flags)
 			})
 		}
 	}
@@ -81,10 +78,8 @@ func TestDecodeFlags(t *testing.T) {
 func TestMetadataAloneIsSeenAsItsKind(t *testing.T) {
 	d := decoder(t, jobs, "object.kind == 'Job' && object.apiVersion == 'batch/v1'")
 	row, err := d.Object(strings.Replace(job, `"apiVersion":"batch/v1","kind":"Job"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "eligible", true, row.Facts()[0].Eligible)
+	expect.NoError(t, err)
+	expect.Equal(t, "eligible", true, row.Facts()[0].Eligible)
 }
 
 func TestBallastIsDropped(t *testing.T) {
@@ -108,10 +103,8 @@ func TestBallastIsDropped(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			row, err := decoder(t, jobs, test.expression).Object(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "found", test.want, row.Facts()[0].Eligible)
+			expect.NoError(t, err)
+			expect.Equal(t, "found", test.want, row.Facts()[0].Eligible)
 		})
 	}
 }
@@ -128,10 +121,8 @@ func TestAMirrorPodIsNoSubject(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			row, err := decoder(t, test.kind, "true").Object(test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "is a row", test.isRow, row != nil)
+			expect.NoError(t, err)
+			expect.Equal(t, "is a row", test.isRow, row != nil)
 		})
 	}
 }
@@ -159,10 +150,10 @@ func TestMetadataOnly(t *testing.T) {
 	reads := func(own map[string][]*engine.Program, everywhere ...*engine.Program) bool {
 		return kube.MetadataOnly(retention.NewRuleSet(jobs, everywhere, own))
 	}
-	expect(t, "labels", true, reads(nil, labels))
-	expect(t, "status", false, reads(nil, status))
-	expect(t, "both rules", false, reads(nil, labels, status))
-	expect(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Program{"team-a": {status}}, labels))
+	expect.Equal(t, "labels", true, reads(nil, labels))
+	expect.Equal(t, "status", false, reads(nil, status))
+	expect.Equal(t, "both rules", false, reads(nil, labels, status))
+	expect.Equal(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Program{"team-a": {status}}, labels))
 }
 
 func TestTheSameErrorIsHeldOnce(t *testing.T) {
@@ -170,9 +161,7 @@ func TestTheSameErrorIsHeldOnce(t *testing.T) {
 	var rows []*index.FactRow
 	for range 2 {
 		row, err := d.Object(job)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		rows = append(rows, row)
 	}
 	if rows[0].Facts()[0].Err != rows[1].Facts()[0].Err {
@@ -182,11 +171,9 @@ func TestTheSameErrorIsHeldOnce(t *testing.T) {
 
 func TestWhatIsGoneHasNoFacts(t *testing.T) {
 	row, err := decoder(t, jobs, "object.status.succeeded == 1").Deleted(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "name", "nightly", row.Subject().Name)
-	expect(t, "facts", 0, len(row.Facts()))
+	expect.NoError(t, err)
+	expect.Equal(t, "name", "nightly", row.Subject().Name)
+	expect.Equal(t, "facts", 0, len(row.Facts()))
 }
 
 // TestNothingIsReadAfterTheEndOfASource: whoever still reads when it ends gets an error, and reads nothing half.

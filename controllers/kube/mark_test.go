@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // marking permits to write on a subject since when it has been eligible, or to take that off one that is not.
@@ -53,9 +54,9 @@ func TestMark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, requests := serve(t, ok)
 			o := c.Mark(t.Context(), test.kind, marking(t, test.subject, test.eligible), time.Now())
-			expect(t, "result", retention.Marked, o.Result)
-			expect(t, "error", nil, o.Err)
-			expect(t, "requests", []asked{{
+			expect.Equal(t, "result", retention.Marked, o.Result)
+			expect.Equal(t, "error", nil, o.Err)
+			expect.Equal(t, "requests", []asked{{
 				Method: "PATCH", Path: test.path, ContentType: "application/merge-patch+json",
 				Body: map[string]any{"metadata": map[string]any{
 					"uid": string(test.subject.UID), "resourceVersion": test.subject.ResourceVersion,
@@ -69,9 +70,9 @@ func TestMark(t *testing.T) {
 func TestWithoutAMarkingNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
 	o := c.Mark(t.Context(), jobs, policy.EligibleSincePatch{}, time.Now())
-	expect(t, "result", retention.Refused, o.Result)
-	expect(t, "an error", true, o.Err != nil)
-	expect(t, "requests", nil, *requests)
+	expect.Equal(t, "result", retention.Refused, o.Result)
+	expect.Equal(t, "an error", true, o.Err != nil)
+	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestHowMarkingGoes(t *testing.T) {
@@ -96,9 +97,9 @@ func TestHowMarkingGoes(t *testing.T) {
 				_, _ = w.Write([]byte(test.body))
 			})
 			o := c.Mark(t.Context(), jobs, marking(t, nightly, true), time.Now())
-			expect(t, "result", test.want, o.Result)
-			expect(t, "an error", true, o.Err != nil)
-			expect(t, "requests", 1, len(*requests))
+			expect.Equal(t, "result", test.want, o.Result)
+			expect.Equal(t, "an error", true, o.Err != nil)
+			expect.Equal(t, "requests", 1, len(*requests))
 		})
 	}
 }
@@ -118,23 +119,21 @@ func TestANamespaceIsAskedItsOwn(t *testing.T) {
 	answers := func(namespace string) []bool {
 		t.Helper()
 		row, err := d.Object(strings.Replace(job, "team-a", namespace, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var answers []bool
 		for _, facts := range row.Facts() {
 			answers = append(answers, facts.Eligible)
 		}
 		return answers
 	}
-	expect(t, "in team-a", []bool{true, true}, answers("team-a"))
-	expect(t, "in team-b", []bool{true}, answers("team-b"))
+	expect.Equal(t, "in team-a", []bool{true, true}, answers("team-a"))
+	expect.Equal(t, "in team-b", []bool{true}, answers("team-b"))
 	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1")) // which nobody has read so far
-	expect(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
+	expect.Equal(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
 	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
-	expect(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
+	expect.Equal(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
 	d.Ask(retention.NewRuleSet(jobs, nil, nil))
-	expect(t, "in team-a, asked nothing", nil, answers("team-a"))
+	expect.Equal(t, "in team-a, asked nothing", nil, answers("team-a"))
 }
 
 // listing answers with these pages, one request after the other, and notes the requests.
@@ -179,18 +178,18 @@ func TestListOfANamespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source, requests := listing(t, teams(t, "has(object.metadata.name)", test.asks), test.pages...)
 			rows, err := listed(t.Context(), source, "team-a")
-			expect(t, "fails", test.fails, err != nil)
-			expect(t, "rows", test.rows, len(rows))
+			expect.Equal(t, "fails", test.fails, err != nil)
+			expect.Equal(t, "rows", test.rows, len(rows))
 			for _, row := range rows {
-				expect(t, "facts", 2, len(row.Facts()))
+				expect.Equal(t, "facts", 2, len(row.Facts()))
 			}
 			var uris []string
 			for _, r := range *requests {
 				uris = append(uris, r.URL.RequestURI())
-				expect(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"))
+				expect.Equal(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"))
 			}
 			if test.requests != nil {
-				expect(t, "requests", test.requests, uris)
+				expect.Equal(t, "requests", test.requests, uris)
 			}
 		})
 	}
@@ -200,17 +199,17 @@ func TestWhatIsInNoNamespaceIsListed(t *testing.T) {
 	blue := `{"apiVersion":"example.org/v1","kind":"Cluster","metadata":{"name":"blue","uid":"uid-3","resourceVersion":"1","creationTimestamp":"2026-03-01T12:00:00Z"}}`
 	source, requests := listing(t, retention.NewRuleSet(clusters, nil, nil), pageOf("", blue))
 	rows, err := listed(t.Context(), source, "")
-	expect(t, "fails", false, err != nil)
-	expect(t, "rows", 1, len(rows))
-	expect(t, "request", "/apis/example.org/v1/clusters", (*requests)[0].URL.Path)
+	expect.Equal(t, "fails", false, err != nil)
+	expect.Equal(t, "rows", 1, len(rows))
+	expect.Equal(t, "request", "/apis/example.org/v1/clusters", (*requests)[0].URL.Path)
 }
 
 func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
 	source, requests := listing(t, retention.NewRuleSet(clusters, nil, nil))
 	rows, err := listed(t.Context(), source, "team-a")
-	expect(t, "error", nil, err)
-	expect(t, "rows", 0, len(rows))
-	expect(t, "requests", 0, len(*requests))
+	expect.Equal(t, "error", nil, err)
+	expect.Equal(t, "rows", 0, len(rows))
+	expect.Equal(t, "requests", 0, len(*requests))
 }
 
 func TestListOfAKindNobodyServes(t *testing.T) {
@@ -227,7 +226,7 @@ func TestListEndsWithItsContext(t *testing.T) {
 	if _, err := listed(ctx, source, "team-a"); err == nil {
 		t.Error("no error")
 	}
-	expect(t, "requests", 0, len(*requests))
+	expect.Equal(t, "requests", 0, len(*requests))
 }
 
 func TestASourceIsAskedWhileItWatches(t *testing.T) {
@@ -235,23 +234,23 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
 			following(t, s, nil, func(t *testing.T, k *sink, source retention.Source) {
-				expect(t, "can be asked", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
+				expect.Equal(t, "can be asked", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
 				s.event("MODIFIED", jobAt("a", "101"))
-				expect(t, "facts of the watch", 2, k.facts("a"))
+				expect.Equal(t, "facts of the watch", 2, k.facts("a"))
 				s.event("MODIFIED", strings.Replace(jobAt("b", "102"), "team-a", "team-b", 1))
-				expect(t, "facts elsewhere", 1, k.facts("b"))
+				expect.Equal(t, "facts elsewhere", 1, k.facts("b"))
 				time.Sleep(2 * time.Second) // a watch that ends at once counts as broken
 				k.take()
 				s.event("ERROR", statusOf(410, "Expired"))
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
-				expect(t, "told", []string{"lost", "replace [a]"}, k.take())
-				expect(t, "facts of the next listing", 2, k.facts("a"))
+				expect.Equal(t, "told", []string{"lost", "replace [a]"}, k.take())
+				expect.Equal(t, "facts of the next listing", 2, k.facts("a"))
 				rows, err := listed(t.Context(), source, "team-a")
 				if err != nil || len(rows) != 1 {
 					t.Fatalf("%d rows: %v", len(rows), err)
 				}
-				expect(t, "facts of the namespace", 2, len(rows[0].Facts()))
+				expect.Equal(t, "facts of the namespace", 2, len(rows[0].Facts()))
 			})
 		})
 	}
@@ -263,21 +262,21 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 	}
 	s := &server{objects: []string{jobAt("a", "1")}}
 	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{metadata}, func(t *testing.T, k *sink, source retention.Source) {
-		expect(t, "asked for status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
+		expect.Equal(t, "asked for status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
 		s.event("MODIFIED", jobAt("a", "101"))
-		expect(t, "facts", 1, k.facts("a"))
-		expect(t, "asked for other metadata", true, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
+		expect.Equal(t, "facts", 1, k.facts("a"))
+		expect.Equal(t, "asked for other metadata", true, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
 		s.event("MODIFIED", jobAt("a", "102"))
-		expect(t, "facts then", 2, k.facts("a"))
+		expect.Equal(t, "facts then", 2, k.facts("a"))
 	})
 }
 
 func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
 	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
-	expect(t, "can be asked", true, source.Ask(retention.NewRuleSet(jobs, nil, nil)))
+	expect.Equal(t, "can be asked", true, source.Ask(retention.NewRuleSet(jobs, nil, nil)))
 	rows, err := listed(t.Context(), source, "team-a")
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
-	expect(t, "facts", 0, len(rows[0].Facts()))
+	expect.Equal(t, "facts", 0, len(rows[0].Facts()))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // owned is a subject that Job nightly owns.
@@ -114,24 +115,24 @@ func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 	if blocked != nil {
 		t.Fatal(blocked.Err)
 	}
-	expect(t, "target", policy.Target{Kind: jobs, Namespace: "team-a", Name: "nightly", UID: "uid-job", ResourceVersion: "9"}, target)
+	expect.Equal(t, "target", policy.Target{Kind: jobs, Namespace: "team-a", Name: "nightly", UID: "uid-job", ResourceVersion: "9"}, target)
 	prepared, blocked := c.Prepare(t.Context(), w, target)
 	if blocked != nil {
 		t.Fatal(blocked.Err)
 	}
-	expect(t, "requests before the rules are asked again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
-	expect(t, "result", retention.Removed, prepared.Send(t.Context(), w, time.Now()).Result)
-	expect(t, "requests", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath, "DELETE " + jobPath}, order(requests))
-	expect(t, "DELETE", map[string]any{
+	expect.Equal(t, "requests before the rules are asked again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
+	expect.Equal(t, "result", retention.Removed, prepared.Send(t.Context(), w, time.Now()).Result)
+	expect.Equal(t, "requests", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath, "DELETE " + jobPath}, order(requests))
+	expect.Equal(t, "DELETE", map[string]any{
 		"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground",
 		"preconditions": map[string]any{"uid": "uid-job", "resourceVersion": "9"},
 	}, (*requests)[3].Body)
 	for _, r := range *requests {
-		expect(t, "query", "", r.Query) // above all no resourceVersion, which would let a cache answer
+		expect.Equal(t, "query", "", r.Query) // above all no resourceVersion, which would let a cache answer
 	}
 	*requests = nil
 	_, _ = c.Aim(t.Context(), w.Intent())
-	expect(t, "who serves the kind is remembered", []string{"GET " + jobPath}, order(requests))
+	expect.Equal(t, "who serves the kind is remembered", []string{"GET " + jobPath}, order(requests))
 }
 
 // TestWhatStandsInTheWayOfAnOwner: nothing is deleted, and the error says why.
@@ -208,7 +209,7 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, requests := on(t, fine(test.answers))
 			o := remove(t.Context(), c, ownerWarrant(t, test.subject, test.owner, test.options...))
-			expect(t, "result", test.result, o.Result)
+			expect.Equal(t, "result", test.result, o.Result)
 			if test.err == "" && o.Err != nil || test.err != "" && (o.Err == nil || !strings.Contains(o.Err.Error(), test.err)) {
 				t.Errorf("error %v, want %q", o.Err, test.err)
 			}
@@ -232,8 +233,8 @@ func TestAFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
 		"DELETE " + path: `{"status":"Success"}`,
 	}))
 	o := remove(t.Context(), c, ownerWarrant(t, owned, &policy.Owner{Kind: clusters, Name: "c", UID: "uid-c"}))
-	expect(t, "result", retention.Removed, o.Result)
-	expect(t, "the last request", "DELETE "+path, order(requests)[len(*requests)-1])
+	expect.Equal(t, "result", retention.Removed, o.Result)
+	expect.Equal(t, "the last request", "DELETE "+path, order(requests)[len(*requests)-1])
 }
 
 // TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute: another API server may serve it by then, which may ignore preconditions.
@@ -248,19 +249,17 @@ func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: server}, Mapper: mapper(), Clock: clock,
 		Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	blocked := func() bool {
 		_, blocked := c.Aim(t.Context(), ownerWarrant(t, owned, owner).Intent())
 		return blocked != nil
 	}
-	expect(t, "blocked", false, blocked())
+	expect.Equal(t, "blocked", false, blocked())
 	all["GET "+batchServed] = `{"spec":{"service":{"name":"x"}}}`
 	clock.Step(time.Minute - 1)
-	expect(t, "blocked a nanosecond before a minute has passed", false, blocked())
+	expect.Equal(t, "blocked a nanosecond before a minute has passed", false, blocked())
 	clock.Step(1)
-	expect(t, "blocked after a minute", true, blocked())
+	expect.Equal(t, "blocked after a minute", true, blocked())
 }
 
 // TestOnlyWhatWasAimedAtIsRemoved: a target that is not the permit's is refused without a request.
@@ -284,7 +283,7 @@ func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, o.Result, o.Err)
 		}
 	}
-	expect(t, "requests", nil, order(requests))
+	expect.Equal(t, "requests", nil, order(requests))
 }
 
 // TestOfASecretOnlyMetadataIsRead: even where a Secret is an owner.
@@ -295,5 +294,5 @@ func TestOfASecretOnlyMetadataIsRead(t *testing.T) {
 		_, _ = w.Write([]byte(`{"metadata":{"name":"s","namespace":"team-a","uid":"uid-s","resourceVersion":"1"}}`))
 	})
 	_, _ = c.Aim(t.Context(), ownerWarrant(t, owned, &policy.Owner{Kind: secrets, Name: "s", UID: "uid-s"}).Intent())
-	expect(t, "accepts", map[string]string{"/api/v1/namespaces/team-a/secrets/s": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}, accepts)
+	expect.Equal(t, "accepts", map[string]string{"/api/v1/namespaces/team-a/secrets/s": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}, accepts)
 }

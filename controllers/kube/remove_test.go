@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // asked is a request as the server got it.
@@ -57,9 +58,7 @@ func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *refe
 	c, err := kube.New(kube.Options{
 		Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: newCompiler(t), Protection: policy.DefaultProtection(), References: x,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -108,8 +107,8 @@ func TestTheRequestThatDeletes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, requests := serve(t, ok)
 			o := remove(t.Context(), c, warrant(t, test.kind, test.subject, test.propagation))
-			expect(t, "result", retention.Removed, o.Result)
-			expect(t, "requests", []asked{{
+			expect.Equal(t, "result", retention.Removed, o.Result)
+			expect.Equal(t, "requests", []asked{{
 				Method: "DELETE", Path: test.path, ContentType: "application/json",
 				Body: map[string]any{
 					"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": string(test.propagation),
@@ -131,28 +130,28 @@ func TestTheServerMayStandBelowAPath(t *testing.T) {
 	t.Cleanup(server.Close)
 	below := clusterAt(t, &rest.Config{Host: server.URL + "/k8s/clusters/c-1"}, server.Client())
 	remove(t.Context(), below, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
-	expect(t, "paths", []string{"/k8s/clusters/c-1/apis/batch/v1/namespaces/team-a/jobs/nightly"}, paths)
+	expect.Equal(t, "paths", []string{"/k8s/clusters/c-1/apis/batch/v1/namespaces/team-a/jobs/nightly"}, paths)
 }
 
 func TestWithoutAWarrantNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
 	o := remove(t.Context(), c, policy.DeletePermit{})
-	expect(t, "result", retention.Refused, o.Result)
+	expect.Equal(t, "result", retention.Refused, o.Result)
 	if o.Err == nil {
 		t.Error("no error")
 	}
-	expect(t, "requests", nil, *requests)
+	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestAKindNobodyServesIsNotDeleted(t *testing.T) {
 	c, requests := serve(t, ok)
 	unknown := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Unknown"}
 	o := remove(t.Context(), c, warrant(t, unknown, nightly, metav1.DeletePropagationBackground))
-	expect(t, "result", retention.Failed, o.Result)
+	expect.Equal(t, "result", retention.Failed, o.Result)
 	if o.Err == nil {
 		t.Error("no error")
 	}
-	expect(t, "requests", nil, *requests)
+	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestOneAttemptIsOneRequest(t *testing.T) {
@@ -164,7 +163,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 			})
 			began := time.Now()
 			remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
-			expect(t, "requests", 1, len(*requests))
+			expect.Equal(t, "requests", 1, len(*requests))
 			if waited := time.Since(began); waited > 20*time.Second {
 				t.Errorf("waited %s inside", waited)
 			}
@@ -194,7 +193,7 @@ func TestNoAnswerIsNoResult(t *testing.T) {
 		}
 	})
 	o := remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
-	expect(t, "result", retention.Failed, o.Result)
+	expect.Equal(t, "result", retention.Failed, o.Result)
 	if o.Err == nil || !o.Unsure || o.Unsent {
 		t.Errorf("error %v, unsure %v, unsent %v: it may have been carried out", o.Err, o.Unsure, o.Unsent)
 	}
@@ -204,8 +203,8 @@ func TestRemoveEndsWithItsContext(t *testing.T) {
 	c, requests := serve(t, ok)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	expect(t, "result", retention.Failed, remove(ctx, c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground)).Result)
-	expect(t, "requests", nil, *requests)
+	expect.Equal(t, "result", retention.Failed, remove(ctx, c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground)).Result)
+	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestOutcomeOf(t *testing.T) {
@@ -215,9 +214,7 @@ func TestOutcomeOf(t *testing.T) {
 			s.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
 		}
 		data, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return string(data)
 	}
 	said := func(reason metav1.StatusReason, message string) string {
@@ -269,9 +266,9 @@ func TestOutcomeOf(t *testing.T) {
 				header.Set("Retry-After", test.header)
 			}
 			o := kube.OutcomeOf(test.code, header, []byte(test.body))
-			expect(t, "result", test.want, o.Result)
-			expect(t, "retry after", test.after, o.RetryAfter)
-			expect(t, "nobody knows whether it was carried out", test.code >= 500, o.Unsure)
+			expect.Equal(t, "result", test.want, o.Result)
+			expect.Equal(t, "retry after", test.after, o.RetryAfter)
+			expect.Equal(t, "nobody knows whether it was carried out", test.code >= 500, o.Unsure)
 			if (o.Err == nil) != (test.want == retention.Removed) {
 				t.Errorf("error %v", o.Err)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestNoRequestIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
@@ -48,10 +49,10 @@ func TestNoRequestIsSentLate(t *testing.T) {
 						}
 						o = prepared.Send(t.Context(), w, since)
 					}
-					expect(t, "unsent", !test.sent, o.Unsent)
-					expect(t, "unsure", false, o.Unsure)
-					expect(t, "done", test.sent, o.Result == retention.Removed || o.Result == retention.Marked)
-					expect(t, "whole requests", test.sent, whole.Load() == 1)
+					expect.Equal(t, "unsent", !test.sent, o.Unsent)
+					expect.Equal(t, "unsure", false, o.Unsure)
+					expect.Equal(t, "done", test.sent, o.Result == retention.Removed || o.Result == retention.Marked)
+					expect.Equal(t, "whole requests", test.sent, whole.Load() == 1)
 				})
 			}
 		}
@@ -85,18 +86,16 @@ func TestNoRequestIsSentAgainLate(t *testing.T) {
 				Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: again}, Mapper: mapper(), Clock: clock,
 				Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
 			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
 			if blocked != nil {
 				t.Fatal(blocked.Err)
 			}
 			o := prepared.Send(t.Context(), w, clock.Now())
-			expect(t, "unsent", !test.sent, o.Unsent)
-			expect(t, "unsure", false, o.Unsure)
-			expect(t, "deleted", test.sent, o.Result == retention.Removed)
+			expect.Equal(t, "unsent", !test.sent, o.Unsent)
+			expect.Equal(t, "unsure", false, o.Unsure)
+			expect.Equal(t, "deleted", test.sent, o.Result == retention.Removed)
 		})
 	}
 }
@@ -131,9 +130,7 @@ func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) 
 	c, err := kube.New(kube.Options{
 		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c, clock, &whole
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // server is an API server without a socket that serves one kind.
@@ -280,9 +281,7 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 		cluster, err := kube.New(kube.Options{
 			Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Mapper: s, Clock: clock.RealClock{}, Compiler: compiler,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var rules []*engine.Program
 		for _, o := range options {
 			rules = append(rules, o(t, compiler))
@@ -333,7 +332,7 @@ func TestASourceListsAndWatches(t *testing.T) {
 				s.event("MODIFIED", jobAt("a", "102"))
 				s.event("BOOKMARK", `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"103"}}`)
 				s.event("DELETED", jobAt("b", "104"))
-				expect(t, "told", []string{"apply c@101", "apply a@102", "forget uid-b"}, k.take())
+				expect.Equal(t, "told", []string{"apply c@101", "apply a@102", "forget uid-b"}, k.take())
 			})
 		})
 	}
@@ -347,7 +346,7 @@ func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
 			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
-				expect(t, "told", []string{"replace [a]"}, k.take())
+				expect.Equal(t, "told", []string{"replace [a]"}, k.take())
 			})
 		})
 	}
@@ -359,16 +358,16 @@ func TestAListOfManyPages(t *testing.T) {
 		s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
 	}
 	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
-		expect(t, "told", []string{fmt.Sprintf("replace %d", 2*listwatch.PageSize+1)}, k.take())
+		expect.Equal(t, "told", []string{fmt.Sprintf("replace %d", 2*listwatch.PageSize+1)}, k.take())
 		pages := 0
 		for _, r := range s.asked("/jobs") {
 			if query := r.URL.Query(); query.Get("watch") == "" {
 				pages++
-				expect(t, "limit", fmt.Sprint(listwatch.PageSize), query.Get("limit"))
-				expect(t, "version asked for", "", query.Get("resourceVersion"))
+				expect.Equal(t, "limit", fmt.Sprint(listwatch.PageSize), query.Get("limit"))
+				expect.Equal(t, "version asked for", "", query.Get("resourceVersion"))
 			}
 		}
-		expect(t, "pages", 3, pages)
+		expect.Equal(t, "pages", 3, pages)
 	})
 }
 
@@ -411,13 +410,13 @@ func TestAWatchThatEnds(t *testing.T) {
 				// A watch that ends at once counts as broken.
 				time.Sleep(2 * time.Second)
 				s.event("MODIFIED", jobAt("a", "101"))
-				expect(t, "told", []string{"apply a@101"}, k.take())
+				expect.Equal(t, "told", []string{"apply a@101"}, k.take())
 				test.end(s)
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
-				expect(t, "told", test.want, k.take())
+				expect.Equal(t, "told", test.want, k.take())
 				s.event("MODIFIED", jobAt("a", "102"))
-				expect(t, "told", []string{"apply a@102"}, k.take())
+				expect.Equal(t, "told", []string{"apply a@102"}, k.take())
 			})
 		})
 	}
@@ -452,7 +451,7 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
 				told = append(told, k.take()...)
-				expect(t, "told in the end", "replace [a]", told[len(told)-1])
+				expect.Equal(t, "told in the end", "replace [a]", told[len(told)-1])
 			})
 		})
 	}
@@ -467,7 +466,7 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
 				time.Sleep(time.Minute)
 				s.event("DELETED", jobAt("a", "101"))
-				expect(t, "told", []string{"replace [a]", "forget uid-a"}, k.take())
+				expect.Equal(t, "told", []string{"replace [a]", "forget uid-a"}, k.take())
 				s.mu.Lock()
 				s.removed, s.absent = true, true
 				_ = s.watch.Close()
@@ -483,7 +482,7 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
 				told := k.take()
-				expect(t, "told in the end", "replace []", told[len(told)-1])
+				expect.Equal(t, "told in the end", "replace []", told[len(told)-1])
 			})
 		})
 	}
@@ -495,8 +494,8 @@ func TestAMissingKind(t *testing.T) {
 	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		expect(t, "told", "there is no kind Job in batch/v1 (did you mean apiVersion: batch/v2?)", k.lost)
-		expect(t, "discovered", 1, len(s.asked("/apis/batch/v2")))
+		expect.Equal(t, "told", "there is no kind Job in batch/v1 (did you mean apiVersion: batch/v2?)", k.lost)
+		expect.Equal(t, "discovered", 1, len(s.asked("/apis/batch/v2")))
 	})
 }
 
@@ -517,9 +516,9 @@ func TestAKindThatCannotBeListedIsNotHammered(t *testing.T) {
 func TestTheRightToDelete(t *testing.T) {
 	s := &server{forbidden: true}
 	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
-		expect(t, "told", true, strings.Contains(strings.Join(k.take(), "\n"), "undeletable Forbidden"))
+		expect.Equal(t, "told", true, strings.Contains(strings.Join(k.take(), "\n"), "undeletable Forbidden"))
 		reviews := s.asked("selfsubjectaccessreviews")
-		expect(t, "reviews", 1, len(reviews))
+		expect.Equal(t, "reviews", 1, len(reviews))
 		s.mu.Lock()
 		s.forbidden = false
 		s.mu.Unlock()
@@ -528,7 +527,7 @@ func TestTheRightToDelete(t *testing.T) {
 		k.take()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		expect(t, "told when it was granted", nil, k.take())
+		expect.Equal(t, "told when it was granted", nil, k.take())
 	})
 }
 
@@ -547,8 +546,8 @@ func TestTheRightToMark(t *testing.T) {
 	s := &server{forbidden: true}
 	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{marking}, func(t *testing.T, k *sink, _ retention.Source) {
 		told := strings.Join(k.take(), "\n")
-		expect(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
-		expect(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
+		expect.Equal(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
+		expect.Equal(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
 		s.mu.Lock()
 		s.forbidden = false
 		s.mu.Unlock()
@@ -557,7 +556,7 @@ func TestTheRightToMark(t *testing.T) {
 		k.take()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		expect(t, "told when it was granted", nil, k.take())
+		expect.Equal(t, "told when it was granted", nil, k.take())
 	})
 }
 
@@ -584,7 +583,7 @@ func TestOnlyMetadataIsAskedForWhereItIsEnough(t *testing.T) {
 					}
 					for _, r := range s.asked("/jobs") {
 						only := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata")
-						expect(t, r.URL.String()+" asks for metadata alone", test.want, only)
+						expect.Equal(t, r.URL.String()+" asks for metadata alone", test.want, only)
 					}
 				})
 			})
@@ -615,13 +614,13 @@ func TestRead(t *testing.T) {
 			})}
 			c := clusterAt(t, &rest.Config{Host: "http://server"}, client)
 			row, err := readBy(t.Context(), c.Open(retention.NewRuleSet(jobs, []*engine.Program{compile(t, newCompiler(t), jobs)}, nil)), subject)
-			expect(t, "fails", test.fails, err != nil)
-			expect(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
+			expect.Equal(t, "fails", test.fails, err != nil)
+			expect.Equal(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
 			version := ""
 			if row != nil {
 				version = row.Subject().ResourceVersion
 			}
-			expect(t, "version", test.version, version)
+			expect.Equal(t, "version", test.version, version)
 		})
 	}
 }

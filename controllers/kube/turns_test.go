@@ -17,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // turns is a sink that keeps the latest row of each subject, and notes whoever does not wait for its turn.
@@ -142,7 +143,7 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 					t.Errorf("seed %d: of %s %q was told last, want %q", seed, name, got, want)
 				}
 			}
-			expect(t, "overtaken", 0, k.overtaken.Load())
+			expect.Equal(t, "overtaken", 0, k.overtaken.Load())
 			stop()
 		})
 	}

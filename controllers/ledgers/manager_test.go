@@ -9,6 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
@@ -49,9 +50,7 @@ func TestWhatIsDueInASecondIsWrittenAhead(t *testing.T) {
 		writes := w.count("update", 0)
 		began := w.now()
 		pass(515 * time.Millisecond)
-		if n := len(w.names()); n != 3 {
-			t.Errorf("%d removed within 10 ms of when they were due", n)
-		}
+		expect.Equal(t, "removed within 10 ms of when they were due", 3, len(w.names()))
 		if n := w.count("update", began); n > 0 {
 			t.Errorf("%d writes when they were due, after %d before", n, writes)
 		}
@@ -150,9 +149,7 @@ func TestAnEditIsGotOverAtOnce(t *testing.T) {
 		})
 		w.add("team-a", "job-", 3, 0)
 		pass(time.Second)
-		if n := len(w.names()); n != 3 {
-			t.Errorf("%d removed within a second of an edit", n)
-		}
+		expect.Equal(t, "removed within a second of an edit", 3, len(w.names()))
 	})
 }
 
@@ -190,9 +187,7 @@ func TestWhatIsRefusedStopsNoOther(t *testing.T) {
 		pass(2 * time.Second)
 		w.add("team-a", "job-", 300, 0)
 		pass(20 * time.Second)
-		if n := len(w.names()); n != 300 {
-			t.Errorf("%d of 300 removed beside what is refused", n)
-		}
+		expect.Equal(t, "removed beside what is refused", 300, len(w.names()))
 	})
 }
 
@@ -210,9 +205,7 @@ func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
 				pass(time.Second)
 				w.add("team-a", "job-", 300, 0)
 				pass(2 * time.Minute)
-				if n := len(w.names()); n != 300 {
-					t.Errorf("%d of 300 removed beside what cannot go any more", n)
-				}
+				expect.Equal(t, "removed beside what cannot go any more", 300, len(w.names()))
 				w.mu.Lock()
 				w.denied["denied"] = false
 				w.mu.Unlock()

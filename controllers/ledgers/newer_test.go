@@ -7,6 +7,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // writesNewer has a newer version write a field into the ledger of a policy; nil takes it back.
@@ -55,9 +56,7 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 						w.endedWith(ledgers.ErrLate)
 						return
 					}
-					if n := w.stored("uid-q").Total.Deleted; n != 3 {
-						t.Errorf("%d removed after it was mended", n)
-					}
+					expect.Equal(t, "removed after it was mended", 3, w.stored("uid-q").Total.Deleted)
 				}, func(w *world) {
 					w.ledgerOf("p")
 					w.ledgerOf("q")
@@ -87,9 +86,7 @@ func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 				pass(5 * time.Second)
 				w.writesNewer("uid-p", test.fields)
 				w.removePolicy(t, "uid-p")
-				if stays := w.stored("uid-p") != nil; stays != test.stays {
-					t.Errorf("it is there: %t, want %t", stays, test.stays)
-				}
+				expect.Equal(t, "it is there", test.stays, w.stored("uid-p") != nil)
 				if s, known := w.State("uid-p"); known != test.stays || known && s.Trouble == nil {
 					t.Errorf("its account is kept: %t, with trouble %v", known, s.Trouble)
 				}

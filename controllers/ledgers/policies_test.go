@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }
@@ -179,9 +180,7 @@ func TestNonsenseKeepsEverythingOfItsPolicyAndNoOther(t *testing.T) {
 		}
 		w.edit("uid-q", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Open = nil; return l })
 		pass(5 * time.Second)
-		if n := w.stored("uid-q").Total.Deleted; n != 3 {
-			t.Errorf("%d removed after it was mended", n)
-		}
+		expect.Equal(t, "removed after it was mended", 3, w.stored("uid-q").Total.Deleted)
 	})
 }
 

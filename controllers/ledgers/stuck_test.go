@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // refuseStuck has the API server answer 500 to every DELETE of an object whose name begins with "stuck", and leave it.
@@ -47,9 +48,7 @@ func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
 		if n := w.left("good-"); n > 0 {
 			t.Errorf("%d of 30 others are left after half an hour", n)
 		}
-		if n := w.left("stuck-"); n != 10 {
-			t.Errorf("%d of 10 stuck objects are left", n)
-		}
+		expect.Equal(t, "stuck objects left", 10, w.left("stuck-"))
 		w.mu.Lock()
 		w.answer = nil
 		w.mu.Unlock()

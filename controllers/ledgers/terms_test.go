@@ -8,6 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestADeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target, or by
@@ -118,9 +119,7 @@ func TestLoweredLimitsApplyToRecordedEntries(t *testing.T) {
 		pass(9700 * time.Millisecond)
 		w.use(policyOf("p", limited(3)))
 		pass(10 * time.Second)
-		if n := len(w.names()); n != 3 {
-			t.Errorf("%d went, want 3", n)
-		}
+		expect.Equal(t, "removed", 3, len(w.names()))
 	})
 }
 
@@ -136,9 +135,7 @@ func TestEntriesThatAreNotSentInTimeFreeTheirRoom(t *testing.T) {
 		pass(10 * time.Second)
 		w.is(0, 0, "hung-0", "hung-1")
 		pass(time.Minute)
-		if n := len(w.names()); n != 2 {
-			t.Errorf("%d of others went, want 2", n)
-		}
+		expect.Equal(t, "removed of others", 2, len(w.names()))
 	})
 }
 
@@ -162,9 +159,7 @@ func TestRefusedDeletionsFreeTheirRoom(t *testing.T) {
 				pass(time.Second)
 				w.add("team-b", "job-", 1, 0)
 				pass(30 * time.Second)
-				if n := len(w.names()); n != 1 {
-					t.Errorf("%d of others went, want 1", n)
-				}
+				expect.Equal(t, "removed of others", 1, len(w.names()))
 			})
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // objects are finished Jobs of team-a by their age.
@@ -159,20 +160,20 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 			l.refresh()
 			l.allowed("team-a")
 			if test.week < 0 {
-				expect(t, "p waits", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+				expect.Equal(t, "p waits", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
 				return
 			}
-			expect(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
-			expect(t, "goes while it waits", 0, test.objects.deletes(l))
-			expect(t, "counted", test.week, test.objects.count(l, "p").Week)
-			expect(t, "counted after a second change", true, func() bool {
+			expect.Equal(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
+			expect.Equal(t, "goes while it waits", 0, test.objects.deletes(l))
+			expect.Equal(t, "counted", test.week, test.objects.count(l, "p").Week)
+			expect.Equal(t, "counted after a second change", true, func() bool {
 				l.namespace("team-a", map[string]string{"tier": "ci", "other": "label"})
 				l.refresh()
 				return test.objects.count(l, "p").Week == test.week
 			}())
 			l.counted("p")
 			l.refresh()
-			expect(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+			expect.Equal(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // documents are OpenAPI documents by path.
@@ -115,21 +116,21 @@ func TestWarnings(t *testing.T) {
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, changes func() int) {
 		rules := checkAll(c, l)
-		expect(t, "warnings about a field that is there", 0, len(c.Warnings(rules[0].Key)))
+		expect.Equal(t, "warnings about a field that is there", 0, len(c.Warnings(rules[0].Key)))
 		if w := c.Warnings(rules[1].Key); len(w) != 1 || !strings.Contains(w[0].Message, "suceeded") {
 			t.Errorf("warnings about a field that is not there: %v", w)
 		}
-		expect(t, "changes", 1, changes())
+		expect.Equal(t, "changes", 1, changes())
 		checkAll(c, l)
-		expect(t, "documents read", 1, d.reads)
-		expect(t, "changes when nothing is new", 1, changes())
+		expect.Equal(t, "documents read", 1, d.reads)
+		expect.Equal(t, "changes when nothing is new", 1, changes())
 
 		key := rules[1].Key
 		l.policy("p", reading("succeeded"))
 		l.sync()
 		l.reconcile()
 		checkAll(c, l)
-		expect(t, "warnings about a rule that is gone", 0, len(c.Warnings(key)))
+		expect.Equal(t, "warnings about a rule that is gone", 0, len(c.Warnings(key)))
 	})
 }
 
@@ -147,7 +148,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 			l := newLoop(t, s)
 			checking(t, &documents{texts: texts}, func(t *testing.T, c *policyset.Checker, _ func() int) {
 				rules := checkAll(c, l)
-				expect(t, "warnings", 0, len(c.Warnings(rules[0].Key)))
+				expect.Equal(t, "warnings", 0, len(c.Warnings(rules[0].Key)))
 			})
 		})
 	}
@@ -164,7 +165,7 @@ func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 		d.texts = map[string]string{"apis/batch/v1": batch}
 		d.mu.Unlock()
 		rules := checkAll(c, l)
-		expect(t, "warnings", 1, len(c.Warnings(rules[0].Key)))
+		expect.Equal(t, "warnings", 1, len(c.Warnings(rules[0].Key)))
 	})
 }
 
@@ -184,10 +185,10 @@ func TestEditsShareAReadOfTheDocument(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()
-		expect(t, "documents read for 100 edits in 10 s", 1, d.count())
+		expect.Equal(t, "documents read for 100 edits in 10 s", 1, d.count())
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		expect(t, "documents read in the end", 2, d.count())
-		expect(t, "the last edit is checked", 1, len(c.Warnings(checkAll(c, l)[0].Key)))
+		expect.Equal(t, "documents read in the end", 2, d.count())
+		expect.Equal(t, "the last edit is checked", 1, len(c.Warnings(checkAll(c, l)[0].Key)))
 	})
 }

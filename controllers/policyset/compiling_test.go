@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // slowCompiler takes its time over policies of some names.
@@ -85,7 +86,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		if err := check("team-a"); err != nil {
 			t.Errorf("check after an edit of the cluster's: %v", err)
 		}
-		expect(t, "rules after it", []string{"p/jobs Suspended 1h"}, l.rules("team-a"))
+		expect.Equal(t, "rules after it", []string{"p/jobs Suspended 1h"}, l.rules("team-a"))
 		if took := time.Since(began) - 2*maxAge; took > 10 {
 			t.Errorf("others waited for %s", took)
 		}
@@ -94,7 +95,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		l.compiled()
-		expect(t, "rules of the namespace at last", []string{"p/jobs Suspended 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+		expect.Equal(t, "rules of the namespace at last", []string{"p/jobs Suspended 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
 	})
 }
 
@@ -105,9 +106,9 @@ func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 		if _, err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
 			t.Errorf("check while it is compiled: %v; want an error about all namespaces", err)
 		}
-		expect(t, "rules meanwhile", enforced, l.rules("team-a"))
+		expect.Equal(t, "rules meanwhile", enforced, l.rules("team-a"))
 		l.compiled()
-		expect(t, "rules", []string{"p/jobs Enforce 2h"}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{"p/jobs Enforce 2h"}, l.allowed("team-a"))
 	})
 }
 
@@ -132,7 +133,7 @@ func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
 			t.Errorf("check of the namespace itself: %v; want it in doubt", err)
 		}
 		l.compiled()
-		expect(t, "rules of the namespace at last", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+		expect.Equal(t, "rules of the namespace at last", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
 		l.removePolicy("team-b/own")
 		time.Sleep(maxAge + 1)
 		began = time.Now()
@@ -169,7 +170,7 @@ func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 		time.Sleep(maxAge + 1)
 		_, _ = l.Check(t.Context(), "team-a")
 		l.compiled()
-		expect(t, "rules", []string{"p/jobs Enforce 3h"}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{"p/jobs Enforce 3h"}, l.allowed("team-a"))
 
 		c.take(map[string]time.Duration{"p": time.Minute})
 		l.policy("p", spec("Enforce", "4h"))
@@ -177,9 +178,9 @@ func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 		_, _ = l.Check(t.Context(), "team-a")
 		l.removePolicy("p")
 		time.Sleep(maxAge + 1)
-		expect(t, "rules once it is gone", []string{}, l.allowed("team-a"))
+		expect.Equal(t, "rules once it is gone", []string{}, l.allowed("team-a"))
 		time.Sleep(time.Hour)
-		expect(t, "rules an hour later", []string{}, l.rules("team-a"))
+		expect.Equal(t, "rules an hour later", []string{}, l.rules("team-a"))
 	})
 }
 
@@ -202,8 +203,8 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 		}
 		edit("team-b/own", "1m")
 		l.compiled()
-		expect(t, "compiled", []string{"team-a/own", "team-a/own", "team-b/own"}, sorted(c.compiled))
-		expect(t, "rules", []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 4m"}, l.rules("team-a"))
+		expect.Equal(t, "compiled", []string{"team-a/own", "team-a/own", "team-b/own"}, sorted(c.compiled))
+		expect.Equal(t, "rules", []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 4m"}, l.rules("team-a"))
 	})
 }
 
@@ -277,7 +278,7 @@ func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
 		if _, err := l.Check(t.Context(), "team-b"); err != nil || c.floods() > 2 {
 			t.Errorf("check after %d of %d large policies: %v", c.floods(), large, err)
 		}
-		expect(t, "rules", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.rules("team-b"))
+		expect.Equal(t, "rules", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.rules("team-b"))
 		c.take(nil)
 	})
 }
@@ -302,17 +303,17 @@ func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 		}
 		return sorted(names)
 	}
-	expect(t, "invalid", []string{"team-a/own-7", "team-a/own-8"}, invalid())
+	expect.Equal(t, "invalid", []string{"team-a/own-7", "team-a/own-8"}, invalid())
 	l.removePolicy("team-a/own-0")
 	l.refresh() // which confirms that it is gone
 	l.compiled()
-	expect(t, "invalid once there is room for one", []string{"team-a/own-8"}, invalid())
+	expect.Equal(t, "invalid once there is room for one", []string{"team-a/own-8"}, invalid())
 	l.policy("team-a/own-1", large(eighth-300))
 	l.refresh()
 	l.compiled()
-	expect(t, "invalid where the room is too small", []string{"team-a/own-8"}, invalid())
+	expect.Equal(t, "invalid where the room is too small", []string{"team-a/own-8"}, invalid())
 	l.policy("team-a/own-2", large(eighth-400))
 	l.refresh()
 	l.compiled()
-	expect(t, "invalid once there is room for all", []string(nil), invalid())
+	expect.Equal(t, "invalid once there is room for all", []string(nil), invalid())
 }

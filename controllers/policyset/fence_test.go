@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func schemaGroupKind(group, kind string) schema.GroupKind {
@@ -34,21 +35,21 @@ func oneEnforced(t *testing.T) *loop {
 func TestLiveReadsAreSharedForASecond(t *testing.T) {
 	l := oneEnforced(t)
 	for range 100 {
-		expect(t, "rules", enforced, l.allowed("team-a"))
+		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 	}
 	once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
-	expect(t, "requests", once, l.asked())
+	expect.Equal(t, "requests", once, l.asked())
 	l.later(time.Second)
 	l.allowed("team-a")
-	expect(t, "requests a second later", map[string]int{}, l.asked())
+	expect.Equal(t, "requests a second later", map[string]int{}, l.asked())
 	l.later(1)
 	l.allowed("team-a")
-	expect(t, "requests a nanosecond after that", once, l.asked())
+	expect.Equal(t, "requests a nanosecond after that", once, l.asked())
 	l.allowed("team-b")
-	expect(t, "requests for another namespace", map[string]int{"namespaces/team-b": 1}, l.asked())
+	expect.Equal(t, "requests for another namespace", map[string]int{"namespaces/team-b": 1}, l.asked())
 	l.allowed("")
-	expect(t, "requests for none", map[string]int{}, l.asked())
-	expect(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "requests for none", map[string]int{}, l.asked())
+	expect.Equal(t, "editions", 1, len(l.editions))
 }
 
 func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
@@ -74,14 +75,14 @@ func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := oneEnforced(t)
 			test.change(l.server)
-			expect(t, "rules", test.want, l.allowed("team-a"))
+			expect.Equal(t, "rules", test.want, l.allowed("team-a"))
 			l.later(2 * time.Second)
 			l.reconcile() // the cache is as it was
-			expect(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
+			expect.Equal(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
 			l.sync()
 			l.reconcile()
-			expect(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
-			expect(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
+			expect.Equal(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
+			expect.Equal(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
 		})
 	}
 }
@@ -96,10 +97,10 @@ func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
 		s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "ttl: 1h, override: {ttl: {min: 1m}}", 1))
 		s.policy("team-a/own", "{mode: Enforce, overrides: [{policy: p, rule: jobs, ttl: "+ttl+"}]}")
 		l := newLoop(t, s)
-		expect(t, "rules", []string{want[0]}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{want[0]}, l.allowed("team-a"))
 		l.later(2 * time.Second)
 		l.edit("team-a/own", deleted)
-		expect(t, "rules when it is being deleted", []string{want[1]}, l.allowed("team-a"))
+		expect.Equal(t, "rules when it is being deleted", []string{want[1]}, l.allowed("team-a"))
 	}
 }
 
@@ -142,7 +143,7 @@ func TestNamespacesSeenOnlyLive(t *testing.T) {
 					t.Errorf("error %v", err)
 				}
 				if !test.doubt {
-					expect(t, "rules", test.want, rules)
+					expect.Equal(t, "rules", test.want, rules)
 				}
 			})
 		}
@@ -164,7 +165,7 @@ func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
 				l.later(time.Second + 1)
 				l.allowed("team-a")
 				held := l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held
-				expect(t, "held by "+step.value, step.want, held)
+				expect.Equal(t, "held by "+step.value, step.want, held)
 			}
 		})
 	}
@@ -192,13 +193,13 @@ func TestManyNamespacesAreReadInOneList(t *testing.T) {
 			l.allowed(fmt.Sprint("ns-", i))
 		}
 		asked := l.asked()
-		expect(t, "lists", 1, asked["namespaces"])
+		expect.Equal(t, "lists", 1, asked["namespaces"])
 		if len(asked) > policyset.ManyNamespaces+3 {
 			t.Errorf("%d reads in a second", len(asked))
 		}
 		l.later(time.Second + 1)
 	}
-	expect(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "editions", 1, len(l.editions))
 }
 
 // TestARelabelledNamespaceStaysSo: the cache is behind a live read, and something else makes the loop read it.
@@ -210,10 +211,10 @@ func TestARelabelledNamespaceStaysSo(t *testing.T) {
 				l.fillOneByOne()
 			}
 			l.namespace("team-a", map[string]string{"tier": "prod"})
-			expect(t, "rules", []string{}, l.allowed("team-a"))
+			expect.Equal(t, "rules", []string{}, l.allowed("team-a"))
 			l.later(300 * time.Millisecond)
 			l.reconcile()
-			expect(t, "rules after the cache was read", []string{}, l.allowed("team-a"))
+			expect.Equal(t, "rules after the cache was read", []string{}, l.allowed("team-a"))
 		})
 	}
 }
@@ -247,7 +248,7 @@ func TestANamespaceThatComesBackIsAllowed(t *testing.T) {
 	}
 	l.namespace("team-a", nil)
 	l.later(time.Second + 1)
-	expect(t, "rules", enforced, l.allowed("team-a"))
+	expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 }
 
 func TestDoubtFailsClosed(t *testing.T) {
@@ -317,7 +318,7 @@ func TestNobodyIsAskedWithoutLeadership(t *testing.T) {
 	if _, err := l.check("team-a"); err == nil {
 		t.Error("allowed")
 	}
-	expect(t, "requests", map[string]int{}, l.asked())
+	expect.Equal(t, "requests", map[string]int{}, l.asked())
 }
 
 func TestNothingIsAllowedBeforeTheCacheWasRead(t *testing.T) {
@@ -346,11 +347,11 @@ func TestAPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
 		l.reconcile()
 	}
 	want := []string{"new/jobs Suspended 1h", "p/jobs Enforce 1h"}
-	expect(t, "rules", want, sorted(l.allowed("team-a")))
+	expect.Equal(t, "rules", want, sorted(l.allowed("team-a")))
 	l.policy("new", spec("Suspended", "2h"))
 	l.sync()
 	l.reconcile()
-	expect(t, "rules after an edit", []string{"new/jobs Suspended 2h", "p/jobs Enforce 1h"}, sorted(l.rules("team-a")))
+	expect.Equal(t, "rules after an edit", []string{"new/jobs Suspended 2h", "p/jobs Enforce 1h"}, sorted(l.rules("team-a")))
 }
 
 // TestAPolicyThatIsEditedDuringALiveRead: of two views the newer one stays.
@@ -365,7 +366,7 @@ func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 			l.reconcile()
 		}
 	}
-	expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 }
 
 // TestAPolicyThatIsRemovedAfterItWasSeenLive: nothing need be due for its veto to end.
@@ -378,7 +379,7 @@ func TestAPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
 	l.removePolicy("veto")
 	l.sync()
 	l.reconcile()
-	expect(t, "rules", enforced, l.rules("team-a"))
+	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
 // TestAPolicyTheCacheNeverSaw is seen live and removed before the cache has it.
@@ -389,19 +390,19 @@ func TestAPolicyTheCacheNeverSaw(t *testing.T) {
 	l.removePolicy("veto")
 	l.sync()
 	l.reconcile()
-	expect(t, "rules", enforced, l.rules("team-a"))
+	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
 func TestARemovedPolicyIsNotTakenBackFromTheCache(t *testing.T) {
 	l := oneEnforced(t)
 	l.removePolicy("p")
-	expect(t, "rules", []string{}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{}, l.allowed("team-a"))
 	for range 3 {
 		l.reconcile()
-		expect(t, "rules", []string{}, l.rules("team-a"))
+		expect.Equal(t, "rules", []string{}, l.rules("team-a"))
 	}
 	l.policy("p", spec("Enforce", "1h"))
 	l.sync()
 	l.reconcile()
-	expect(t, "rules of the namesake", enforced, l.rules("team-a"))
+	expect.Equal(t, "rules of the namesake", enforced, l.rules("team-a"))
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -14,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // counted tells the loop that a policy was counted as it is and may act, but for the rules that were not.
@@ -52,8 +52,8 @@ func TestManyGatesAreOpenedByOneEdition(t *testing.T) {
 	}
 	before := len(l.editions)
 	l.Previewed(counts...)
-	expect(t, "editions", 1, len(l.editions)-before)
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "editions", 1, len(l.editions)-before)
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // running is a loop with policy p in force and counted, about namespaces with tier=ci; team-a is one.
@@ -68,15 +68,15 @@ var waits, free = []string{"p/jobs"}, []string{}
 
 func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
 	l := oneEnforced(t)
-	expect(t, "waiting", waits, l.waiting("team-a"))
-	expect(t, "waiting elsewhere", waits, l.waiting("team-b"))
-	expect(t, "hash of the gate", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting elsewhere", waits, l.waiting("team-b"))
+	expect.Equal(t, "hash of the gate", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
 	l.counted("p")
-	expect(t, "waiting once it is counted", free, l.waiting("team-a"))
-	expect(t, "editions", 2, len(l.editions))
+	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
+	expect.Equal(t, "editions", 2, len(l.editions))
 	l.reconcile()
 	l.allowed("team-a")
-	expect(t, "editions when nothing happens", 2, len(l.editions))
+	expect.Equal(t, "editions when nothing happens", 2, len(l.editions))
 }
 
 func TestWhatOpensNoGate(t *testing.T) {
@@ -107,8 +107,8 @@ func TestWhatOpensNoGate(t *testing.T) {
 			l := oneEnforced(t)
 			happens(l, l.named("p"))
 			l.refresh()
-			expect(t, "waiting", waits, l.waiting("team-a"))
-			expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
+			expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+			expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 		})
 	}
 }
@@ -131,8 +131,8 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 			known++
 		}
 	}
-	expect(t, "policies whose earlier book is known", 16, known)
-	expect(t, "what p deleted before is known", true, l.named("p").Gate.Before != nil)
+	expect.Equal(t, "policies whose earlier book is known", 16, known)
+	expect.Equal(t, "what p deleted before is known", true, l.named("p").Gate.Before != nil)
 }
 
 func TestOnlyWhatIsInForceWaits(t *testing.T) {
@@ -146,7 +146,7 @@ func TestOnlyWhatIsInForceWaits(t *testing.T) {
 			}
 			l.policy("p", spec("Enforce", "1h"))
 			l.refresh()
-			expect(t, "waiting once it is enforced", waits, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is enforced", waits, l.waiting("team-a"))
 		})
 	}
 }
@@ -156,10 +156,10 @@ func TestADryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
 	s.policy("p", spec("DryRun", "1h"))
 	l := newLoop(t, s)
 	l.counted("p")
-	expect(t, "editions: a dry run waits for nothing", 1, len(l.editions))
+	expect.Equal(t, "editions: a dry run waits for nothing", 1, len(l.editions))
 	l.policy("p", spec("Enforce", "1h"))
 	l.refresh()
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // TestApprovalThatIsAlwaysRequired: neither a dry run nor a count replaces it, and an edit needs another one.
@@ -173,32 +173,32 @@ func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 	l.counted("p")
 	l.policy("p", always("Enforce", "1h"))
 	l.refresh()
-	expect(t, "waiting, though a dry run was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting, though a dry run was counted", waits, l.waiting("team-a"))
 	l.counted("p")
-	expect(t, "waiting, though it was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting, though it was counted", waits, l.waiting("team-a"))
 	l.approve("p", l.named("p").ApprovalHash())
 	l.refresh()
-	expect(t, "waiting once it is approved", free, l.waiting("team-a"))
-	expect(t, "waiting after a restart", free, l.restart().waiting("team-a"))
+	expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", free, l.restart().waiting("team-a"))
 	l.policy("p", always("Enforce", "2h"))
 	l.refresh()
-	expect(t, "waiting after an edit", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting after an edit", waits, l.waiting("team-a"))
 	if gate := l.named("p").Gate; gate.Before != nil {
 		t.Error("what the form before has deleted is not counted")
 	}
 	l.policy("p", spec("Enforce", "2h"))
 	l.refresh()
 	l.counted("p")
-	expect(t, "waiting when it is required for large changes alone", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is required for large changes alone", free, l.waiting("team-a"))
 	l.policy("p", always("Enforce", "2h"))
 	l.refresh()
-	expect(t, "waiting when it is always required again", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is always required again", waits, l.waiting("team-a"))
 }
 
 func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
 	l := oneEnforced(t)
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: "other"}, {Hash: l.named("p").Hash}}})
-	expect(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 }
 
 // TestAFormIsPreviewedForAWeekAfterThePolicyHadIt: what a form would delete that the policy left long ago nobody has seen.
@@ -245,10 +245,10 @@ func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 			if gate := l.named("p").Gate; gate != nil && gate.Recount != nil {
 				l.counted("p")
 			}
-			expect(t, "waiting", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			l.approve("p", "nothing")
 			l.refresh()
-			expect(t, "waiting after an edit of its annotations", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting after an edit of its annotations", test.want, l.waiting("team-a"))
 		})
 	}
 }
@@ -257,32 +257,32 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 	t.Run("from the start", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
-		expect(t, "waiting", free, l.restart().waiting("team-a"))
+		expect.Equal(t, "waiting", free, l.restart().waiting("team-a"))
 	})
 	t.Run("once the cache shows it", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
 		l.refresh()
-		expect(t, "waiting", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.approve("p", "")
 		l.refresh()
-		expect(t, "waiting when it is taken back", waits, l.waiting("team-a"))
+		expect.Equal(t, "waiting when it is taken back", waits, l.waiting("team-a"))
 	})
 	t.Run("once a live read shows it", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
 		l.allowed("team-a")
-		expect(t, "waiting", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.later(2 * time.Second)
 		l.reconcile()
-		expect(t, "waiting when the cache, which is behind, is read", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting when the cache, which is behind, is read", free, l.waiting("team-a"))
 	})
 	t.Run("and not when it is edited", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
 		l.policy("p", spec("Enforce", "2h"))
 		l.refresh()
-		expect(t, "waiting", waits, l.waiting("team-a"))
+		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	})
 }
 
@@ -290,14 +290,14 @@ func TestAnEditWaitsAndOneBackToAFormThatWasCountedDoesNot(t *testing.T) {
 	l := oneEnforced(t)
 	l.counted("p")
 	l.policy("p", spec("Enforce", "1m"))
-	expect(t, "rules, seen live", []string{"p/jobs Enforce 1m"}, l.allowed("team-a"))
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "rules, seen live", []string{"p/jobs Enforce 1m"}, l.allowed("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.policy("p", spec("Enforce", "1h"))
 	l.refresh()
-	expect(t, "waiting when it is edited back", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is edited back", free, l.waiting("team-a"))
 	l.policy("p", strings.Replace(spec("Enforce", "1h"), "name: jobs", "name: jobs, events: PerObject", 1))
 	l.refresh()
-	expect(t, "waiting when only its events differ", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when only its events differ", free, l.waiting("team-a"))
 }
 
 func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
@@ -305,14 +305,14 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	s.policy("p", two)
 	l := newLoop(t, s)
 	l.counted("p", "other")
-	expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
-	expect(t, "gate", &policy.ApprovalGate{Rules: sets.New("other")}, l.named("p").Gate)
+	expect.Equal(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
+	expect.Equal(t, "gate", &policy.ApprovalGate{Rules: sets.New("other")}, l.named("p").Gate)
 
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
-	expect(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
 
 	l.counted("p")
-	expect(t, "waiting when it is counted too", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
 // TestARuleThatWasNotCountedLetsNoOtherPass: where a policy applies anew all its rules wait, and that one everywhere.
@@ -324,10 +324,10 @@ func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	l.counted("p", "other")
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
-	expect(t, "waiting where it applies anew", []string{"p/good", "p/other"}, l.waiting("team-b"))
-	expect(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-a"))
+	expect.Equal(t, "waiting where it applies anew", []string{"p/good", "p/other"}, l.waiting("team-b"))
+	expect.Equal(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-a"))
 	l.counted("p", "other")
-	expect(t, "waiting once all others are counted", []string{"p/other"}, l.waiting("team-b"))
+	expect.Equal(t, "waiting once all others are counted", []string{"p/other"}, l.waiting("team-b"))
 }
 
 func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
@@ -375,9 +375,9 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 				if gate := l.named("p").Gate; gate != nil {
 					got = gate.Namespaces.Names()
 				}
-				expect(t, "namespaces that wait", test.want, got)
+				expect.Equal(t, "namespaces that wait", test.want, got)
 				for _, namespace := range test.want {
-					expect(t, "waiting in "+namespace, waits, l.waiting(namespace))
+					expect.Equal(t, "waiting in "+namespace, waits, l.waiting(namespace))
 				}
 			})
 		}
@@ -395,12 +395,12 @@ func rescoped(t *testing.T) *loop {
 
 func TestOtherNamespacesGoOnWhileOneWaits(t *testing.T) {
 	l := rescoped(t)
-	expect(t, "waiting", waits, l.waiting("team-b"))
-	expect(t, "waiting in another", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
+	expect.Equal(t, "waiting in another", free, l.waiting("team-a"))
 	l.counted("p")
-	expect(t, "waiting once it is counted", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-b"))
 	l.refresh()
-	expect(t, "waiting later", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting later", free, l.waiting("team-b"))
 }
 
 func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
@@ -409,23 +409,23 @@ func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
 	l.policy("team-a/own", longer)
 	l.refresh()
 	l.Previewed(policyset.Count{Policy: before.UID, Generation: before.Generation, Preview: v1alpha1.Preview{Hash: before.Hash}, Gate: before.Gate, Opened: before.Gate.Namespaces})
-	expect(t, "waiting in team-a", waits, l.waiting("team-a"))
-	expect(t, "waiting in team-b, which was counted", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting in team-a", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in team-b, which was counted", free, l.waiting("team-b"))
 	l.Previewed(policyset.Count{Policy: before.UID, Generation: before.Generation, Preview: v1alpha1.Preview{Hash: before.Hash}})
 	l.policy("other", spec("DryRun", "1h"))
 	l.refresh()
-	expect(t, "waiting when only the form was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting when only the form was counted", waits, l.waiting("team-a"))
 }
 
 func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
 	l := rescoped(t)
 	l.approve("p", l.named("p").Gate.Hash)
 	l.refresh()
-	expect(t, "waiting", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting", free, l.waiting("team-b"))
 	l.policy("team-a/own", longer)
 	l.refresh()
-	expect(t, "waiting in the next one", waits, l.waiting("team-a"))
-	expect(t, "waiting in the one that was approved", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting in the next one", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in the one that was approved", free, l.waiting("team-b"))
 }
 
 func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
@@ -434,8 +434,8 @@ func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
 	l.refresh()
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
-	expect(t, "waiting", waits, l.waiting("team-b"))
-	expect(t, "waiting in another", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
+	expect.Equal(t, "waiting in another", free, l.waiting("team-a"))
 }
 
 func TestWhatWaitsSurvivesARestart(t *testing.T) {
@@ -450,12 +450,10 @@ func TestWhatWaitsSurvivesARestart(t *testing.T) {
 	again := l.recounted("p")
 	was, is := *p.Gate, *again.named("p").Gate
 	was.Before, is.Before = nil, nil // the other process has known only that it waits
-	if diff := cmp.Diff(was, is); diff != "" {
-		t.Errorf("gate: -want +got\n%s", diff)
-	}
-	expect(t, "waiting in another", free, again.waiting("team-a"))
+	expect.Equal(t, "gate", was, is)
+	expect.Equal(t, "waiting in another", free, again.waiting("team-a"))
 	l.approve("p", p.Gate.Hash)
-	expect(t, "waiting when it was approved meanwhile", free, l.recounted("p").waiting("team-b"))
+	expect.Equal(t, "waiting when it was approved meanwhile", free, l.recounted("p").waiting("team-b"))
 }
 
 func TestWhatWaitsSurvivesEdits(t *testing.T) {
@@ -483,7 +481,7 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 			l := rescoped(t)
 			edit(l)
 			l.refresh()
-			expect(t, "waiting", waits, l.waiting("team-b"))
+			expect.Equal(t, "waiting", waits, l.waiting("team-b"))
 		})
 	}
 }
@@ -491,9 +489,9 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 func TestOwnRulesWaitToo(t *testing.T) {
 	l := teamed(t, ownRules("Enforce", "5m"))
 	l.counted("p")
-	expect(t, "waiting", []string{"team-a/own/jobs"}, l.waiting("team-a"))
+	expect.Equal(t, "waiting", []string{"team-a/own/jobs"}, l.waiting("team-a"))
 	l.counted("team-a/own")
-	expect(t, "waiting once they are counted", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting once they are counted", free, l.waiting("team-a"))
 }
 
 // TestACopyOfAnApprovedPolicyWaits: as from a backup, or of a policy that was deleted and created again.
@@ -502,13 +500,13 @@ func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
 	hash := l.named("p").ApprovalHash()
 	l.approve("p", hash)
 	l.refresh()
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 	l.removePolicy("p")
 	l.policy("p", spec("Enforce", "1h"))
 	l.approve("p", hash)
 	l.refresh()
-	expect(t, "waiting when it is created again", waits, l.waiting("team-a"))
-	expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
+	expect.Equal(t, "waiting when it is created again", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
 // TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce: whatever it was approved for before, and whether its form was counted.
@@ -546,13 +544,13 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 			l.policy("p", enforced)
 			l.refresh()
 			gate := l.named("p").Gate
-			expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+			expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 			l.approve("p", gate.Hash)
 			l.refresh()
-			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 			l.later(time.Minute)
 			l.Republish()
-			expect(t, "waiting later", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting later", free, l.waiting("team-a"))
 		})
 	}
 }
@@ -576,7 +574,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.counted("p")
 		l.policy("p", spec("Enforce", "1h"))
 		l.refresh()
-		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 	})
 	t.Run("a count that began before the veto went", func(t *testing.T) {
 		l := held()
@@ -588,7 +586,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.Previewed(late)
 		l.policy("p", spec("Enforce", "1h"))
 		l.refresh()
-		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 	})
 	t.Run("a rule that was not counted", func(t *testing.T) {
 		l := held()
@@ -596,7 +594,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.hold("team-a", "")
 		l.policy("p", spec("Enforce", "1h"))
 		l.refresh()
-		expect(t, "compared with a dry run", false, l.named("p").Gate.Previewed)
+		expect.Equal(t, "compared with a dry run", false, l.named("p").Gate.Previewed)
 	})
 	t.Run("a restart while it waits", func(t *testing.T) {
 		l := held()
@@ -609,9 +607,9 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		p := l.named("p")
 		l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 9, Week: 9}})
 		l = l.restart()
-		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
-		expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestAListThatLacksPoliciesEndsNone: what keeps must not vanish because a server has not read all of its store yet, or a proxy
@@ -65,7 +66,7 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 			}
 			l.said, l.fail = nil, nil
 			l.later(2 * time.Second)
-			expect(t, "rules", []string{"p/jobs Enforce 1h suspended", "veto/jobs Suspended 1h"}, sorted(l.allowed("team-a")))
+			expect.Equal(t, "rules", []string{"p/jobs Enforce 1h suspended", "veto/jobs Suspended 1h"}, sorted(l.allowed("team-a")))
 		})
 	}
 }
@@ -81,9 +82,9 @@ func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 		l.during = nil
 		l.policy("p", spec("DryRun", "1h"))
 	}
-	expect(t, "rules", []string{}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{}, l.allowed("team-a"))
 	l.later(2 * time.Second)
-	expect(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
 // TestAListThatLacksNamespacesForgetsNone, whichever read it was.
@@ -104,7 +105,7 @@ func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
 	}
 	l.said = nil
 	l.later(2 * time.Second)
-	expect(t, "rules", enforced, l.allowed("team-a"))
+	expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 }
 
 // TestWhatIsNewAndAListLacksComesWithTheNext: nobody knew that it should have been there.
@@ -121,8 +122,8 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	l.said = nil
 	l.later(2 * time.Second)
 	want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
-	expect(t, "rules", want, sorted(l.allowed("team-c")))
-	expect(t, "known", true, l.book().Knows("team-c"))
+	expect.Equal(t, "rules", want, sorted(l.allowed("team-c")))
+	expect.Equal(t, "known", true, l.book().Knows("team-c"))
 }
 
 // TestACacheThatRelistsFromALiarForgetsNone: its list, streamed or not, lacks what the live list lacks too.
@@ -137,25 +138,25 @@ func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
 			l.policy("veto", spec("Suspended", "1h"))
 			l.refresh()
 			want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
-			expect(t, "rules before", want, sorted(l.rules("team-a")))
+			expect.Equal(t, "rules before", want, sorted(l.rules("team-a")))
 			l.later(2 * time.Second)
 			l.lose("veto", "team-b")
 			truth(l)
 			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); (err == nil) != (name == "only the cache's") {
 				t.Errorf("reconcile: %v", err)
 			}
-			expect(t, "rules", want, sorted(l.rules("team-a")))
-			expect(t, "namespace known", true, l.book().Knows("team-b"))
-			expect(t, "in trouble at once", false, l.Trouble() != nil)
+			expect.Equal(t, "rules", want, sorted(l.rules("team-a")))
+			expect.Equal(t, "namespace known", true, l.book().Knows("team-b"))
+			expect.Equal(t, "in trouble at once", false, l.Trouble() != nil)
 			l.later(5 * time.Second)
-			expect(t, "in trouble", name != "only the cache's", l.Trouble() != nil)
+			expect.Equal(t, "in trouble", name != "only the cache's", l.Trouble() != nil)
 			l.said, l.fail = nil, nil
 			l.later(2 * time.Second)
-			expect(t, "rules allowed", want, sorted(l.allowed("team-a")))
+			expect.Equal(t, "rules allowed", want, sorted(l.allowed("team-a")))
 			l.removePolicy("veto")
 			l.reconcile()
-			expect(t, "rules when it is deleted", want[:1], l.rules("team-a"))
-			expect(t, "in trouble when it is deleted", false, l.Trouble() != nil)
+			expect.Equal(t, "rules when it is deleted", want[:1], l.rules("team-a"))
+			expect.Equal(t, "in trouble when it is deleted", false, l.Trouble() != nil)
 		})
 	}
 }
@@ -203,7 +204,7 @@ func TestManyNamespacesThatAreGone(t *testing.T) {
 				t.Fatalf("%s is still known", name)
 			}
 		}
-		expect(t, "team-a is known", true, l.book().Knows("team-a"))
+		expect.Equal(t, "team-a is known", true, l.book().Knows("team-a"))
 		requests := 0
 		for _, n := range l.asked() {
 			requests += n
@@ -246,7 +247,7 @@ func TestANamesakeThatTheListShouldHave(t *testing.T) {
 	}
 	l.said = nil
 	l.later(2 * time.Second)
-	expect(t, "rules", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
 // emptied takes all items from lists at paths that end so.
@@ -285,7 +286,7 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 		}
 		l.fail, l.said = nil, nil
 	}
-	expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 }
 
 // TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may create and delete policies all day, and a list may have each just
@@ -330,7 +331,7 @@ func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 	}
 	l.later(confirmed)
 	l.refresh()
-	expect(t, "policies in force", 0, len(l.editions[len(l.editions)-1].Book.Policies()))
+	expect.Equal(t, "policies in force", 0, len(l.editions[len(l.editions)-1].Book.Policies()))
 }
 
 // confirmed is after how long a deletion is known to be one.
@@ -363,30 +364,30 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	hold()
 	s.policy("team-b/own", longer)
 	l.later(1001 * time.Millisecond)
-	expect(t, "check of another namespace", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace", nil, check("team-a"))
 	<-asked
 	if err := check("team-b"); !errors.Is(err, retention.ErrNamespace) {
 		t.Errorf("check of its namespace: %v", err)
 	}
 	l.later(1001 * time.Millisecond)
-	expect(t, "check of another namespace once more", nil, check("team-a")) // does not ask again
+	expect.Equal(t, "check of another namespace once more", nil, check("team-a")) // does not ask again
 	close(answer)
 	l.compiled()
-	expect(t, "check of its namespace afterwards", nil, check("team-b"))
-	expect(t, "rules in its namespace", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
+	expect.Equal(t, "check of its namespace afterwards", nil, check("team-b"))
+	expect.Equal(t, "rules in its namespace", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
 
 	hold()
 	s.policy("team-b/own", sparing)
 	l.later(1001 * time.Millisecond)
-	expect(t, "check of another namespace", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace", nil, check("team-a"))
 	<-asked
 	s.set(func() { s.takes = nil })
 	s.removePolicy("team-b/own")
 	l.later(1001 * time.Millisecond)
-	expect(t, "check of another namespace after the removal", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace after the removal", nil, check("team-a"))
 	close(answer)
 	l.compiled()
-	expect(t, "rules after the removal", enforced, l.rules("team-b"))
+	expect.Equal(t, "rules after the removal", enforced, l.rules("team-b"))
 }
 
 // TestAPolicyThatCouldNotBeReadIsReadAgain though nothing is due, and the cache has it: what the cache has is older than the list.
@@ -405,5 +406,5 @@ func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
 	if again := l.reconcile().RequeueAfter; again == 0 || again > time.Minute {
 		t.Errorf("looks again after %s", again)
 	}
-	expect(t, "rules", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
+	expect.Equal(t, "rules", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
 }

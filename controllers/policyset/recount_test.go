@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // older are the objects once a time has passed.
@@ -110,22 +111,22 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 			for range 2 { // of two leaders, the first is gone before it has counted
 				l = l.restart()
 				l.allowed("team-a")
-				expect(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
-				expect(t, "goes while it waits", 0, test.objects.older(test.down).deletes(l))
+				expect.Equal(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
+				expect.Equal(t, "goes while it waits", 0, test.objects.older(test.down).deletes(l))
 				hashes = append(hashes, l.named("p").Gate.Hash)
 			}
 			gate := l.named("p").Gate
 			more := gate.Recount.More(test.objects.older(test.down).count(l, "p"))
-			expect(t, "due", test.due, more.Due)
-			expect(t, "week", test.week, more.Week)
-			expect(t, "hash of the second leader", hashes[0], hashes[1])
+			expect.Equal(t, "due", test.due, more.Due)
+			expect.Equal(t, "week", test.week, more.Week)
+			expect.Equal(t, "hash of the second leader", hashes[0], hashes[1])
 
 			approved := l.restart()
 			s.approve("p", gate.Hash)
 			approved.refresh()
-			expect(t, "p waits once it is approved", false, slices.Contains(approved.waiting("team-a"), "p/jobs"))
+			expect.Equal(t, "p waits once it is approved", false, slices.Contains(approved.waiting("team-a"), "p/jobs"))
 			l.counted("p")
-			expect(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+			expect.Equal(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
 		})
 	}
 }
@@ -155,17 +156,17 @@ func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 			l = enforce(l)
 			all := old(30).older(time.Minute)
 			gate := l.named("p").Gate
-			expect(t, "due", int64(30), gate.Recount.More(all.count(l, "p")).Due)
-			expect(t, "deleted while it waits", 0, all.deletes(l))
+			expect.Equal(t, "due", int64(30), gate.Recount.More(all.count(l, "p")).Due)
+			expect.Equal(t, "deleted while it waits", 0, all.deletes(l))
 			l.edit("p", func(p *unstructured.Unstructured) {
 				status := p.Object["status"].(map[string]any)
 				status["pendingApproval"] = map[string]any{"hash": gate.Hash, "due": int64(30), "week": int64(30), "selected": int64(30)}
 			})
 			l = l.restart()
-			expect(t, "hash of the next leader", gate.Hash, l.named("p").Gate.Hash)
+			expect.Equal(t, "hash of the next leader", gate.Hash, l.named("p").Gate.Hash)
 			l.approve("p", gate.Hash)
 			l.refresh()
-			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 		})
 	}
 }
@@ -178,5 +179,5 @@ func TestALeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1})
 	again := newUnreadLoop(t, l.server)
 	again.reconcile()
-	expect(t, "what it waits for", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
+	expect.Equal(t, "what it waits for", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // elsewhere is a form of the policy of spec that selects other namespaces.
@@ -60,7 +61,7 @@ func TestTheCountOfOneFormReleasesNothingOfAnother(t *testing.T) {
 			l.counted("p") // all of it
 			l.counted("p") // where something has changed
 			l.become(spec("Enforce", "1h"))
-			expect(t, "waiting", waits, l.waiting("team-a"))
+			expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 		})
 	}
 }
@@ -76,7 +77,7 @@ func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
 		l.report("p", v1alpha1.RetentionPolicyStatus{Previews: previews})
 	}
 	l.become(spec("Enforce", "1h"))
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // TestAnEarlierApprovalDoesNotCountForAFormThatReturns: what kept its objects when it was approved may have gone. The hash that is asked for is
@@ -113,7 +114,7 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 				l = l.restart()
 			}
 			l.refresh()
-			expect(t, "waiting", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			gate := l.named("p").Gate
 			if gate == nil {
 				return
@@ -123,7 +124,7 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 			}
 			l.approve("p", gate.Hash)
 			l.refresh()
-			expect(t, "waiting once it is approved again", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is approved again", free, l.waiting("team-a"))
 		})
 	}
 }
@@ -143,9 +144,9 @@ func TestALateCountOfAFormThatReturns(t *testing.T) {
 	l.unhold()
 	l.become(spec("Enforce", "1h"))
 	l.Previewed(count)
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.counted("p")
-	expect(t, "waiting once it is counted", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
 }
 
 // TestALateCountOfADryRunThatIsEnforced counts: the form is the same.
@@ -156,7 +157,7 @@ func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
 	p := l.named("p")
 	l.become(spec("Enforce", "1h"))
 	l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}, Gate: l.named("p").Gate})
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // TestARestartLeavesSingleRulesWaitingAlone, also of a policy with rules about images, of which nothing else is counted again.
@@ -178,8 +179,8 @@ func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 			if gate := l.named("p").Gate; gate != nil && gate.Recount != nil {
 				l.counted("p", "other")
 			}
-			expect(t, "waiting", []string{"p/other"}, slices.DeleteFunc(l.waiting("team-a"), func(rule string) bool { return rule == "p/images" }))
-			expect(t, "gate", p.Gate, l.named("p").Gate)
+			expect.Equal(t, "waiting", []string{"p/other"}, slices.DeleteFunc(l.waiting("team-a"), func(rule string) bool { return rule == "p/images" }))
+			expect.Equal(t, "gate", p.Gate, l.named("p").Gate)
 		})
 	}
 }
@@ -197,6 +198,6 @@ func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
 	l.later(time.Minute)
 	l.unhold()
 	l.become(spec("Enforce", "1h"))
-	expect(t, "waiting", waits, l.waiting("team-a"))
-	expect(t, "counted", int64(30), old(30).count(l, "p").Week)
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "counted", int64(30), old(30).count(l, "p").Week)
 }

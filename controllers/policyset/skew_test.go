@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestSkew(t *testing.T) {
@@ -53,9 +54,7 @@ func comparesClocks(t *testing.T) {
 	turn := func(what string, troubled bool) {
 		t.Helper()
 		synctest.Wait()
-		if got := l.Trouble() != nil; got != troubled {
-			t.Errorf("%s: in trouble: %t, want %t", what, got, troubled)
-		}
+		expect.Equal(t, what+": in trouble", troubled, l.Trouble() != nil)
 	}
 	set := func(change func()) {
 		s.mu.Lock()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // slowly runs a test with the loop of oneEnforced on an API server that takes its time, in a bubble.
@@ -55,10 +57,10 @@ func ofNamespaces(d time.Duration) func(string) time.Duration {
 func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 	slowly(t, always(time.Second), func(t *testing.T, l *loop) {
 		began := time.Now()
-		expect(t, "rules", enforced, l.allowed("team-a"))
-		expect(t, "took", time.Second, time.Since(began))
+		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
+		expect.Equal(t, "took", time.Second, time.Since(began))
 		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
-		expect(t, "requests", once, l.asked())
+		expect.Equal(t, "requests", once, l.asked())
 	})
 }
 
@@ -67,7 +69,7 @@ func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 	slowly(t, ofNamespaces(2*time.Second), func(t *testing.T, l *loop) {
 		l.allowed("")
 		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspended", "1h")) })
-		expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 	})
 }
 
@@ -76,9 +78,9 @@ func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *loop) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
 		l.allowed("team-a")
-		expect(t, "held", true, l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held)
+		expect.Equal(t, "held", true, l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held)
 		again := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 2}
-		expect(t, "requests", again, l.asked())
+		expect.Equal(t, "requests", again, l.asked())
 	})
 }
 
@@ -93,15 +95,15 @@ func TestWhatIsReadInAdvanceCounts(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		l.allowed("team-a")
-		expect(t, "waited during the read", 0, time.Since(began))
+		expect.Equal(t, "waited during the read", 0, time.Since(began))
 		time.Sleep(500 * time.Millisecond)
 		began = time.Now()
 		l.allowed("team-a")
-		expect(t, "waited after it", 0, time.Since(began))
+		expect.Equal(t, "waited after it", 0, time.Since(began))
 		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
-		expect(t, "requests", once, l.asked())
+		expect.Equal(t, "requests", once, l.asked())
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(500*time.Millisecond))
-		expect(t, "requests while the answers are fresh enough", map[string]int{}, l.asked())
+		expect.Equal(t, "requests while the answers are fresh enough", map[string]int{}, l.asked())
 	})
 }
 
@@ -115,7 +117,7 @@ func TestAReadInAdvanceThatFails(t *testing.T) {
 			t.Error("allowed")
 		}
 		l.fail = nil
-		expect(t, "rules", enforced, l.allowed("team-a"))
+		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 	})
 }
 
@@ -124,7 +126,7 @@ func TestOnlyALeaderReadsInAdvance(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *loop) {
 		l.leadership = errors.New("not the leader")
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(2*time.Second))
-		expect(t, "requests", map[string]int{}, l.asked())
+		expect.Equal(t, "requests", map[string]int{}, l.asked())
 	})
 }
 
@@ -158,7 +160,7 @@ func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
 	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *loop) {
 		l.policy("p", spec("Enforce", "2d"))
 		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspended", "1h")) })
-		expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 	})
 }
 
@@ -183,7 +185,7 @@ func TestNamespacesThatTakeLongAreReadInOneList(t *testing.T) {
 		for i := range namespaces {
 			l.allowed(fmt.Sprint("ns-", i))
 		}
-		expect(t, "lists", 1, l.asked()["namespaces"])
-		expect(t, "took", 400*time.Millisecond, time.Since(began))
+		expect.Equal(t, "lists", 1, l.asked()["namespaces"])
+		expect.Equal(t, "took", 400*time.Millisecond, time.Since(began))
 	})
 }

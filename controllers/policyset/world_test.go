@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -18,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // loop is a Loop on a server.
@@ -84,9 +84,7 @@ func newLoop(t *testing.T, s *server) *loop {
 func newUnreadLoop(t *testing.T, s *server) *loop {
 	t.Helper()
 	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	l := &loop{server: s, t: t}
 	l.Reconciler = &policyset.Reconciler{
 		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
@@ -98,18 +96,14 @@ func newUnreadLoop(t *testing.T, s *server) *loop {
 		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),
 		ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return l
 }
 
 func (l *loop) reconcile() reconcile.Result {
 	l.t.Helper()
 	result, err := l.Reconcile(l.t.Context(), reconcile.Request{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, err)
 	l.compiled()
 	return result
 }
@@ -117,9 +111,7 @@ func (l *loop) reconcile() reconcile.Result {
 // compiled waits until every policy that was edited is in force.
 func (l *loop) compiled() {
 	l.t.Helper()
-	if err := policyset.Compiled(l.t.Context(), l.Reconciler); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, policyset.Compiled(l.t.Context(), l.Reconciler))
 }
 
 // check checks a namespace and returns the rules then in force for its Jobs: POLICY/RULE MODE TTL.
@@ -211,13 +203,6 @@ var jobs = schemaGroupKind("batch", "Job")
 // spec is a policy about Jobs.
 func spec(mode, ttl string) string {
 	return fmt.Sprintf(`{mode: %s, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: %s}]}`, mode, ttl)
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }
 
 func sorted(s []string) []string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestWhatDelaysDeletionsIsKnown: which obstacle, of which policy, after attempts in vain for ten seconds, and no longer than it lasts.
@@ -51,11 +52,11 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 				w.use(rule("a"))
 				w.source(0).list(rows("x", 3, w.began.Add(-time.Hour))...)
 				w.after(retention.DelayedAfter - time.Second)
-				expect(t, "delays early", nil, delays())
+				expect.Equal(t, "delays early", nil, delays())
 				w.after(11 * time.Second)
 				first := delays()
 				if test.want == "" {
-					expect(t, "delays", nil, first)
+					expect.Equal(t, "delays", nil, first)
 					return
 				}
 				if len(first) != 1 || first[0].Policy != "a" || first[0].Namespace != "team-a" || first[0].Reason != test.want || first[0].Message == "" {
@@ -67,11 +68,11 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 					t.Errorf("delays: %+v, want the first object", all)
 				}
 				w.after(2 * time.Minute)
-				expect(t, "delays later", all, delays())
+				expect.Equal(t, "delays later", all, delays())
 				w.set(func() { w.outcome, w.check, w.permit, w.ages = nil, nil, nil, nil })
 				w.after(10 * time.Minute)
-				expect(t, "delays at the end", nil, delays())
-				expect(t, "removed", 3, len(w.removed()))
+				expect.Equal(t, "delays at the end", nil, delays())
+				expect.Equal(t, "removed", 3, len(w.removed()))
 			})
 		})
 	}
@@ -90,7 +91,7 @@ func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 		w.after(time.Minute)
 		doubt(inDoubt)
 		w.after(time.Second)
-		expect(t, "delayed", 0, w.Kinds()[0].Delayed)
+		expect.Equal(t, "delayed", 0, w.Kinds()[0].Delayed)
 	})
 }
 
@@ -106,11 +107,11 @@ func TestFewObjectsOfANamespaceAreRemembered(t *testing.T) {
 		w.source(0).list(append(rows("x", 500, w.began.Add(-time.Hour)), row("y", w.began.Add(-time.Hour), in("team-b")))...)
 		w.after(time.Minute)
 		k := w.Kinds()[0]
-		expect(t, "delayed", 101, k.Delayed)
-		expect(t, "delays", 2, len(k.Delays(w.clock.Now())))
+		expect.Equal(t, "delayed", 101, k.Delayed)
+		expect.Equal(t, "delays", 2, len(k.Delays(w.clock.Now())))
 		w.set(func() { w.outcome = nil })
 		w.after(20 * time.Minute)
-		expect(t, "delayed at the end", 0, w.Kinds()[0].Delayed)
-		expect(t, "removed", 501, len(w.removed()))
+		expect.Equal(t, "delayed at the end", 0, w.Kinds()[0].Delayed)
+		expect.Equal(t, "removed", 501, len(w.removed()))
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -77,9 +78,7 @@ func (w *world) lateness(prefix string) (all []time.Duration) {
 			continue
 		}
 		when, err := time.ParseDuration(at)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		all = append(all, when-time.Duration(n)*rhythm)
 	}
 	return all
@@ -240,7 +239,7 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 		w.use(rule("a"), rule("p", about(pods)))
 		w.source(0).list(rows("x", 1_000, w.began.Add(-2*time.Hour))...)
 		w.after(time.Minute + time.Millisecond)
-		expect(t, "throttled", [][]string{{"team-a"}, nil}, [][]string{w.states()["Job"].Throttled, w.states()["Pod"].Throttled})
+		expect.Equal(t, "throttled", [][]string{{"team-a"}, nil}, [][]string{w.states()["Job"].Throttled, w.states()["Pod"].Throttled})
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome { return after(quick, retention.Removed, false)() }
 		})
@@ -249,10 +248,10 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 			t.Errorf("%d of 1000 removed 20 s after the webhook has recovered", n)
 		}
 		w.after(time.Minute)
-		expect(t, "removed", 1_000, len(w.removed()))
+		expect.Equal(t, "removed", 1_000, len(w.removed()))
 		w.after(2 * time.Minute)
-		expect(t, "throttled in the end", nil, w.states()["Job"].Throttled)
-		expect(t, "namespaces remembered", 0, w.Loads())
+		expect.Equal(t, "throttled in the end", nil, w.states()["Job"].Throttled)
+		expect.Equal(t, "namespaces remembered", 0, w.Loads())
 	})
 }
 
@@ -281,10 +280,10 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 			w.source(0).apply(later)
 		}
 		w.after(20 * time.Second)
-		expect(t, "removed meanwhile", 101, len(w.removed()))
+		expect.Equal(t, "removed meanwhile", 101, len(w.removed()))
 		close(ends)
 		w.after(time.Second)
-		expect(t, "removed", 102, len(w.removed()))
+		expect.Equal(t, "removed", 102, len(w.removed()))
 	})
 }
 
@@ -366,7 +365,7 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 				w.after(2 * time.Minute)
 				fails.Store(false)
 				w.after(time.Minute)
-				expect(t, "removed when it answers again", 1_000, len(w.removed()))
+				expect.Equal(t, "removed when it answers again", 1_000, len(w.removed()))
 			})
 		})
 	}
@@ -425,14 +424,14 @@ func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(row("x", w.began.Add(-2*time.Hour), in("bad-00")))
 		w.after(time.Second)
-		expect(t, "attempts in the namespace", int64(2), n.Load())
+		expect.Equal(t, "attempts in the namespace", int64(2), n.Load())
 		for _, good := range rows("good", 10, w.began.Add(-2*time.Hour), in("good-00")) {
 			w.source(0).apply(good)
 		}
 		w.after(15 * time.Second)
-		expect(t, "removed during the rest", []string{}, w.removed())
+		expect.Equal(t, "removed during the rest", []string{}, w.removed())
 		w.after(10 * time.Second)
-		expect(t, "removed", 11, len(w.removed()))
+		expect.Equal(t, "removed", 11, len(w.removed()))
 	})
 }
 
@@ -460,7 +459,7 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 		w.after(quick)
 		before := n.Load()
 		w.after(15 * time.Second)
-		expect(t, "attempts during the rest", 0, n.Load()-before)
+		expect.Equal(t, "attempts during the rest", 0, n.Load()-before)
 		w.after(30 * time.Second)
 		if n.Load() == before {
 			t.Error("no attempts after the rest")
@@ -483,7 +482,7 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
 		w.after(10 * time.Second)
-		expect(t, "throttled", []string{"team-a"}, w.states()["Job"].Throttled)
+		expect.Equal(t, "throttled", []string{"team-a"}, w.states()["Job"].Throttled)
 		busy.Store(true)
 		w.after(time.Second)
 		before := len(w.attempted())
@@ -493,7 +492,7 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 		}
 		busy.Store(false)
 		w.after(3 * time.Minute)
-		expect(t, "removed when it answers again", 2_000, len(w.removed()))
+		expect.Equal(t, "removed when it answers again", 2_000, len(w.removed()))
 	})
 }
 
@@ -521,7 +520,7 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 		}
 		denied.Store(false)
 		w.after(6 * time.Second)
-		expect(t, "removed", []string{"x00199"}, w.removed())
+		expect.Equal(t, "removed", []string{"x00199"}, w.removed())
 	})
 }
 
@@ -569,7 +568,7 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 				w.use(rule("a", counted))
 				w.source(0).list(append(rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00")), rows("good", 500, w.began.Add(-2*time.Hour))...)...)
 				w.after(30 * time.Second)
-				expect(t, "removed", 500, len(w.removed()))
+				expect.Equal(t, "removed", 500, len(w.removed()))
 				before, writes := len(w.attempted()), b.written()
 				w.after(10 * time.Minute)
 				if n := len(w.attempted()) - before; n < 40 {
@@ -617,7 +616,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 					w.source(0).apply(free)
 				}
 				w.after(10 * time.Second)
-				expect(t, "removed", test.free, len(w.removed()))
+				expect.Equal(t, "removed", test.free, len(w.removed()))
 			})
 		})
 	}

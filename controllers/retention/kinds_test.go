@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // states are what Kinds says, by kind.
@@ -32,13 +33,13 @@ func TestOneKindThatNeverLists(t *testing.T) {
 		w.source(1).sink.Lost(trouble)
 		w.source(0).list(row("x", w.began))
 		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
-		expect(t, "trouble of Pods", trouble, w.states()["Pod"].Lost)
-		expect(t, "trouble of Jobs", nil, w.states()["Job"].Lost)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "trouble of Pods", trouble, w.states()["Pod"].Lost)
+		expect.Equal(t, "trouble of Jobs", nil, w.states()["Job"].Lost)
 		w.source(1).list(row("pod", w.began))
 		w.after(0)
-		expect(t, "removed", []string{"x", "pod"}, w.removed())
-		expect(t, "trouble of Pods when listed", nil, w.states()["Pod"].Lost)
+		expect.Equal(t, "removed", []string{"x", "pod"}, w.removed())
+		expect.Equal(t, "trouble of Pods when listed", nil, w.states()["Pod"].Lost)
 	})
 }
 
@@ -61,7 +62,7 @@ func TestAKindThatHangsDelaysNoOther(t *testing.T) {
 		// The other kind has the last place for as long as the requests hang: a hundred a second.
 		w.source(0).list(rows("job", 400, w.began.Add(-time.Hour))...)
 		w.after(5 * time.Second)
-		expect(t, "removed", 400, len(w.removed()))
+		expect.Equal(t, "removed", 400, len(w.removed()))
 	})
 }
 
@@ -73,11 +74,11 @@ func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
 		trouble := &retention.SourceError{Reason: "ListFailed"}
 		s.sink.Lost(trouble)
 		w.after(2 * time.Hour)
-		expect(t, "removed", none, w.removed())
-		expect(t, "trouble", trouble, w.states()["Job"].Lost)
+		expect.Equal(t, "removed", none, w.removed())
+		expect.Equal(t, "trouble", trouble, w.states()["Job"].Lost)
 		s.list(row("x", w.began))
 		w.after(0)
-		expect(t, "removed when listed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed when listed", []string{"x"}, w.removed())
 	})
 }
 
@@ -86,9 +87,9 @@ func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
 		w.use(rule("a"))
 		trouble := &retention.SourceError{Reason: "Forbidden"}
 		w.source(0).sink.Undeletable(trouble)
-		expect(t, "trouble", trouble, w.states()["Job"].Undeletable)
+		expect.Equal(t, "trouble", trouble, w.states()["Job"].Undeletable)
 		w.source(0).sink.Undeletable(nil)
-		expect(t, "trouble", nil, w.states()["Job"].Undeletable)
+		expect.Equal(t, "trouble", nil, w.states()["Job"].Undeletable)
 	})
 }
 
@@ -100,27 +101,27 @@ func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 		w.after(30 * time.Minute)
 
 		w.use(rule("a"), rule("b"))
-		expect(t, "relisting", true, w.states()["Job"].Relisting)
+		expect.Equal(t, "relisting", true, w.states()["Job"].Relisting)
 		added := w.source(1)
-		expect(t, "rules listed for", 2, len(added.asked().Rules()))
+		expect.Equal(t, "rules listed for", 2, len(added.asked().Rules()))
 		w.after(time.Hour)
-		expect(t, "removed without the facts of b", none, w.removed())
+		expect.Equal(t, "removed without the facts of b", none, w.removed())
 		if n, synced := w.states()["Job"].Index.Len(); n != 2 || !synced {
 			t.Errorf("%d old facts, synced %v", n, synced)
 		}
-		expect(t, "old watch", nil, old.ctx.Err())
+		expect.Equal(t, "old watch", nil, old.ctx.Err())
 		old.sink.Forget("uid-y") // the old watch still counts
 
 		added.list(row("x", w.began))
 		w.after(0)
-		expect(t, "removed", []string{"x"}, w.removed())
-		expect(t, "relisting", false, w.states()["Job"].Relisting)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "relisting", false, w.states()["Job"].Relisting)
 		if old.ctx.Err() == nil {
 			t.Error("the old watch goes on")
 		}
 		old.apply(row("z", w.began.Add(-time.Hour)))
 		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -130,7 +131,7 @@ func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
 		w.source(0).list(row("x", w.began))
 		w.use(rule("a"), rule("b", mode(v1alpha1.DryRun)))
 		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -142,15 +143,15 @@ func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
 		w.source(1).sink.Lost(&retention.SourceError{Reason: "Forbidden"})
 		w.use(rule("a"))
 		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		if w.source(1).ctx.Err() == nil {
 			t.Error("the listing for b goes on")
 		}
-		expect(t, "trouble", nil, w.states()["Job"].Lost)
-		expect(t, "relisting", false, w.states()["Job"].Relisting)
+		expect.Equal(t, "trouble", nil, w.states()["Job"].Lost)
+		expect.Equal(t, "relisting", false, w.states()["Job"].Relisting)
 		w.source(1).list(row("y", w.began)) // too late
 		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -167,7 +168,7 @@ func TestARemovedRule(t *testing.T) {
 				w.source(0).list(row("x", w.began))
 				w.use(rules...)
 				w.after(10 * time.Hour)
-				expect(t, "removed", none, w.removed())
+				expect.Equal(t, "removed", none, w.removed())
 				if w.source(0).ctx.Err() == nil {
 					t.Error("its source runs on")
 				}
@@ -238,7 +239,7 @@ func TestTheFenceMayChangeTheRules(t *testing.T) {
 					}
 				})
 				w.after(2 * time.Hour)
-				expect(t, "attempts", nil, w.attempted())
+				expect.Equal(t, "attempts", nil, w.attempted())
 			})
 		})
 	}
@@ -250,12 +251,12 @@ func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
 		w.source(0).list(row("x", w.began))
 		other := schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}
 		w.use(rule("a", about(other), func(r *policy.Rule) { r.Key = "a2" }))
-		expect(t, "kind listed", other, w.source(1).asked().Kind)
+		expect.Equal(t, "kind listed", other, w.source(1).asked().Kind)
 		w.after(time.Hour)
-		expect(t, "removed", none, w.removed())
+		expect.Equal(t, "removed", none, w.removed())
 		w.source(1).list(row("x", w.began))
 		w.after(0)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		if w.source(0).ctx.Err() == nil {
 			t.Error("the old version is watched on")
 		}
@@ -265,9 +266,9 @@ func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
 func TestRulesKnownBeforeTheStart(t *testing.T) {
 	r := retention.New(retention.Options{Clock: clock.RealClock{}})
 	r.Use(bookOf(rule("a")))
-	expect(t, "kinds", 0, len(r.Kinds()))
-	expect(t, "doubt", nil, r.Doubt())
-	expect(t, "leader only", true, r.NeedLeaderElection())
+	expect.Equal(t, "kinds", 0, len(r.Kinds()))
+	expect.Equal(t, "doubt", nil, r.Doubt())
+	expect.Equal(t, "leader only", true, r.NeedLeaderElection())
 }
 
 // TestARuleThatComesAndGoesListsItsKindOnce, and while there is none nothing is deleted.
@@ -290,17 +291,17 @@ func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 					t.Errorf("%d goroutines are left", more)
 				}
 				w.after(5 * time.Minute)
-				expect(t, "listed", 1, w.opened())
+				expect.Equal(t, "listed", 1, w.opened())
 				if w.source(0).ctx.Err() == nil {
 					t.Error("the kind is watched for ever")
 				}
 				w.after(time.Hour)
-				expect(t, "removed", none, w.removed())
+				expect.Equal(t, "removed", none, w.removed())
 				w.use(rule("a"))
-				expect(t, "listed", 2, w.opened())
+				expect.Equal(t, "listed", 2, w.opened())
 				w.source(1).list(row("x", w.began))
 				w.after(time.Hour)
-				expect(t, "removed", []string{"x"}, w.removed())
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -315,14 +316,14 @@ func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 		w.use()
 		w.source(0).apply(row("y", w.began.Add(-2*time.Hour)))
 		w.after(30 * time.Second)
-		expect(t, "kinds", 0, len(w.Kinds()))
-		expect(t, "removed", none, w.removed())
+		expect.Equal(t, "kinds", 0, len(w.Kinds()))
+		expect.Equal(t, "removed", none, w.removed())
 		w.use(rule("a", ttl(4*time.Hour)))
 		w.after(0)
-		expect(t, "removed by the rule that came", none, w.removed())
+		expect.Equal(t, "removed by the rule that came", none, w.removed())
 		w.use(rule("a", ttl(2*time.Hour)))
 		w.after(0)
-		expect(t, "removed by the rule that came", []string{"y"}, w.removed())
+		expect.Equal(t, "removed by the rule that came", []string{"y"}, w.removed())
 	})
 }
 
@@ -348,7 +349,7 @@ func TestResultsAreSpelled(t *testing.T) {
 	for r := retention.Failed; r <= retention.Unadmitted; r++ {
 		spelled = append(spelled, r.String())
 	}
-	expect(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked", "unadmitted"}, spelled)
+	expect.Equal(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked", "unadmitted"}, spelled)
 }
 
 func TestAKindThatIsSeenToElsewhereIsNotWatched(t *testing.T) {
@@ -357,7 +358,7 @@ func TestAKindThatIsSeenToElsewhereIsNotWatched(t *testing.T) {
 		w.use(rule("a"), rule("p", about(pods)))
 		w.source(0).list(row("x", w.began))
 		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		if _, watched := w.states()["Pod"]; watched || len(w.states()) != 1 {
 			t.Errorf("watched: %v", w.states())
 		}

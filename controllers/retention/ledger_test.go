@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // Without a Ledger what is to be counted exactly stays, and delays nothing else.
@@ -27,8 +28,8 @@ func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
 			}
 		}
 		w.after(24 * time.Hour)
-		expect(t, "removed", []string{"pod"}, w.removed())
-		expect(t, "attempted", []string{"pod@1"}, w.attempted())
+		expect.Equal(t, "removed", []string{"pod"}, w.removed())
+		expect.Equal(t, "attempted", []string{"pod@1"}, w.attempted())
 	})
 }
 
@@ -111,7 +112,7 @@ func TestTheSecondBeforeIsQuiet(t *testing.T) {
 				w.after(index.Ahead)
 				removed := w.removed()
 				slices.Sort(removed)
-				expect(t, "removed", []string{"x", "y"}, removed)
+				expect.Equal(t, "removed", []string{"x", "y"}, removed)
 				if w.checks > 10 {
 					t.Errorf("%d checks of the fence for two deletions", w.checks)
 				}
@@ -131,9 +132,9 @@ func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 				w.use(rule("counted", counted))
 				w.source(0).list(row("x", w.began.Add(-time.Hour)))
 				w.after(back - time.Millisecond)
-				expect(t, "removed before", []string{}, w.removed())
+				expect.Equal(t, "removed before", []string{}, w.removed())
 				w.after(2 * time.Minute)
-				expect(t, "removed", []string{"x"}, w.removed())
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -152,8 +153,8 @@ func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 		}
 		w.set(func() { w.aim = nil })
 		w.after(10 * time.Minute)
-		expect(t, "removed", []string{"job"}, w.removed())
-		expect(t, "attempts", 1, w.witnessed)
+		expect.Equal(t, "removed", []string{"job"}, w.removed())
+		expect.Equal(t, "attempts", 1, w.witnessed)
 	})
 }
 
@@ -207,12 +208,12 @@ func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
 		w.use(rule("jobs", ttl(0), counted))
 		w.source(0).list(row("job", w.began))
 		w.after(time.Minute)
-		expect(t, "removed while limits do not permit it", []string{}, w.removed())
+		expect.Equal(t, "removed while limits do not permit it", []string{}, w.removed())
 		b.mu.Lock()
 		b.limits = false
 		b.mu.Unlock()
 		w.after(time.Second)
-		expect(t, "removed", []string{"job"}, w.removed())
+		expect.Equal(t, "removed", []string{"job"}, w.removed())
 	})
 }
 
@@ -235,7 +236,7 @@ func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
 				}
 				w.set(func() { w.check = nil })
 				w.after(10 * time.Minute)
-				expect(t, "removed", []string{"job"}, w.removed())
+				expect.Equal(t, "removed", []string{"job"}, w.removed())
 			})
 		})
 	}

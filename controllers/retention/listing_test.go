@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // own is a rule of a RetentionPolicy of a namespace. It asks what its key says.
@@ -65,13 +66,13 @@ func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
 		s.holds(x, y)
 		w.use(rule("a"), own("team-a", "b"))
 		w.after(0)
-		expect(t, "has facts", true, w.has(own("team-a", "b")))
-		expect(t, "listed", []string{"team-a"}, s.relisted())
-		expect(t, "sources", 1, w.opened())
-		expect(t, "relisting all", false, w.states()["Job"].Relisting)
+		expect.Equal(t, "has facts", true, w.has(own("team-a", "b")))
+		expect.Equal(t, "listed", []string{"team-a"}, s.relisted())
+		expect.Equal(t, "sources", 1, w.opened())
+		expect.Equal(t, "relisting all", false, w.states()["Job"].Relisting)
 		w.after(time.Hour)
-		expect(t, "removed", 2, len(w.removed()))
-		expect(t, "listed in the end", []string{"team-a"}, s.relisted())
+		expect.Equal(t, "removed", 2, len(w.removed()))
+		expect.Equal(t, "listed in the end", []string{"team-a"}, s.relisted())
 	})
 }
 
@@ -86,14 +87,14 @@ func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
 		})
 		w.use(rule("a"), own("team-a", "b"))
 		w.after(2 * time.Hour)
-		expect(t, "removed", []string{"y"}, w.removed())
+		expect.Equal(t, "removed", []string{"y"}, w.removed())
 		if n := len(s.relisted()); n < 1400 || n > 1450 {
 			t.Errorf("listed %d times in two hours, want once every 5 s", n)
 		}
-		expect(t, "has facts", false, w.has(own("team-a", "b")))
+		expect.Equal(t, "has facts", false, w.has(own("team-a", "b")))
 		s.holds(x)
 		w.after(5 * time.Second)
-		expect(t, "removed when listed", []string{"y", "x"}, w.removed())
+		expect.Equal(t, "removed when listed", []string{"y", "x"}, w.removed())
 	})
 }
 
@@ -109,10 +110,10 @@ func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
 			w.after(500 * time.Millisecond)
 		}
 		w.after(5 * time.Second)
-		expect(t, "listed", 3, len(s.relisted()))
-		expect(t, "sources", 1, w.opened())
+		expect.Equal(t, "listed", 3, len(s.relisted()))
+		expect.Equal(t, "sources", 1, w.opened())
 		w.after(time.Hour)
-		expect(t, "removed by the last edit", []string{"x"}, w.removed())
+		expect.Equal(t, "removed by the last edit", []string{"x"}, w.removed())
 	})
 }
 
@@ -122,11 +123,11 @@ func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
 		w.source(0).list()
 		w.use(rule("a"), own("team-a", "b"), own("team-b", "b"), own("team-c", "b"))
 		w.after(100 * time.Millisecond)
-		expect(t, "listed at first", []string{"team-a"}, w.source(0).relisted())
+		expect.Equal(t, "listed at first", []string{"team-a"}, w.source(0).relisted())
 		w.after(200 * time.Millisecond)
-		expect(t, "listed then", []string{"team-a", "team-b"}, w.source(0).relisted())
+		expect.Equal(t, "listed then", []string{"team-a", "team-b"}, w.source(0).relisted())
 		w.after(time.Minute)
-		expect(t, "listed", []string{"team-a", "team-b", "team-c"}, w.source(0).relisted())
+		expect.Equal(t, "listed", []string{"team-a", "team-b", "team-c"}, w.source(0).relisted())
 	})
 }
 
@@ -173,7 +174,7 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 					w.use(rules...)
 					w.after(time.Second)
 				}
-				expect(t, "has facts", true, w.has(own("team-b", "b")))
+				expect.Equal(t, "has facts", true, w.has(own("team-b", "b")))
 			})
 		})
 	}
@@ -204,10 +205,10 @@ func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 		flood(300)
 		rules = append(rules, own("quiet", "b"))
 		flood(6)
-		expect(t, "has facts", true, w.has(own("quiet", "b")))
+		expect.Equal(t, "has facts", true, w.has(own("quiet", "b")))
 		w.use(append(rules[:floods+1:floods+1], own("quiet", "c"))...) // it is one of those that were just listed now
 		w.after(time.Minute)
-		expect(t, "has facts", true, w.has(own("quiet", "c")))
+		expect.Equal(t, "has facts", true, w.has(own("quiet", "c")))
 	})
 }
 
@@ -233,9 +234,9 @@ func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 				s.set(func() { s.slow, s.listed = 0, nil })
 				s.holds(x)
 				w.after(time.Minute)
-				expect(t, "listed", []string{namespace}, s.relisted())
+				expect.Equal(t, "listed", []string{namespace}, s.relisted())
 				w.after(time.Hour)
-				expect(t, "removed", []string{"x"}, w.removed())
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -262,10 +263,10 @@ func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
 		w.after(500 * time.Millisecond)
 		w.use(rule("a"), own("team-a", "c"))
 		w.after(time.Minute)
-		expect(t, "listed", 2, len(s.relisted()))
-		expect(t, "rows taken", []bool{false, true}, s.taken)
+		expect.Equal(t, "listed", 2, len(s.relisted()))
+		expect.Equal(t, "rows taken", []bool{false, true}, s.taken)
 		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -284,8 +285,8 @@ func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
 		w.use(rule("a"), own("team-b", "a"))                     // what is asked everywhere
 		w.use(rule("a"), own("team-a", "b"), own("team-a", "a")) // and both
 		w.after(time.Minute)
-		expect(t, "listed", []string{"team-a"}, s.relisted())
-		expect(t, "sources", 1, w.opened())
+		expect.Equal(t, "listed", []string{"team-a"}, s.relisted())
+		expect.Equal(t, "sources", 1, w.opened())
 	})
 }
 
@@ -301,16 +302,16 @@ func TestAPendingListingIsNotBegunAgain(t *testing.T) {
 			w.use(rule("a"), rule("b"), own("team-a", fmt.Sprint("edit ", i)))
 			w.after(time.Second)
 		}
-		expect(t, "sources", 2, w.opened())
-		expect(t, "the listing goes on", nil, pending.ctx.Err())
-		expect(t, "listed before it is complete", []string{}, pending.relisted())
+		expect.Equal(t, "sources", 2, w.opened())
+		expect.Equal(t, "the listing goes on", nil, pending.ctx.Err())
+		expect.Equal(t, "listed before it is complete", []string{}, pending.relisted())
 		w.after(time.Hour)
-		expect(t, "removed", none, w.removed())
+		expect.Equal(t, "removed", none, w.removed())
 		pending.list(x, y)
 		w.after(10 * time.Second)
-		expect(t, "listed", []string{"team-a"}, pending.relisted())
-		expect(t, "listed by the one before", []string{}, w.source(0).relisted())
-		expect(t, "removed when complete", 2, len(w.removed()))
+		expect.Equal(t, "listed", []string{"team-a"}, pending.relisted())
+		expect.Equal(t, "listed by the one before", []string{}, w.source(0).relisted())
+		expect.Equal(t, "removed when complete", 2, len(w.removed()))
 	})
 }
 
@@ -322,10 +323,10 @@ func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
 		w.source(0).set(func() { w.source(0).refuses = true })
 		w.source(0).list(x)
 		w.use(rule("a"), own("team-a", "b"))
-		expect(t, "relisting", true, w.states()["Job"].Relisting)
+		expect.Equal(t, "relisting", true, w.states()["Job"].Relisting)
 		second := w.source(1)
-		expect(t, "rules it was opened with", 2, len(second.asked().About("team-a").Rules))
-		expect(t, "elsewhere", 1, len(second.asked().About("team-b").Rules))
+		expect.Equal(t, "rules it was opened with", 2, len(second.asked().About("team-a").Rules))
+		expect.Equal(t, "elsewhere", 1, len(second.asked().About("team-b").Rules))
 		second.set(func() { second.refuses = true })
 		w.use(rule("a"), own("team-a", "c")) // before it is complete
 		third := w.source(2)
@@ -333,11 +334,11 @@ func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
 			t.Error("the second goes on")
 		}
 		w.after(2 * time.Hour)
-		expect(t, "removed", none, w.removed())
+		expect.Equal(t, "removed", none, w.removed())
 		third.list(x)
 		w.after(0)
-		expect(t, "removed when complete", []string{"x"}, w.removed())
-		expect(t, "listed by namespace", []string{}, third.relisted())
+		expect.Equal(t, "removed when complete", []string{"x"}, w.removed())
+		expect.Equal(t, "listed by namespace", []string{}, third.relisted())
 	})
 }
 
@@ -346,13 +347,13 @@ func TestNothingIsAskedTwice(t *testing.T) {
 		w.use(rule("a"), own("team-a", "a"), own("team-b", "b"))
 		s := w.source(0)
 		asked := func(namespace string) int { return len(s.asked().About(namespace).Layout.Columns) }
-		expect(t, "in team-a, which asks the same", 1, asked("team-a"))
-		expect(t, "in team-b", 2, asked("team-b"))
+		expect.Equal(t, "in team-a, which asks the same", 1, asked("team-a"))
+		expect.Equal(t, "in team-b", 2, asked("team-b"))
 		s.list()
 		w.use(rule("a"), own("team-a", "c"), own("team-b", "b"))
-		expect(t, "in team-a, which asks more now", 2, asked("team-a"))
-		expect(t, "in team-c", 1, asked("team-c"))
-		expect(t, "in all", 3, len(s.asked().Rules()))
+		expect.Equal(t, "in team-a, which asks more now", 2, asked("team-a"))
+		expect.Equal(t, "in team-c", 1, asked("team-c"))
+		expect.Equal(t, "in all", 3, len(s.asked().Rules()))
 	})
 }
 
@@ -378,16 +379,16 @@ func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 		w.use(own("team-a", "a"), rule("b", func(r *policy.Rule) { r.Key = "a" }, ttl(time.Minute)))
 		w.source(0).list(append(rows("own", 10, w.began.Add(-time.Hour)), rows("free", 100, w.began.Add(-time.Hour), in("team-b"))...)...)
 		w.after(time.Second)
-		expect(t, "removed", 100, count(w.removed(), "free"))
+		expect.Equal(t, "removed", 100, count(w.removed(), "free"))
 		w.after(time.Minute)
-		expect(t, "attempts without permission", 0, count(w.attempted(), "own"))
+		expect.Equal(t, "attempts without permission", 0, count(w.attempted(), "own"))
 		if asked < 100 || asked > 150 {
 			t.Errorf("asked %d times within a minute about 10 subjects, want once every 5 s each", asked)
 		}
-		expect(t, "doubt about all", nil, w.Doubt())
+		expect.Equal(t, "doubt about all", nil, w.Doubt())
 		w.set(func() { w.permit = nil })
 		w.after(5 * time.Second)
-		expect(t, "removed with permission", 10, count(w.removed(), "own"))
+		expect.Equal(t, "removed with permission", 10, count(w.removed(), "own"))
 	})
 }
 
@@ -401,11 +402,11 @@ func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
 		s.list(x)
 		s.holds(x)
 		w.after(time.Minute)
-		expect(t, "rules asked without permission", 1, len(s.asked().About("team-a").Rules))
-		expect(t, "listed without permission", []string{}, s.relisted())
+		expect.Equal(t, "rules asked without permission", 1, len(s.asked().About("team-a").Rules))
+		expect.Equal(t, "listed without permission", []string{}, s.relisted())
 		w.use(rule("a"), own("team-a", "b"))
 		w.after(time.Minute)
-		expect(t, "rules asked", 2, len(s.asked().About("team-a").Rules))
+		expect.Equal(t, "rules asked", 2, len(s.asked().About("team-a").Rules))
 	})
 }
 
@@ -419,7 +420,7 @@ func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
 		w.source(0).sink.Forget("uid-new")
 		w.set(func() { w.permit = nil })
 		w.after(time.Hour)
-		expect(t, "attempts", nil, w.attempted())
+		expect.Equal(t, "attempts", nil, w.attempted())
 	})
 }
 
@@ -437,7 +438,7 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 				w.use(rule("a", func(r *policy.Rule) { r.Keep = 1 }))
 				w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
 				w.after(time.Hour)
-				expect(t, "attempts", []string{"old@1"}, w.attempted())
+				expect.Equal(t, "attempts", []string{"old@1"}, w.attempted())
 			})
 		})
 	}
@@ -469,7 +470,7 @@ func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 		w.after(30 * time.Second)
 		slow.Store(false)
 		w.after(time.Minute)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -493,16 +494,16 @@ func TestAMarkIsWrittenOnce(t *testing.T) {
 		w.source(0).list(row("x", w.began, unmarked))
 		w.after(0)
 		mark := fmt.Sprintf(`x@1 {"mark":%q}`, w.began.UTC().Format(time.RFC3339))
-		expect(t, "written", []string{mark}, w.written())
+		expect.Equal(t, "written", []string{mark}, w.written())
 		w.after(48 * time.Hour) // the watch is silent
-		expect(t, "attempts before the mark is seen", nil, w.attempted())
+		expect.Equal(t, "attempts before the mark is seen", nil, w.attempted())
 		since := time.Now().Add(-time.Minute)
 		w.source(0).apply(row("x", w.began, marked(since), version(2)))
 		w.after(59*time.Minute - 1)
-		expect(t, "removed early", none, w.removed())
+		expect.Equal(t, "removed early", none, w.removed())
 		w.after(1)
-		expect(t, "removed", []string{"x"}, w.removed())
-		expect(t, "written in the end", []string{mark}, w.written())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "written in the end", []string{mark}, w.written())
 	})
 }
 
@@ -525,8 +526,8 @@ func TestWhatIsNotMarked(t *testing.T) {
 				w.use(test.rules...)
 				w.source(0).list(row("x", w.began, test.row))
 				w.after(50 * time.Minute)
-				expect(t, "written", []string{}, w.written())
-				expect(t, "attempts", nil, w.attempted())
+				expect.Equal(t, "written", []string{}, w.written())
+				expect.Equal(t, "attempts", nil, w.attempted())
 			})
 		})
 	}
@@ -537,7 +538,7 @@ func TestAMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
 		w.use(rule("a", marking))
 		w.source(0).list(row("x", w.began, func(r *draft) { marked(w.began)(r); r.Facts.Eligible = false }))
 		w.after(time.Hour)
-		expect(t, "written", []string{"x@1 "}, w.written())
+		expect.Equal(t, "written", []string{"x@1 "}, w.written())
 	})
 }
 
@@ -557,10 +558,10 @@ func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 		w.source(0).apply(row("x", w.began, unmarked, version(2)))
 		w.after(time.Hour)
 		written := w.written()
-		expect(t, "written", 2, len(written))
-		expect(t, "first", 1, count(written[:1], "x@1"))
-		expect(t, "then", 1, count(written[1:], "x@2"))
-		expect(t, "remembered", 0, w.Failing())
+		expect.Equal(t, "written", 2, len(written))
+		expect.Equal(t, "first", 1, count(written[:1], "x@1"))
+		expect.Equal(t, "then", 1, count(written[1:], "x@2"))
+		expect.Equal(t, "remembered", 0, w.Failing())
 	})
 }
 
@@ -591,7 +592,7 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 				w.use(of("one")...)
 				w.source(0).list(row("x", w.began, unmarked))
 				w.after(time.Minute)
-				expect(t, "marks", 0, len(w.written()))
+				expect.Equal(t, "marks", 0, len(w.written()))
 				w.set(func() { w.ages, w.permit, w.check = nil, nil, nil })
 				w.after(time.Minute)
 				if len(w.written()) == 0 {
@@ -624,7 +625,7 @@ func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 		if w.checks == 0 {
 			t.Error("nothing was about to be deleted")
 		}
-		expect(t, "marks without permission", 0, len(w.written()))
+		expect.Equal(t, "marks without permission", 0, len(w.written()))
 		w.set(func() { w.permit, w.check = nil, nil })
 		w.after(time.Minute)
 		if len(w.written()) == 0 {
@@ -652,10 +653,10 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 				if n := len(w.written()); n < attempts[0] || n > attempts[1] {
 					t.Errorf("%d attempts in an hour", n)
 				}
-				expect(t, "remembered", 1, w.Failing())
+				expect.Equal(t, "remembered", 1, w.Failing())
 				w.source(0).apply(row("x", w.began, unmarked, version(2), func(r *draft) { r.Facts.Eligible = false }))
 				w.after(time.Hour)
-				expect(t, "remembered when there is nothing to mark", 0, w.Failing())
+				expect.Equal(t, "remembered when there is nothing to mark", 0, w.Failing())
 			})
 		})
 	}
@@ -672,12 +673,12 @@ func TestARightToMarkThatIsMissingStopsNoDeletion(t *testing.T) {
 		w.use(rule("a", marking))
 		w.source(0).list(append(rows("new", 100, w.began, unmarked), rows("old", 100, w.began.Add(-time.Hour), marked(w.began.Add(-time.Hour)))...)...)
 		w.after(time.Second)
-		expect(t, "removed", 100, count(w.removed(), "old"))
+		expect.Equal(t, "removed", 100, count(w.removed(), "old"))
 		w.set(func() { w.marked = nil })
 		w.after(10 * time.Second)
 		synctest.Wait()
 		before := len(w.written())
 		w.after(time.Hour)
-		expect(t, "written after all are marked", before, len(w.written()))
+		expect.Equal(t, "written after all are marked", before, len(w.written()))
 	})
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestEqualLinesAreSummedUp: of what prevents the deletion of thousands, the log has one line at info, and one a minute that counts
@@ -35,7 +36,5 @@ func TestEqualLinesAreSummedUp(t *testing.T) {
 		t.Errorf("levels %v, want %v", levels, want)
 	}
 	want := []string{`"level"=0 "msg"="not deleted, and more" "kind"="Job" "result"="refused" "more"=2 "in"="1m0s"`}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "lines", want, lines)
 }

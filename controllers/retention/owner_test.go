@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // owners lets the owners of Pods go. ownedBy gives a Pod its Job.
@@ -58,9 +58,7 @@ func TestTheOwnerGoesInstead(t *testing.T) {
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")), row("orphan", time.Now()))
 		w.after(time.Hour)
 		want := []string{"0s removed job", "0s witnessed pod by pods/pods, due 0s"}
-		if diff := cmp.Diff(want, w.happened()); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		expect.Equal(t, "happened", want, w.happened())
 		if w.removed(); len(w.aims()) != 1 {
 			t.Errorf("aimed at %v", w.aims())
 		}
@@ -75,7 +73,7 @@ func TestWhatIsStillWatchedSaysNothingOfAnOwner(t *testing.T) {
 		w.use(rule("jobs", func(r *policy.Rule) { r.Unwatched = true }), rule("pods", owners))
 		w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
 		w.after(3 * time.Hour)
-		expect(t, "removed", none, w.removed())
+		expect.Equal(t, "removed", none, w.removed())
 	})
 }
 
@@ -157,10 +155,10 @@ func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
 		w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
 		due := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 		w.after(11 * time.Minute)
-		expect(t, "delays", []string{"OwnerWaits of pods team-a/pod: its owner Job/job stays until " + due + ", by jobs/jobs"}, delays())
+		expect.Equal(t, "delays", []string{"OwnerWaits of pods team-a/pod: its owner Job/job stays until " + due + ", by jobs/jobs"}, delays())
 		w.after(time.Hour)
-		expect(t, "delays at the end", nil, delays())
-		expect(t, "removed", []string{"job"}, w.removed()[:1])
+		expect.Equal(t, "delays at the end", nil, delays())
+		expect.Equal(t, "removed", []string{"job"}, w.removed()[:1])
 	})
 }
 
@@ -192,9 +190,7 @@ func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
 		}
 		w.sourceOf(jobs).apply(row("job", time.Now(), notEligible, version(2)))
 		w.after(10 * time.Minute)
-		if diff := cmp.Diff([]string{"job"}, w.removed()); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		expect.Equal(t, "removed", []string{"job"}, w.removed())
 	})
 }
 
@@ -230,16 +226,12 @@ func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 		if n := len(w.aims()); n > 200 {
 			t.Errorf("aimed %d times in a day", n)
 		}
-		if diff := cmp.Diff([]string{"done"}, w.removed()); diff != "" {
-			t.Errorf("another owner: -want +got\n%s", diff)
-		}
+		expect.Equal(t, "another owner", []string{"done"}, w.removed())
 		w.mu.Lock()
 		unfinished = false
 		w.mu.Unlock()
 		w.after(10 * time.Minute)
-		if diff := cmp.Diff([]string{"done", "running"}, w.removed()); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		expect.Equal(t, "removed", []string{"done", "running"}, w.removed())
 	})
 }
 
@@ -262,9 +254,7 @@ func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 		w.permitOwner = nil
 		w.mu.Unlock()
 		w.after(10 * time.Minute)
-		if diff := cmp.Diff([]string{"job"}, w.removed()); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		expect.Equal(t, "removed", []string{"job"}, w.removed())
 	})
 }
 

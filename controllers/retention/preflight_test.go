@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // ofTeamA makes a rule one of a RetentionPolicy, which acts with the permissions of a ServiceAccount.
@@ -163,8 +164,8 @@ func TestAChangeDuringASlowStepCounts(t *testing.T) {
 						if !happened {
 							t.Error("nothing happened")
 						}
-						expect(t, "attempts", 0, count(w.attempted(), "x@"))
-						expect(t, "marks", nil, w.marks)
+						expect.Equal(t, "attempts", 0, count(w.attempted(), "x@"))
+						expect.Equal(t, "marks", nil, w.marks)
 					})
 				})
 			}

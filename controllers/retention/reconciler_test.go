@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var none = []string{}
@@ -21,11 +22,11 @@ func TestRemovedExactlyWhenDue(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(row("x", w.began), row("y", w.began.Add(time.Minute)))
 		w.after(time.Hour - 1)
-		expect(t, "removed one nanosecond early", none, w.removed())
+		expect.Equal(t, "removed one nanosecond early", none, w.removed())
 		w.after(1)
-		expect(t, "removed when due", []string{"x"}, w.removed())
+		expect.Equal(t, "removed when due", []string{"x"}, w.removed())
 		w.after(time.Hour)
-		expect(t, "happened", []string{
+		expect.Equal(t, "happened", []string{
 			"1h0m0s removed x", "1h0m0s witnessed x by a/a, due 1h0m0s",
 			"1h1m0s removed y", "1h1m0s witnessed y by a/a, due 1h1m0s",
 		}, w.happened())
@@ -48,8 +49,8 @@ func TestTheFenceReadsInAdvance(t *testing.T) {
 		w.source(0).list(row("x", w.began), row("y", w.began.Add(300*time.Millisecond)), row("z", w.began.Add(10*time.Second), in("team-b")))
 		w.after(2 * time.Hour)
 		want := []string{"team-a at 59m59.5s for 1h0m0.25s", "team-a at 1h0m0s for 1h0m0.55s", "team-b at 1h0m9.5s for 1h0m10.25s"}
-		expect(t, "read", want, read)
-		expect(t, "removed", []string{"x", "y", "z"}, w.removed())
+		expect.Equal(t, "read", want, read)
+		expect.Equal(t, "removed", []string{"x", "y", "z"}, w.removed())
 	})
 }
 
@@ -60,10 +61,10 @@ func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
 		w.after(time.Hour)
 		w.source(0).apply(row("early", w.began.Add(time.Second)))
 		w.after(time.Second)
-		expect(t, "happened", "1h0m1s removed early", w.happened()[0])
+		expect.Equal(t, "happened", "1h0m1s removed early", w.happened()[0])
 		w.source(0).apply(row("overdue", w.began.Add(-100*time.Hour)))
 		w.after(0)
-		expect(t, "removed", []string{"early", "overdue"}, w.removed())
+		expect.Equal(t, "removed", []string{"early", "overdue"}, w.removed())
 	})
 }
 
@@ -83,9 +84,9 @@ func TestAClockThatIsSet(t *testing.T) {
 				w.use(rule("a"))
 				w.source(0).list(row("x", w.began))
 				w.after(test.want - 1)
-				expect(t, "removed early", none, w.removed())
+				expect.Equal(t, "removed early", none, w.removed())
 				w.after(1)
-				expect(t, "removed", []string{"x"}, w.removed())
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -98,7 +99,7 @@ func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
 		w.after(30*time.Second + 1)
 		w.clock.set(5 * time.Hour)
 		w.after(time.Minute)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -108,10 +109,8 @@ func TestATTLEditCountsAtOnce(t *testing.T) {
 		w.source(0).list(row("x", w.began))
 		w.after(30 * time.Minute)
 		w.use(rule("a", ttl(time.Minute)))
-		expect(t, "removed", []string{"x"}, w.removed())
-		if len(w.sources) != 1 {
-			t.Errorf("%d listings, want one: a TTL edit asks nothing new", len(w.sources))
-		}
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "listings: a TTL edit asks nothing new", 1, len(w.sources))
 	})
 }
 
@@ -128,8 +127,8 @@ func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
 				w.use(rules...)
 				w.source(0).list(row("x", w.began))
 				w.after(24 * time.Hour)
-				expect(t, "attempts", nil, w.attempted())
-				expect(t, "fence checks", 0, w.checks)
+				expect.Equal(t, "attempts", nil, w.attempted())
+				expect.Equal(t, "fence checks", 0, w.checks)
 			})
 		})
 	}
@@ -154,9 +153,7 @@ func TestABacklogDelaysNobodyElse(t *testing.T) {
 		}
 		// 4 at a time, 10 ms each, turn by turn: the ten take 50 ms.
 		w.after(60 * time.Millisecond)
-		if n := count(w.removed(), "late"); n != 10 {
-			t.Errorf("%d of 10 removed behind a backlog that had removed %d", n, queued)
-		}
+		expect.Equal(t, fmt.Sprintf("removed behind a backlog that had removed %d", queued), 10, count(w.removed(), "late"))
 		if n := len(w.removed()); n > 450 {
 			t.Errorf("%d removed", n)
 		}
@@ -171,9 +168,9 @@ func TestEverythingOfABacklogGoesOnce(t *testing.T) {
 		w.after(time.Hour)
 		removed := w.removed()
 		slices.Sort(removed)
-		expect(t, "removed", 3_000, len(slices.Compact(removed)))
-		expect(t, "attempts", 3_000, len(w.attempted()))
-		expect(t, "witnessed and removed", 6_000, len(w.happened()))
+		expect.Equal(t, "removed", 3_000, len(slices.Compact(removed)))
+		expect.Equal(t, "attempts", 3_000, len(w.attempted()))
+		expect.Equal(t, "witnessed and removed", 6_000, len(w.happened()))
 	})
 }
 
@@ -184,7 +181,7 @@ func TestTheFenceHoldsEverythingBack(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
 		w.after(10 * time.Minute)
-		expect(t, "removed in doubt", none, w.removed())
+		expect.Equal(t, "removed in doubt", none, w.removed())
 		if got := w.Doubt(); !errors.Is(got, doubt) {
 			t.Errorf("doubt: %v, want %v", got, doubt)
 		}
@@ -193,8 +190,8 @@ func TestTheFenceHoldsEverythingBack(t *testing.T) {
 		}
 		w.set(func() { w.check = nil })
 		w.after(time.Second)
-		expect(t, "removed when the doubt is gone", 100, len(w.removed()))
-		expect(t, "doubt", nil, w.Doubt())
+		expect.Equal(t, "removed when the doubt is gone", 100, len(w.removed()))
+		expect.Equal(t, "doubt", nil, w.Doubt())
 	})
 }
 
@@ -211,12 +208,12 @@ func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(append(rows("a", 1_000, w.began.Add(-time.Hour)), rows("b", 10, w.began.Add(-time.Hour), in("team-b"))...)...)
 		w.after(time.Minute)
-		expect(t, "removed of team-b", 10, count(w.removed(), "b"))
-		expect(t, "removed of team-a", 0, count(w.removed(), "a"))
-		expect(t, "doubt about all", nil, w.Doubt())
+		expect.Equal(t, "removed of team-b", 10, count(w.removed(), "b"))
+		expect.Equal(t, "removed of team-a", 0, count(w.removed(), "a"))
+		expect.Equal(t, "doubt about all", nil, w.Doubt())
 		w.set(func() { w.check = nil })
 		w.after(10 * time.Second)
-		expect(t, "removed of team-a then", 1_000, count(w.removed(), "a"))
+		expect.Equal(t, "removed of team-a then", 1_000, count(w.removed(), "a"))
 	})
 }
 
@@ -249,7 +246,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 				w.after(time.Second + 50*time.Millisecond)
 				w.source(0).apply(row("x", w.began, version(2), test.brought))
 				w.after(time.Hour)
-				expect(t, "attempts", test.want, w.attempted())
+				expect.Equal(t, "attempts", test.want, w.attempted())
 			})
 		})
 	}
@@ -271,9 +268,9 @@ func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
 		s.list(row("x", w.began))
 		w.after(time.Hour)
 		w.after(time.Minute)
-		expect(t, "attempts", []string{"x@1", "x@1", "x@1", "x@7"}, w.attempted())
-		expect(t, "reads", 1, s.reads)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "attempts", []string{"x@1", "x@1", "x@1", "x@7"}, w.attempted())
+		expect.Equal(t, "reads", 1, s.reads)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -307,7 +304,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 					t.Errorf("%d attempts in an hour, want some, further and further apart", n)
 				}
 				n, _ := w.Kinds()[0].Index.Len()
-				expect(t, "known", test.known, n == 1)
+				expect.Equal(t, "known", test.known, n == 1)
 			})
 		})
 	}
@@ -332,7 +329,7 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 		}
 		s.list(row("x", w.began.Add(-time.Hour)))
 		w.after(2 * time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -361,7 +358,7 @@ func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
 		}
 		s.list(row("x", w.began.Add(-time.Hour)))
 		w.after(10 * time.Minute)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -384,12 +381,12 @@ func TestFailuresBackOffAlone(t *testing.T) {
 				w.use(rule("a"))
 				w.source(0).list(append(rows("stuck", 3, w.began.Add(-time.Hour)), rows("free", 100, w.began.Add(-time.Hour), in("team-b"))...)...)
 				w.after(time.Second)
-				expect(t, "removed", 100, len(w.removed()))
+				expect.Equal(t, "removed", 100, len(w.removed()))
 				w.after(6 * time.Hour)
 				if n := count(w.attempted(), "stuck00001"); n < attempts[0] || n > attempts[1] {
 					t.Errorf("%d attempts in six hours", n)
 				}
-				expect(t, "removed", 100, len(w.removed()))
+				expect.Equal(t, "removed", 100, len(w.removed()))
 			})
 		})
 	}
@@ -430,8 +427,8 @@ func TestGoneIsNotWitnessed(t *testing.T) {
 		w.after(time.Second)
 		w.source(0).sink.Forget("uid-x")
 		w.after(10 * time.Hour)
-		expect(t, "attempts", []string{"x@1"}, w.attempted())
-		expect(t, "happened", nil, w.happened())
+		expect.Equal(t, "attempts", []string{"x@1"}, w.attempted())
+		expect.Equal(t, "happened", nil, w.happened())
 	})
 }
 
@@ -458,10 +455,10 @@ func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
 		}
 		w.set(func() { starting = false })
 		w.after(10 * time.Minute)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		n := len(w.attempted())
 		w.after(time.Hour)
-		expect(t, "attempts after it was removed", n, len(w.attempted()))
+		expect.Equal(t, "attempts after it was removed", n, len(w.attempted()))
 	})
 }
 
@@ -486,7 +483,7 @@ func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 				w.after(time.Hour)
 				test.then(w)
 				w.after(time.Hour)
-				expect(t, "attempts", test.want, w.attempted())
+				expect.Equal(t, "attempts", test.want, w.attempted())
 			})
 		})
 	}
@@ -511,9 +508,9 @@ func TestADeletionUnderWayIsFinished(t *testing.T) {
 		default:
 		}
 		<-w.stopped
-		expect(t, "time", 10*time.Second, time.Since(w.began))
-		expect(t, "attempts", 2, len(w.attempted()))
-		expect(t, "removed and witnessed", 4, len(w.happened()))
+		expect.Equal(t, "time", 10*time.Second, time.Since(w.began))
+		expect.Equal(t, "attempts", 2, len(w.attempted()))
+		expect.Equal(t, "removed and witnessed", 4, len(w.happened()))
 	})
 }
 
@@ -528,7 +525,7 @@ func TestPace(t *testing.T) {
 			}
 		}
 		w.after(2 * time.Second)
-		expect(t, "removed", 100, len(w.removed()))
+		expect.Equal(t, "removed", 100, len(w.removed()))
 	})
 }
 
@@ -544,7 +541,7 @@ func TestAtMostSoManyAtATime(t *testing.T) {
 		w.source(0).list(rows("x", 9, w.began.Add(-time.Hour))...)
 		for round := range 3 {
 			synctest.Wait()
-			expect(t, "attempts", 3*(round+1), len(w.attempted()))
+			expect.Equal(t, "attempts", 3*(round+1), len(w.attempted()))
 			w.after(time.Second)
 		}
 	})
@@ -568,6 +565,6 @@ func TestObjectsOfADeletedNamespaceAreForgotten(t *testing.T) {
 		w.set(func() { before = w.checks })
 		w.after(time.Hour)
 		w.set(func() { after = w.checks })
-		expect(t, "checks in an hour for objects that do not exist", 0, after-before)
+		expect.Equal(t, "checks in an hour for objects that do not exist", 0, after-before)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // used makes a row one that something refers to, doubted one of which nobody knows.
@@ -34,14 +35,14 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 				s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("x", w.began, change)) } })
 				s.list(row("x", w.began))
 				w.after(2 * time.Hour)
-				expect(t, "attempts", nil, w.attempted())
-				expect(t, "confirmed", []string{"x"}, s.confirmed)
+				expect.Equal(t, "attempts", nil, w.attempted())
+				expect.Equal(t, "confirmed", []string{"x"}, s.confirmed)
 				s.set(func() { s.confirm = nil })
 				s.apply(row("x", w.began, quiet(w.began.Add(2*time.Hour+policy.QuietPeriod))))
 				w.after(policy.QuietPeriod - 1)
-				expect(t, "removed in the quiet period", none, w.removed())
+				expect.Equal(t, "removed in the quiet period", none, w.removed())
 				w.after(1)
-				expect(t, "removed", []string{"x"}, w.removed())
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -63,13 +64,13 @@ func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 					w.sourceOf(pods).list(row("pod", w.began.Add(-time.Hour), ofConfig))
 				}
 				w.after(2 * time.Hour)
-				expect(t, "attempts", nil, w.attempted())
+				expect.Equal(t, "attempts", nil, w.attempted())
 				if n := len(s.confirmed); n < 2 || n > 5*3600 {
 					t.Errorf("confirmed %d times", n)
 				}
 				s.set(func() { s.behind = nil })
 				w.after(time.Second)
-				expect(t, "removed", 1, len(w.removed()))
+				expect.Equal(t, "removed", 1, len(w.removed()))
 			})
 		})
 	}
@@ -81,8 +82,8 @@ func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
 		w.use(rule("a"))
 		w.source(0).list(row("x", w.began))
 		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
-		expect(t, "confirmed", nil, w.source(0).confirmed)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "confirmed", nil, w.source(0).confirmed)
 	})
 }
 
@@ -110,11 +111,11 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 					}
 				})
 				w.after(24 * time.Hour)
-				expect(t, "attempts", test.attempts, len(w.attempted()))
+				expect.Equal(t, "attempts", test.attempts, len(w.attempted()))
 				s.apply(row("x", w.began)) // of the same version, and not referred to any more
 				w.after(time.Second)
 				went := test.outcome.Result == retention.Removed
-				expect(t, "tried again", !went, len(w.attempted()) > test.attempts)
+				expect.Equal(t, "tried again", !went, len(w.attempted()) > test.attempts)
 			})
 		})
 	}
@@ -151,13 +152,13 @@ func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 		b.wrote = func() { s.apply(row("x", w.began, used)) }
 		s.list(row("x", w.began))
 		w.after(24 * time.Hour)
-		expect(t, "attempts", nil, w.attempted())
-		expect(t, "written", 1, b.writes)
+		expect.Equal(t, "attempts", nil, w.attempted())
+		expect.Equal(t, "written", 1, b.writes)
 		s.apply(row("x", w.began, quiet(w.began.Add(24*time.Hour+policy.QuietPeriod))))
 		w.after(policy.QuietPeriod - 1)
-		expect(t, "removed in the quiet period", none, w.removed())
+		expect.Equal(t, "removed in the quiet period", none, w.removed())
 		w.after(1)
-		expect(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -171,11 +172,11 @@ func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
 		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
 		w.after(time.Minute)
-		expect(t, "attempts", nil, w.attempted())
+		expect.Equal(t, "attempts", nil, w.attempted())
 		s.set(func() { s.confirm = nil })
 		s.apply(row("config", w.began, used))
 		w.after(time.Hour)
-		expect(t, "removed", []string{"config"}, w.removed())
+		expect.Equal(t, "removed", []string{"config"}, w.removed())
 	})
 }
 
@@ -198,7 +199,7 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 				w.afterPrepare(s, func() { s.apply(row("x", w.began, ofJob, test.change)) })
 				s.list(row("x", w.began, ofJob))
 				w.after(2 * time.Hour)
-				expect(t, "removed", test.want, w.removed())
+				expect.Equal(t, "removed", test.want, w.removed())
 			})
 		})
 	}
@@ -214,7 +215,7 @@ func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
 		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
 		w.after(time.Minute)
-		expect(t, "removed", none, w.removed())
+		expect.Equal(t, "removed", none, w.removed())
 	})
 }
 

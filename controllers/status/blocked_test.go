@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks: conditions, one Event when it begins and one when it ends.
@@ -37,21 +38,21 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 		jobs(policy.Facts{Selected: true, Err: errors.New("eligible: no such key: succeded")})
 		w.Use(e)
 		w.after(10 * time.Second)
-		expect(t, "Blocked of p", "True EvaluationFailed", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
-		expect(t, "why", "rules of other policies keep 20 objects that this policy would delete now: 20 by rule b of ClusterRetentionPolicy q (EvaluationFailed); "+
+		expect.Equal(t, "Blocked of p", "True EvaluationFailed", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect.Equal(t, "why", "rules of other policies keep 20 objects that this policy would delete now: 20 by rule b of ClusterRetentionPolicy q (EvaluationFailed); "+
 			"run kubectl sunset explain job.batch/x-00 -n team-a", message(w.statusOf("p"), v1alpha1.ConditionBlocked))
-		expect(t, "blocked", int64(20), w.statusOf("p").Blocked)
-		expect(t, "by", []v1alpha1.BlockingRule{{Policy: "q", Rule: "b", Reason: "EvaluationFailed", Objects: 20}}, w.statusOf("p").BlockedBy)
-		expect(t, "Ready of p", "True Ready", condition(w.statusOf("p"), v1alpha1.ConditionReady))
-		expect(t, "Ready of q", "False EvaluationFailed", condition(w.statusOf("q"), v1alpha1.ConditionReady))
-		expect(t, "why", "rule b fails on 20 of 20 objects, first on team-a/x-00: eligible: no such key: succeded; "+
+		expect.Equal(t, "blocked", int64(20), w.statusOf("p").Blocked)
+		expect.Equal(t, "by", []v1alpha1.BlockingRule{{Policy: "q", Rule: "b", Reason: "EvaluationFailed", Objects: 20}}, w.statusOf("p").BlockedBy)
+		expect.Equal(t, "Ready of p", "True Ready", condition(w.statusOf("p"), v1alpha1.ConditionReady))
+		expect.Equal(t, "Ready of q", "False EvaluationFailed", condition(w.statusOf("q"), v1alpha1.ConditionReady))
+		expect.Equal(t, "why", "rule b fails on 20 of 20 objects, first on team-a/x-00: eligible: no such key: succeded; "+
 			"this policy keeps objects that other policies would delete now: 20 of ClusterRetentionPolicy p", message(w.statusOf("q"), v1alpha1.ConditionReady))
-		expect(t, "blocks", []v1alpha1.BlockedPolicy{{Policy: "p", Objects: 20}}, w.statusOf("q").Blocks)
+		expect.Equal(t, "blocks", []v1alpha1.BlockedPolicy{{Policy: "p", Objects: 20}}, w.statusOf("q").Blocks)
 		w.after(time.Hour)
 		jobs(policy.Facts{})
 		w.after(20 * time.Second)
-		expect(t, "Blocked of p at the end", "", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
-		expect(t, "Ready of q at the end", "True Ready", condition(w.statusOf("q"), v1alpha1.ConditionReady))
+		expect.Equal(t, "Blocked of p at the end", "", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect.Equal(t, "Ready of q at the end", "True Ready", condition(w.statusOf("q"), v1alpha1.ConditionReady))
 		var told []string
 		for _, e := range w.events() {
 			_, e, _ = strings.Cut(e, " ClusterRetentionPolicy/")
@@ -59,7 +60,7 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 			told = append(told, e)
 		}
 		slices.Sort(told)
-		expect(t, "Events", []string{"p Normal Unblocked", "p Warning Blocked", "q Normal Ready", "q Warning EvaluationFailed"}, told)
+		expect.Equal(t, "Events", []string{"p Normal Unblocked", "p Warning Blocked", "q Normal Ready", "q Warning EvaluationFailed"}, told)
 	})
 }
 
@@ -101,9 +102,9 @@ func TestSixBlockers(t *testing.T) {
 		w.Use(e)
 		w.after(10 * time.Second)
 		first := w.status().BlockedBy[0]
-		expect(t, "the first", v1alpha1.BlockingRule{Policy: "q5", Rule: "r-q5", Reason: "EvaluationFailed", Objects: 1}, first)
-		expect(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
-		expect(t, "metric", 1.0, gathered(t, "sunset_blocked_objects")[" q5 r-q5 EvaluationFailed"])
+		expect.Equal(t, "the first", v1alpha1.BlockingRule{Policy: "q5", Rule: "r-q5", Reason: "EvaluationFailed", Objects: 1}, first)
+		expect.Equal(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
+		expect.Equal(t, "metric", 1.0, gathered(t, "sunset_blocked_objects")[" q5 r-q5 EvaluationFailed"])
 	})
 }
 
@@ -159,7 +160,7 @@ func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
 		s.facts = map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
 		w.put(s)
 		w.after(time.Minute)
-		expect(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
+		expect.Equal(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
 	})
 }
 
@@ -169,9 +170,9 @@ func TestOverridesThatSuspendAreNamed(t *testing.T) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		w.put(scene{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
 		w.after(time.Minute)
-		expect(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
-		expect(t, "message", "Sunset deletes objects when they are due; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
+		expect.Equal(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect.Equal(t, "message", "Sunset deletes objects when they are due; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
 			message(w.status(), v1alpha1.ConditionEnforcing))
-		expect(t, "Events", nil, w.events())
+		expect.Equal(t, "Events", nil, w.events())
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -16,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func perObject(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }
@@ -28,7 +28,7 @@ func TestEventsAreSummedUp(t *testing.T) {
 		}
 		w.removed(1, rule("b"))
 		w.after(20 * time.Second)
-		expect(t, "events", []string{
+		expect.Equal(t, "events", []string{
 			"15s ClusterRetentionPolicy/p Normal Deleted: rule a deleted 1000 Job in 15s",
 			"25s ClusterRetentionPolicy/p Normal Deleted: rule b deleted 1 Job in 15s",
 		}, w.events())
@@ -41,13 +41,13 @@ func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
 		w.removed(2, single)
 		w.after(time.Second)
 		due := w.began.UTC().Format(time.RFC3339)
-		expect(t, "events", []string{
+		expect.Equal(t, "events", []string{
 			"1s Job/team-a/job-0 Normal Expired: deleted by rule p/a, due " + due + " by p",
 			"1s Job/team-a/job-1 Normal Expired: deleted by rule p/a, due " + due + " by p",
 		}, w.events())
 		w.removed(5_000, single)
 		w.after(10 * time.Second)
-		expect(t, "events of a burst", 2+status.PerObjectAtATick, len(w.events()))
+		expect.Equal(t, "events of a burst", 2+status.PerObjectAtATick, len(w.events()))
 		w.after(10 * time.Second)
 		told := w.events()
 		want := fmt.Sprintf("rule a deleted 5002 Job in 15s; %d of them have no Event of their own, because there were too many", 5_000-status.PerObjectAtATick)
@@ -88,9 +88,7 @@ func TestAnEventSaysWhatWentAndWhy(t *testing.T) {
 		}}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if diff := cmp.Diff(want, w.raw); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		expect.Equal(t, "raw", want, w.raw)
 	})
 }
 
@@ -123,9 +121,7 @@ func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 		}
 		series := func() (n int) {
 			families, err := registry.Registry.Gather()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			for _, f := range families {
 				for _, m := range f.GetMetric() {
 					for _, l := range m.GetLabel() {

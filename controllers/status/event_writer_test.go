@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // page is an API server that takes Events.
@@ -66,7 +67,7 @@ func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *sta
 		test(t, p, s)
 		cancel()
 		<-done
-		expect(t, "leader only", true, s.NeedLeaderElection())
+		expect.Equal(t, "leader only", true, s.NeedLeaderElection())
 	})
 }
 
@@ -91,7 +92,7 @@ func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
 				t.Errorf("written %+v", e)
 			}
 		}
-		expect(t, "namespaces", []string{"team-a", "default"}, namespaces)
+		expect.Equal(t, "namespaces", []string{"team-a", "default"}, namespaces)
 	})
 }
 
@@ -106,9 +107,9 @@ func TestEveryEventAboutOneObjectIsWritten(t *testing.T) {
 		names := map[string]bool{}
 		for i, e := range p.written {
 			names[e.Name] = true
-			expect(t, "note", fmt.Sprint(i), e.Note)
+			expect.Equal(t, "note", fmt.Sprint(i), e.Note)
 		}
-		expect(t, "names", 10, len(names))
+		expect.Equal(t, "names", 10, len(names))
 	})
 }
 
@@ -120,7 +121,7 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 				taken++
 			}
 		}
-		expect(t, "time it took", 0, time.Since(p.began))
+		expect.Equal(t, "time it took", 0, time.Since(p.began))
 		if taken < 200 || taken > 201 {
 			t.Errorf("%d were taken", taken)
 		}
@@ -129,7 +130,7 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 			t.Errorf("%d were written in a second", n)
 		}
 		settle(time.Minute)
-		expect(t, "written in the end", taken, p.count())
+		expect.Equal(t, "written in the end", taken, p.count())
 	})
 }
 
@@ -141,10 +142,10 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 			s.Tell(about("bad", fmt.Sprint("job-", i)))
 		}
 		for i := range 20 {
-			expect(t, "taken", true, s.Tell(about("good", fmt.Sprint("job-", i))))
+			expect.Equal(t, "taken", true, s.Tell(about("good", fmt.Sprint("job-", i))))
 		}
 		settle(time.Second)
-		expect(t, "written", 20, p.count())
+		expect.Equal(t, "written", 20, p.count())
 	})
 }
 
@@ -154,10 +155,10 @@ func TestEventsAboutPoliciesFindRoom(t *testing.T) {
 		for i := range 3000 {
 			s.Tell(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
 		}
-		expect(t, "taken about a Job", false, s.Tell(about("good", "job")))
+		expect.Equal(t, "taken about a Job", false, s.Tell(about("good", "job")))
 		e := about("", "logs")
 		e.Regarding.Kind = "ClusterRetentionPolicy"
-		expect(t, "taken about a policy", true, s.Tell(e))
+		expect.Equal(t, "taken about a policy", true, s.Tell(e))
 	})
 }
 
@@ -178,8 +179,8 @@ func TestAnEventThatIsNotWritten(t *testing.T) {
 			writing(t, test.fail, func(t *testing.T, p *page, s *status.EventWriter) {
 				s.Tell(about("team-a", "nightly"))
 				settle(time.Minute)
-				expect(t, "tries", test.tries, len(p.tries))
-				expect(t, "written", test.wrote, len(p.written))
+				expect.Equal(t, "tries", test.tries, len(p.tries))
+				expect.Equal(t, "written", test.wrote, len(p.written))
 			})
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
@@ -14,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func count(deleted, gone int64) v1alpha1.LedgerCount {
@@ -49,9 +49,7 @@ func counted(state ledgers.State, limits *policy.Limits) func(w *world) {
 func gathered(t *testing.T, prefix string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	samples := map[string]float64{}
 	for _, f := range families {
 		name, ours := strings.CutPrefix(f.GetName(), prefix)
@@ -107,9 +105,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
 				w.after(5 * time.Second)
-				if diff := cmp.Diff(test.want, gathered(t, "sunset_ledger_")); diff != "" {
-					t.Errorf("-want +got\n%s", diff)
-				}
+				expect.Equal(t, "gathered", test.want, gathered(t, "sunset_ledger_"))
 			})
 		})
 	}
@@ -118,7 +114,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 func TestAPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		w.after(5 * time.Second)
-		expect(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
+		expect.Equal(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
 	})
 }
 
@@ -130,13 +126,13 @@ func TestTheStatusSumsTheLedgerUp(t *testing.T) {
 		w.after(5 * time.Second)
 		s := w.status()
 		charged := int64(20)
-		expect(t, "ledger", &v1alpha1.LedgerStatus{
+		expect.Equal(t, "ledger", &v1alpha1.LedgerStatus{
 			Name: "uid-p", LedgerCount: count(12, 3), Open: 4, Charged: &charged, LimitedUntil: s.Ledger.LimitedUntil,
 		}, s.Ledger)
-		expect(t, "limited until", free, s.Ledger.LimitedUntil.UTC())
-		expect(t, "deleted", 12, s.Deleted)
-		expect(t, "deleted by a", 9, s.Rules[0].Deleted)
-		expect(t, "outcomes of a, by name", []v1alpha1.LedgerOutcome{
+		expect.Equal(t, "limited until", free, s.Ledger.LimitedUntil.UTC())
+		expect.Equal(t, "deleted", 12, s.Deleted)
+		expect.Equal(t, "deleted by a", 9, s.Rules[0].Deleted)
+		expect.Equal(t, "outcomes of a, by name", []v1alpha1.LedgerOutcome{
 			{Name: "Failed", LedgerCount: count(1, 2)}, {Name: "Succeeded", LedgerCount: count(5, 0)},
 		}, s.Rules[0].Outcomes)
 	})
@@ -169,7 +165,7 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 					w.kinds = append(w.kinds, kindOf(e, w.began))
 				})
 				w.after(10 * time.Second)
-				expect(t, "enforcing", test.want, condition(w.status(), v1alpha1.ConditionEnforcing))
+				expect.Equal(t, "enforcing", test.want, condition(w.status(), v1alpha1.ConditionEnforcing))
 				if said := message(w.status(), v1alpha1.ConditionEnforcing); !strings.Contains(said, test.says) {
 					t.Errorf("the message is %q", said)
 				}
@@ -185,7 +181,7 @@ func TestALedgerThatIsNotReadYetIsTold(t *testing.T) {
 	}
 	inBubble(t, arrange, func(t *testing.T, w *world) {
 		w.after(5 * time.Second)
-		expect(t, "enforcing", "False LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect.Equal(t, "enforcing", "False LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }
 
@@ -196,8 +192,8 @@ func TestARecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
 	}
 	inBubble(t, arrange, func(t *testing.T, w *world) {
 		w.after(5 * time.Second)
-		expect(t, "deleted", 12, w.status().Deleted)
-		expect(t, "ledger", &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}, w.status().Ledger)
+		expect.Equal(t, "deleted", 12, w.status().Deleted)
+		expect.Equal(t, "ledger", &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}, w.status().Ledger)
 	})
 }
 
@@ -211,8 +207,8 @@ func TestWhatIsChargedFallsInTime(t *testing.T) {
 		w.after(time.Minute)
 		w.ledgers["uid-p"] = ledgers.State{Ledger: kept(), Charged: 5}
 		w.after(28 * time.Minute)
-		expect(t, "charged before", 15, *w.status().Ledger.Charged)
+		expect.Equal(t, "charged before", 15, *w.status().Ledger.Charged)
 		w.after(2 * time.Minute)
-		expect(t, "charged after", 5, *w.status().Ledger.Charged)
+		expect.Equal(t, "charged after", 5, *w.status().Ledger.Charged)
 	})
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -88,9 +89,7 @@ type leading struct {
 // the time to live has passed since some leader has last seen the object in use.
 func TestNoMarkSurvivesUseThatALeaderSaw(t *testing.T) {
 	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	deleted, trusted := 0, 0
 	for seed := range int64(70) {
 		synctest.Test(t, func(t *testing.T) {
@@ -323,9 +322,7 @@ func (m *marking) start() {
 	l.loop.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
 		Host: "http://live", QPS: -1, Transport: m, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	expect.NoError(m.t, err)
 	l.Reporter = &status.Reporter{Client: l, Live: l, Events: l, Clock: clock.RealClock{}, State: l, Gates: l.loop, Ledgers: l.ledgers}
 	l.kinds = []retention.KindState{{Index: l.index, Kind: jobs}}
 	if m.mute {
@@ -391,14 +388,10 @@ func (m *marking) policies(kind string) (all []unstructured.Unstructured) {
 		u.SetGeneration(m.server[name].Generation)
 		u.SetResourceVersion(fmt.Sprint(1000 + m.versions[name]))
 		var parsed map[string]any
-		if err := yaml.Unmarshal([]byte(spec), &parsed); err != nil {
-			m.t.Fatal(err)
-		}
+		expect.NoError(m.t, yaml.Unmarshal([]byte(spec), &parsed))
 		u.Object["spec"] = parsed
 		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&m.server[name].Status)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		expect.NoError(m.t, err)
 		u.Object["status"] = status
 		all = append(all, u)
 	}

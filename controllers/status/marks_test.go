@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestWhereTheNextLeaderMustNotBelieveMarks: what the status says while a leader runs, and once it has stopped.
@@ -79,9 +80,9 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 				w.set(func() { w.kinds = []retention.KindState{k} })
 				w.Use(e)
 				w.after(10 * time.Second)
-				expect(t, "while it runs", test.running, w.status().Rules[0].DistrustedMarks)
+				expect.Equal(t, "while it runs", test.running, w.status().Rules[0].DistrustedMarks)
 				w.stop()
-				expect(t, "at the end", test.ended, w.status().Rules[0].DistrustedMarks)
+				expect.Equal(t, "at the end", test.ended, w.status().Rules[0].DistrustedMarks)
 			})
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestMessagesAreShort: 64 rules that keep objects with long names are named in part.
@@ -56,6 +57,6 @@ func TestNoMessageIsTooLong(t *testing.T) {
 				t.Errorf("%s has a message of %d bytes", c.Type, len(c.Message))
 			}
 		}
-		expect(t, "Watching", "False ListFailed", condition(w.status(), v1alpha1.ConditionWatching))
+		expect.Equal(t, "Watching", "False ListFailed", condition(w.status(), v1alpha1.ConditionWatching))
 	})
 }

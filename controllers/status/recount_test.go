@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestALeaderComparesItsFirstCountWithTheOneBefore: what the leader before counted stays in the status until this leader has found no
@@ -72,19 +73,19 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 			view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
 			view.Before = v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: test.pending, Enforced: before}
 			status := view.Status(p)
-			expect(t, "enforced", test.enforced, status.Enforced)
+			expect.Equal(t, "enforced", test.enforced, status.Enforced)
 			if len(status.Previews) > 0 {
-				expect(t, "uncounted", test.uncounted, status.Previews[0].Uncounted)
+				expect.Equal(t, "uncounted", test.uncounted, status.Previews[0].Uncounted)
 			}
 			pending := status.PendingApproval
 			if pending == nil {
 				pending = &v1alpha1.PendingApproval{}
 			}
-			expect(t, "hash", test.shows, pending.Hash)
-			expect(t, "week", test.week, pending.Week)
+			expect.Equal(t, "hash", test.shows, pending.Hash)
+			expect.Equal(t, "week", test.week, pending.Week)
 			for _, c := range status.Conditions {
 				if c.Type == v1alpha1.ConditionApprovalRequired && test.shows == recount.Hash {
-					expect(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
+					expect.Equal(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
 				}
 			}
 		})
@@ -101,8 +102,8 @@ func TestALeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
 			w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
 		}, func(t *testing.T, w *world) {
 			w.after(time.Second)
-			expect(t, "opened", opens, min(1, len(w.previewed)))
-			expect(t, "written", 1-opens, len(w.written()))
+			expect.Equal(t, "opened", opens, min(1, len(w.previewed)))
+			expect.Equal(t, "written", 1-opens, len(w.written()))
 		})
 	}
 }

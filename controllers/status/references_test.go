@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // asking is a rule that asks what refers to Jobs: they stand for ConfigMaps here.
@@ -50,14 +51,14 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 		say := func(when, known, ready string) {
 			t.Helper()
 			w.after(5 * time.Second)
-			expect(t, when+": known", known, condition(w.status(), "ReferencesKnown"))
-			expect(t, when+": ready", ready, condition(w.status(), "Ready"))
+			expect.Equal(t, when+": known", known, condition(w.status(), "ReferencesKnown"))
+			expect.Equal(t, when+": ready", ready, condition(w.status(), "Ready"))
 		}
 		w.asks(policyOf(v1alpha1.DryRun, rule("a", asking), rule("b")))
 		say("before Pods are listed", "False ReferencesUnknown", "False ReferencesUnknown")
-		expect(t, "message", "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet",
+		expect.Equal(t, "message", "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet",
 			message(w.status(), "ReferencesKnown"))
-		expect(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
+		expect.Equal(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
 		x.Replace("Pod", nil)
 		say("once they are", "True ReferencesKnown", "True Ready")
 		writes := len(w.written())
@@ -71,7 +72,7 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 		}
 		x.Lose("Pod", errors.New("no answer"))
 		say("when they are lost", "False ReferencesUnknown", "False ReferencesUnknown")
-		expect(t, "message about many",
+		expect.Equal(t, "message about many",
 			"rules that read references keep every Job, because some references are not known: A: no rights; B: no rights; C: no rights; and 1 more",
 			message(w.status(), "ReferencesKnown"))
 	})
@@ -81,12 +82,12 @@ func TestOnlyPoliciesThatAskHaveTheCondition(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *world, _ *references.Index) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
 		w.after(5 * time.Second)
-		expect(t, "of one that asks", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "of one that asks", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
 		e.Book = editionOf(policyOf(v1alpha1.DryRun, rule("a"))).Book
 		w.Use(e)
 		w.after(20 * time.Second)
-		expect(t, "of one that does not any more", "", condition(w.status(), "ReferencesKnown"))
-		expect(t, "ready", "True Ready", condition(w.status(), "Ready"))
+		expect.Equal(t, "of one that does not any more", "", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "ready", "True Ready", condition(w.status(), "Ready"))
 	})
 }
 
@@ -106,8 +107,8 @@ func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
 		e.References = []references.Declared{{From: app, To: job}}
 		w.Use(e)
 		w.after(5 * time.Second)
-		expect(t, "known", "True ReferencesKnown", condition(w.status(), "ReferencesKnown"))
-		expect(t, "message", "all references to the kinds that the rules ask about are known; the cluster does not have these kinds: App.v1.example.com",
+		expect.Equal(t, "known", "True ReferencesKnown", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "message", "all references to the kinds that the rules ask about are known; the cluster does not have these kinds: App.v1.example.com",
 			message(w.status(), "ReferencesKnown"))
 	})
 }
@@ -134,11 +135,11 @@ func TestReferencesAreExported(t *testing.T) {
 		want := map[string]float64{
 			" Job": 2, "_referrers Pod": 1, "_referrers Deployment.apps": 2, "_synced Pod": 1, "_synced Deployment.apps": 0,
 		}
-		expect(t, "gauges", want, gathered(t, "sunset_references"))
+		expect.Equal(t, "gauges", want, gathered(t, "sunset_references"))
 		e.Referred = nil
 		w.Use(e)
 		w.after(20 * time.Second)
-		expect(t, "gauges when no rule asks", nil, gathered(t, "sunset_references"))
+		expect.Equal(t, "gauges when no rule asks", map[string]float64{}, gathered(t, "sunset_references"))
 	})
 }
 
@@ -151,7 +152,7 @@ func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 		p.Rules[0].ID.Policy, p.Rules[0].Namespace = p.Name, "team-a"
 		w.asks(p)
 		w.after(5 * time.Second)
-		expect(t, "message", "rules that read references keep every Job, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
+		expect.Equal(t, "message", "rules that read references keep every Job, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
 	})
 }
 
@@ -191,7 +192,7 @@ func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
 			return n
 		}
 		w.after(29 * time.Second)
-		expect(t, "gates that opened within the quiet period", 0, passed())
+		expect.Equal(t, "gates that opened within the quiet period", 0, passed())
 		w.after(3 * time.Second)
 		synctest.Wait()
 		if passed() == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var noStatus v1alpha1.RetentionPolicyStatus
@@ -28,11 +29,11 @@ func listed(rows ...*index.FactRow) func(w *world) {
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		w.after(10 * time.Second)
-		expect(t, "writes", 1, len(w.written()))
+		expect.Equal(t, "writes", 1, len(w.written()))
 		w.after(30 * time.Minute)
-		expect(t, "writes", 1, len(w.written()))
+		expect.Equal(t, "writes", 1, len(w.written()))
 		w.after(time.Hour) // for a leader that starts, the time of the count is renewed
-		expect(t, "writes", 2, len(w.written()))
+		expect.Equal(t, "writes", 2, len(w.written()))
 	})
 }
 
@@ -42,7 +43,7 @@ func TestACountThatFindsNothingNewIsNotWritten(t *testing.T) {
 			w.Changed()
 			w.after(time.Second)
 		}
-		expect(t, "writes", 1, len(w.written()))
+		expect.Equal(t, "writes", 1, len(w.written()))
 	})
 }
 
@@ -62,7 +63,7 @@ func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
 			}
 		}
 		w.after(10 * time.Second)
-		expect(t, "matched when all is quiet", 600, w.status().Matched)
+		expect.Equal(t, "matched when all is quiet", 600, w.status().Matched)
 	})
 }
 
@@ -71,12 +72,12 @@ func TestCountsThatChangeByThemselvesAreWrittenInTime(t *testing.T) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
 		w.after(5 * time.Second)
-		expect(t, "due", v1alpha1.DueCounts{Hour: 1, Day: 1, Week: 1}, w.status().Due)
+		expect.Equal(t, "due", v1alpha1.DueCounts{Hour: 1, Day: 1, Week: 1}, w.status().Due)
 		w.after(time.Hour)
-		expect(t, "due an hour later", v1alpha1.DueCounts{Now: 1, Hour: 1, Day: 1, Week: 1}, w.status().Due)
+		expect.Equal(t, "due an hour later", v1alpha1.DueCounts{Now: 1, Hour: 1, Day: 1, Week: 1}, w.status().Due)
 		writes := len(w.written())
 		w.after(5 * time.Hour)
-		expect(t, "writes after that", writes, len(w.written()))
+		expect.Equal(t, "writes after that", writes, len(w.written()))
 	})
 }
 
@@ -98,10 +99,10 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 				before := w.kinds[0]
 				w.set(func() { w.kinds = append([]retention.KindState{}, w.kinds...); test.change(w) })
 				w.after(10 * time.Second)
-				expect(t, "condition", test.want, condition(w.status(), test.condition))
+				expect.Equal(t, "condition", test.want, condition(w.status(), test.condition))
 				w.set(func() { w.kinds, w.doubt = []retention.KindState{before}, nil })
 				w.after(10 * time.Second)
-				expect(t, "ready when it is gone", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+				expect.Equal(t, "ready when it is gone", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 			})
 		})
 	}
@@ -114,8 +115,8 @@ func TestAnEditionIsReportedSoon(t *testing.T) {
 		p.Generation = 4
 		w.Use(editionOf(p))
 		w.after(4 * time.Second)
-		expect(t, "generation", 4, w.status().ObservedGeneration)
-		expect(t, "enforcing", "False Suspended", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect.Equal(t, "generation", 4, w.status().ObservedGeneration)
+		expect.Equal(t, "enforcing", "False Suspended", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }
 
@@ -128,7 +129,7 @@ func TestAnEditIsReportedAtOnce(t *testing.T) {
 			p.Generation = generation
 			w.Use(editionOf(p))
 			w.after(tick + tick/10)
-			expect(t, "generation", generation, w.status().ObservedGeneration)
+			expect.Equal(t, "generation", generation, w.status().ObservedGeneration)
 		}
 	})
 }
@@ -137,13 +138,13 @@ func TestAnEditIsReportedAtOnce(t *testing.T) {
 func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		w.after(time.Minute)
-		expect(t, "rest while nothing is edited", 10*time.Second, w.RestAfter(200*time.Millisecond))
+		expect.Equal(t, "rest while nothing is edited", 10*time.Second, w.RestAfter(200*time.Millisecond))
 		p := policyOf(v1alpha1.Enforce, rule("a"))
 		p.Generation = 4
 		w.Use(editionOf(p))
-		expect(t, "rest after an edit", time.Second, w.RestAfter(200*time.Millisecond))
-		expect(t, "writing after a short count", 500*time.Millisecond, w.WritesAfter(50*time.Millisecond))
-		expect(t, "writing after a long count", 10*time.Second, w.WritesAfter(2*time.Second))
+		expect.Equal(t, "rest after an edit", time.Second, w.RestAfter(200*time.Millisecond))
+		expect.Equal(t, "writing after a short count", 500*time.Millisecond, w.WritesAfter(50*time.Millisecond))
+		expect.Equal(t, "writing after a long count", 10*time.Second, w.WritesAfter(2*time.Second))
 	})
 }
 
@@ -156,9 +157,9 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
 		w.after(5 * time.Second)
-		expect(t, "counts", 1, len(w.previewed))
+		expect.Equal(t, "counts", 1, len(w.previewed))
 		w.after(time.Minute)
-		expect(t, "counts while nothing changes", 1, len(w.previewed))
+		expect.Equal(t, "counts while nothing changes", 1, len(w.previewed))
 		changed := editionOf(e.Book.Policies()...)
 		changed.Outdated = map[types.UID]time.Time{"uid-p": now}
 		listed := w.kinds
@@ -167,18 +168,18 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 		})
 		w.Use(changed)
 		w.after(time.Minute)
-		expect(t, "counts while it is being listed", 1, len(w.previewed))
+		expect.Equal(t, "counts while it is being listed", 1, len(w.previewed))
 		w.set(func() { w.kinds = listed })
 		w.after(20 * time.Second)
-		expect(t, "counts once it is listed", true, len(w.previewed) > 1)
-		expect(t, "of what is too old since", now, w.previewed[1].Outdated)
+		expect.Equal(t, "counts once it is listed", true, len(w.previewed) > 1)
+		expect.Equal(t, "of what is too old since", now, w.previewed[1].Outdated)
 		counts := len(w.previewed)
 		suspended := policyOf(v1alpha1.Suspended, rule("a"))
 		later := editionOf(suspended)
 		later.Outdated = map[types.UID]time.Time{"uid-p": now.Add(time.Hour)}
 		w.Use(later)
 		w.after(time.Minute)
-		expect(t, "counts while it is suspended", counts, len(w.previewed))
+		expect.Equal(t, "counts while it is suspended", counts, len(w.previewed))
 	})
 }
 
@@ -224,8 +225,8 @@ func TestDeletedCountsGoOn(t *testing.T) {
 			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *world) {
 				test.happens(w)
 				w.after(time.Minute)
-				expect(t, "deleted", test.want, w.status().Deleted)
-				expect(t, "deleted by the rule", test.want, w.status().Rules[0].Deleted)
+				expect.Equal(t, "deleted", test.want, w.status().Deleted)
+				expect.Equal(t, "deleted by the rule", test.want, w.status().Rules[0].Deleted)
 			})
 		})
 	}
@@ -242,7 +243,7 @@ func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
 				before(w)
 				w.removed(3, rule("a"))
 				w.stop()
-				expect(t, "deleted", 3, w.status().Deleted)
+				expect.Equal(t, "deleted", 3, w.status().Deleted)
 			})
 		})
 	}
@@ -258,7 +259,7 @@ func TestTheEndDoesNotWaitForEver(t *testing.T) {
 		if waited := time.Since(began); waited > 30*time.Second {
 			t.Errorf("waited %s for a reconciler that hangs", waited)
 		}
-		expect(t, "deleted", 3, w.status().Deleted)
+		expect.Equal(t, "deleted", 3, w.status().Deleted)
 	})
 }
 
@@ -266,15 +267,15 @@ func TestANamesakeBeginsAtNothing(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		w.removed(3, rule("a"))
 		w.after(10 * time.Second)
-		expect(t, "deleted", 3, w.status().Deleted)
+		expect.Equal(t, "deleted", 3, w.status().Deleted)
 		namesake := policyOf(v1alpha1.Enforce, rule("a", func(r *policy.Rule) { r.PolicyUID = "uid-2" }))
 		namesake.UID = types.UID("uid-2")
 		w.create(namesake, noStatus)
 		w.after(10 * time.Second)
-		expect(t, "deleted by the namesake", 0, w.status().Deleted)
+		expect.Equal(t, "deleted by the namesake", 0, w.status().Deleted)
 		w.removed(2, namesake.Rules[0])
 		w.after(10 * time.Second)
-		expect(t, "deleted by the namesake then", 2, w.status().Deleted)
+		expect.Equal(t, "deleted by the namesake then", 2, w.status().Deleted)
 	})
 }
 
@@ -290,7 +291,7 @@ func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
 				w.after(10 * time.Second)
 				w.removed(1, rule("a"))
 				w.after(10 * time.Second)
-				expect(t, "writes", 0, w.patches)
+				expect.Equal(t, "writes", 0, w.patches)
 			})
 		})
 	}
@@ -302,7 +303,7 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 		w.after(time.Minute)
 		w.set(func() { w.fail = nil })
 		w.after(5 * time.Second)
-		expect(t, "writes", 1, len(w.written()))
+		expect.Equal(t, "writes", 1, len(w.written()))
 	})
 }
 
@@ -311,8 +312,8 @@ func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
 		w.Changed()
 		w.Attempted(retention.Busy)
 		w.after(time.Minute)
-		expect(t, "writes", 0, len(w.written()))
-		expect(t, "leader only", true, w.NeedLeaderElection())
+		expect.Equal(t, "writes", 0, len(w.written()))
+		expect.Equal(t, "leader only", true, w.NeedLeaderElection())
 	})
 }
 
@@ -329,9 +330,9 @@ func TestAClockThatIsWrongIsTold(t *testing.T) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), v1alpha1.RetentionPolicyStatus{})
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 		w.after(10 * time.Second)
-		expect(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect.Equal(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
 		w.set(func() { trouble = errors.New("clock skew") })
 		w.after(2 * time.Second)
-		expect(t, "enforcing by a clock that is wrong", "False Stale", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect.Equal(t, "enforcing by a clock that is wrong", "False Stale", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }

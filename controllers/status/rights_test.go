@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var resource = schema.GroupResource{Group: "batch", Resource: "jobs"}
@@ -44,7 +45,7 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
 			said := message(s, test.condition)
 			want := rbac.OfSunset(p, jobs.GroupKind(), resource).YAML()
-			expect(t, "has the role", test.role, strings.Contains(said, "\n"+want))
+			expect.Equal(t, "has the role", test.role, strings.Contains(said, "\n"+want))
 			if ready := message(s, v1alpha1.ConditionReady); strings.Contains(ready, "\n") || !strings.HasPrefix(ready, "Sunset may not ") {
 				t.Errorf("ready: %s", ready)
 			}
@@ -56,7 +57,7 @@ func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
 	p := ownPolicy(v1alpha1.Enforce, rule("a"), rule("b"))
 	lack := &permissions.Missing{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
 	s := status.View{Edition: editionOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
-	expect(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
+	expect.Equal(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
 }
 
 // TestWhatAConditionSaysIsOneLine: it is applied as it is, and whoever wrote the policy chose the kind and the account.
@@ -69,8 +70,8 @@ func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	kind.Lost = &retention.SourceError{Reason: "KindNotFound", Message: evil}
 	for name, err := range map[string]error{"unknown": errors.New(evil), "lacking": &permissions.Missing{Resource: resource, What: evil}} {
 		s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Rights: func(*policy.Rule) (error, bool) { return err, true }, Now: now}.Status(p)
-		expect(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
-		expect(t, name+": permitted", said, rbac.Sentence(message(s, v1alpha1.ConditionPermitted)))
+		expect.Equal(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
+		expect.Equal(t, name+": permitted", said, rbac.Sentence(message(s, v1alpha1.ConditionPermitted)))
 	}
 }
 
@@ -100,11 +101,11 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 				w.Use(e)
 				w.after(10 * time.Second)
 				want := "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet"
-				expect(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
+				expect.Equal(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
 				if roles := test.roles(p, q); len(roles) > 0 {
 					want = rbac.Message(want, roles...)
 				}
-				expect(t, "message", want, message(w.status(), v1alpha1.ConditionReferencesKnown))
+				expect.Equal(t, "message", want, message(w.status(), v1alpha1.ConditionReferencesKnown))
 			})
 		})
 	}

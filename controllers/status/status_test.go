@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // now is when the tables below are judged.
@@ -82,7 +83,7 @@ func TestConditions(t *testing.T) {
 			for i, c := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionWatching, v1alpha1.ConditionEnforcing, v1alpha1.ConditionReady} {
 				got[i] = condition(s, c)
 			}
-			expect(t, "conditions", test.want, got)
+			expect.Equal(t, "conditions", test.want, got)
 			for _, c := range s.Conditions {
 				if c.Message == "" || c.ObservedGeneration != 3 || !c.LastTransitionTime.Time.Equal(now) {
 					t.Errorf("%+v", c)
@@ -97,7 +98,7 @@ func unlisted(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), fu
 func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
 	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
-	expect(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
+	expect.Equal(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
 }
 
 func TestManyProblemsAreCutShort(t *testing.T) {
@@ -108,7 +109,7 @@ func TestManyProblemsAreCutShort(t *testing.T) {
 	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
 	for _, c := range s.Conditions {
 		if c.Type == v1alpha1.ConditionValid {
-			expect(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", c.Message)
+			expect.Equal(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", c.Message)
 		}
 	}
 }
@@ -126,9 +127,9 @@ func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 		if c.Type == v1alpha1.ConditionEnforcing || c.Type == v1alpha1.ConditionReady {
 			want = now.Add(time.Hour)
 		}
-		expect(t, c.Type, want, c.LastTransitionTime.Time)
+		expect.Equal(t, c.Type, want, c.LastTransitionTime.Time)
 	}
-	expect(t, "the status before", *before, view.Before)
+	expect.Equal(t, "the status before", *before, view.Before)
 }
 
 func TestNumbers(t *testing.T) {
@@ -155,7 +156,7 @@ func TestNumbers(t *testing.T) {
 	)
 	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now, Deleted: map[string]int64{"a": 7, "gone": 2}}.Status(p)
 	s.Conditions, s.Previews = nil, nil
-	expect(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
+	expect.Equal(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
 	s.Enforced = nil
 	at := func(d time.Duration) metav1.Time { return metav1.Time{Time: now.Add(d)} }
 	sample := func(name string, d time.Duration) v1alpha1.DueSample {
@@ -163,7 +164,7 @@ func TestNumbers(t *testing.T) {
 	}
 	next := at(-8 * time.Hour)
 	nextB, observed := at(2*time.Hour), at(0)
-	expect(t, "status", v1alpha1.RetentionPolicyStatus{
+	expect.Equal(t, "status", v1alpha1.RetentionPolicyStatus{
 		ObservedGeneration: 3, ObservedTime: &observed,
 		Matched: 9, Eligible: 7, Held: 1, Errors: 1, Deleted: 9,
 		Due: v1alpha1.DueCounts{Now: 1, Hour: 2, Day: 4, Week: 5}, NextDueTime: &next,
@@ -188,8 +189,8 @@ func TestTimesAreRoundedUp(t *testing.T) {
 	e := editionOf(p)
 	kind := kindOf(e, now, row("x", now.Add(1)))
 	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
-	expect(t, "next", now.Add(time.Hour+time.Second), s.NextDueTime.Time)
-	expect(t, "soonest", now.Add(time.Hour+time.Second), s.Rules[0].Soonest[0].DueTime.Time)
+	expect.Equal(t, "next", now.Add(time.Hour+time.Second), s.NextDueTime.Time)
+	expect.Equal(t, "soonest", now.Add(time.Hour+time.Second), s.Rules[0].Soonest[0].DueTime.Time)
 }
 
 func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
@@ -207,7 +208,7 @@ func TestAStatusSaysTheSameTwice(t *testing.T) {
 	e := editionOf(p)
 	kind := kindOf(e, now, row("x", now), row("y", now), row("z", now.Add(time.Hour+1)))
 	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
-	expect(t, "status", view.Status(p), view.Status(p))
+	expect.Equal(t, "status", view.Status(p), view.Status(p))
 }
 
 func TestWarningsAndProblemsOfARule(t *testing.T) {
@@ -216,9 +217,9 @@ func TestWarningsAndProblemsOfARule(t *testing.T) {
 	e := editionOf(p)
 	warned := func(key string) []policy.Problem { return []policy.Problem{{Path: key, Message: "no such field"}} }
 	s := status.View{Edition: e, Warnings: warned, Now: now}.Status(p)
-	expect(t, "problems of a", nil, s.Rules[0].Problems)
-	expect(t, "problems of b", []string{"spec.rules[1].ttl: missing (write one)"}, s.Rules[1].Problems)
-	expect(t, "warnings of b, which is invalid", nil, s.Rules[1].Warnings)
+	expect.Equal(t, "problems of a", nil, s.Rules[0].Problems)
+	expect.Equal(t, "problems of b", []string{"spec.rules[1].ttl: missing (write one)"}, s.Rules[1].Problems)
+	expect.Equal(t, "warnings of b, which is invalid", nil, s.Rules[1].Warnings)
 }
 
 func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
@@ -227,8 +228,8 @@ func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
 		r.TTL = time.Minute
 	}
 	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
-	expect(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
-	expect(t, "warnings of images", []string{
+	expect.Equal(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
+	expect.Equal(t, "warnings of images", []string{
 		"spec.rules[1].ttl: images that go after 1m may be pulled again and again (1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)",
 	}, s.Rules[1].Warnings)
 }

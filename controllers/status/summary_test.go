@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTheLogSumsUpEachPolicy once a minute, if something has changed, and at the end.
@@ -27,7 +28,7 @@ func TestTheLogSumsUpEachPolicy(t *testing.T) {
 		}
 		due(3)
 		w.after(30 * time.Second)
-		expect(t, "within the first minute", nil, w.log("policy summary"))
+		expect.Equal(t, "within the first minute", nil, w.log("policy summary"))
 		w.removed(3, rule("a"))
 		due(0)
 		w.after(time.Hour)
@@ -37,7 +38,7 @@ func TestTheLogSumsUpEachPolicy(t *testing.T) {
 		w.after(10 * time.Second)
 		w.stop()
 		line := `"policy"="p" "deleted"=%d "in"=%q "due"=0 "held"=0 "blocked"=0 "errors"=0`
-		expect(t, "lines", []string{
+		expect.Equal(t, "lines", []string{
 			fmt.Sprintf(line, 3, "1m0s"), fmt.Sprintf(line, 3, "50s"),
 		}, w.log("policy summary"))
 	})
@@ -70,7 +71,7 @@ func TestTheSummaryHasReasons(t *testing.T) {
 						_, got, _ = strings.Cut(line, `"errors"=0`)
 					}
 				}
-				expect(t, "at the end", test.want, strings.TrimSpace(got))
+				expect.Equal(t, "at the end", test.want, strings.TrimSpace(got))
 			})
 		})
 	}

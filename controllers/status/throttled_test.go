@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestThrottledNamespacesAreNamed: what is slow is told where somebody looks.
@@ -30,8 +31,8 @@ func TestThrottledNamespacesAreNamed(t *testing.T) {
 				if test.want != all {
 					reason = "Throttled"
 				}
-				expect(t, "enforcing", "True "+reason, condition(w.status(), v1alpha1.ConditionEnforcing))
-				expect(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
+				expect.Equal(t, "enforcing", "True "+reason, condition(w.status(), v1alpha1.ConditionEnforcing))
+				expect.Equal(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
 			})
 		})
 	}

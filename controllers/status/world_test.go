@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,8 +15,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -384,7 +383,7 @@ func (w *world) written() []time.Duration {
 func (w *world) events() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]string{}, w.told...)
+	return slices.Clone(w.told)
 }
 
 // removed tells the Reporter of removals.
@@ -414,11 +413,4 @@ func message(s v1alpha1.RetentionPolicyStatus, name string) string {
 		}
 	}
 	return ""
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }

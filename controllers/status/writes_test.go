@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // crowd is cluster policy p, and 20 RetentionPolicies of each namespace.
@@ -59,17 +60,17 @@ func TestSlowWritesInANamespaceDelayNoOther(t *testing.T) {
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 		w.Use(e)
 		w.after(2 * time.Second)
-		expect(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
-		expect(t, "written in the good namespace", 20, w.writtenOf("good"))
-		expect(t, "written in the bad namespace", 0, w.writtenOf("bad"))
+		expect.Equal(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
+		expect.Equal(t, "written in the good namespace", 20, w.writtenOf("good"))
+		expect.Equal(t, "written in the bad namespace", 0, w.writtenOf("bad"))
 
 		w.after(20 * time.Second) // later changes do not wait either
 		w.set(func() { w.doubt = errors.New("clock skew") })
 		w.after(3 * time.Second)
-		expect(t, "Ready of the cluster policy", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
+		expect.Equal(t, "Ready of the cluster policy", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
 		w.set(func() { w.doubt = nil })
 		w.after(8 * time.Minute)
-		expect(t, "written in the bad namespace", 20, w.writtenOf("bad"))
+		expect.Equal(t, "written in the bad namespace", 20, w.writtenOf("bad"))
 	})
 }
 
@@ -98,8 +99,8 @@ func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
 		}
 		w.Use(editionOf(w.crowd(append(names, "good")...)...))
 		w.after(40 * time.Second)
-		expect(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
-		expect(t, "at once in a namespace", 1, most)
+		expect.Equal(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
+		expect.Equal(t, "at once in a namespace", 1, most)
 		if mostInAll > 65 {
 			t.Errorf("%d writes at once", mostInAll)
 		}
@@ -115,7 +116,7 @@ func TestTheLastStatusesAreWritten(t *testing.T) {
 		w.after(5 * time.Second)
 		w.removed(3, all[0].Rules[0])
 		w.stop()
-		expect(t, "deleted", int64(3), w.status().Deleted)
+		expect.Equal(t, "deleted", int64(3), w.status().Deleted)
 	})
 }
 
@@ -140,7 +141,7 @@ func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
 		w.after(5 * time.Second)
 		w.set(func() { w.doubt, ends = errors.New("clock skew"), true })
 		w.stop()
-		expect(t, "written in the good namespace", 20, last)
+		expect.Equal(t, "written in the good namespace", 20, last)
 	})
 }
 
@@ -151,8 +152,8 @@ func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
 		w.slow = func(string) time.Duration { return max(0, time.Until(end)) }
 		w.Use(editionOf(w.crowd("bad")...))
 		w.after(34 * time.Second) // the write has taken 15 s, and the next one begins 15 s later
-		expect(t, "written", 20, w.writtenOf("bad"))
-		expect(t, "writes", 21, w.patches)
+		expect.Equal(t, "written", 20, w.writtenOf("bad"))
+		expect.Equal(t, "writes", 21, w.patches)
 	})
 }
 
@@ -178,8 +179,8 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 				}
 				w.Use(editionOf(all...))
 				w.after(10 * time.Second)
-				expect(t, "at once", test.want, most)
-				expect(t, "written", 1, w.writtenOf("team-39"))
+				expect.Equal(t, "at once", test.want, most)
+				expect.Equal(t, "written", 1, w.writtenOf("team-39"))
 			})
 		})
 	}
@@ -202,8 +203,8 @@ func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
 		}
 		w.Use(editionOf(all...))
 		w.after(20 * time.Second)
-		expect(t, "at once", 8, most)
-		w.set(func() { expect(t, "generation of the last", 3, w.server["p-199"].Status.ObservedGeneration) })
+		expect.Equal(t, "at once", 8, most)
+		w.set(func() { expect.Equal(t, "generation of the last", 3, w.server["p-199"].Status.ObservedGeneration) })
 	})
 }
 
@@ -225,9 +226,11 @@ func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 		}
 		w.Use(editionOf(all...))
 		w.after(3 * time.Second)
-		w.set(func() { expect(t, "generation in status", 4, w.server["z/r"].Status.ObservedGeneration) })
+		w.set(func() { expect.Equal(t, "generation in status", 4, w.server["z/r"].Status.ObservedGeneration) })
 		w.after(time.Minute)
-		w.set(func() { expect(t, "generation of a large one", 4, w.server["team-9/r"].Status.ObservedGeneration) })
+		w.set(func() {
+			expect.Equal(t, "generation of a large one", 4, w.server["team-9/r"].Status.ObservedGeneration)
+		})
 	})
 }
 
@@ -296,17 +299,17 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 			defer w.mu.Unlock()
 			return w.server[p.Name].Status.ObservedGeneration
 		}
-		expect(t, "generation in status", next.Generation, observed(&next))
+		expect.Equal(t, "generation in status", next.Generation, observed(&next))
 		later := next
 		later.Generation++
 		all = append(fresh, &later)
 		w.Use(editionOf(all...))
 		w.after(30 * time.Second)
-		expect(t, "later generation in status", later.Generation, observed(&later))
+		expect.Equal(t, "later generation in status", later.Generation, observed(&later))
 		w.set(func() { w.slowReads = 100 * time.Millisecond })
 		w.after(time.Minute)
 		for _, p := range all {
-			expect(t, p.Name+" in status", p.Generation, observed(p))
+			expect.Equal(t, p.Name+" in status", p.Generation, observed(p))
 		}
 	})
 }
@@ -326,6 +329,6 @@ func TestManyWritesDelayNoEdit(t *testing.T) {
 		w.after(3 * time.Second)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		expect(t, "generation in status", edited.Generation, w.server[edited.Name].Status.ObservedGeneration)
+		expect.Equal(t, "generation in status", edited.Generation, w.server[edited.Name].Status.ObservedGeneration)
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // server answers with two pages, or with a watch that ends, and notes what it was asked.
@@ -51,24 +52,20 @@ func TestEveryRequestAsksForTheSame(t *testing.T) {
 			c.Path, c.Decoder = []string{"/apis/batch/v1", "jobs"}, decoder{}
 			c.Client = client(t, s)
 			all, err := c.All(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "objects", 2, len(all.Items))
+			expect.NoError(t, err)
+			expect.Equal(t, "objects", 2, len(all.Items))
 			watch, err := c.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "9"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			events := 0
 			for range watch.ResultChan() {
 				events++
 			}
-			expect(t, "events", 1, events)
-			expect(t, "requests", 3, len(s.requests))
+			expect.Equal(t, "events", 1, events)
+			expect.Equal(t, "requests", 3, len(s.requests))
 			for _, r := range s.requests {
-				expect(t, "path", "/apis/batch/v1/jobs", r.URL.Path)
-				expect(t, "selector", test.selector, r.URL.Query().Get("fieldSelector"))
-				expect(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"))
+				expect.Equal(t, "path", "/apis/batch/v1/jobs", r.URL.Path)
+				expect.Equal(t, "selector", test.selector, r.URL.Query().Get("fieldSelector"))
+				expect.Equal(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"))
 			}
 		})
 	}
@@ -86,11 +83,9 @@ func TestAListingIsOfTheNewestState(t *testing.T) {
 		s := &server{}
 		watch, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).
 			WatchWithContext(t.Context(), test.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		watch.Stop()
-		expect(t, name+" begins at", test.want, s.requests[0].URL.Query().Get("resourceVersion"))
+		expect.Equal(t, name+" begins at", test.want, s.requests[0].URL.Query().Get("resourceVersion"))
 	}
 }
 
@@ -141,12 +136,10 @@ func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAnExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
 	s := &forgetful{}
 	all, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "objects", 2, len(all.Items))
-	expect(t, "version", "11", all.ResourceVersion)
-	expect(t, "requests", 3, len(s.requests))
+	expect.NoError(t, err)
+	expect.Equal(t, "objects", 2, len(all.Items))
+	expect.Equal(t, "version", "11", all.ResourceVersion)
+	expect.Equal(t, "requests", 3, len(s.requests))
 }
 
 func client(t *testing.T, s http.RoundTripper) rest.Interface {
@@ -154,9 +147,7 @@ func client(t *testing.T, s http.RoundTripper) rest.Interface {
 	config := &rest.Config{Host: "http://server"}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -221,7 +212,7 @@ func TestAReflectorCallsNoMethodOfRest(t *testing.T) {
 			}
 			c := &listwatch.Collection{Client: client(t, follower{streams}), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: fullDecoder{}}
 			_ = cache.NewReflectorWithOptions(c, nil, store, cache.ReflectorOptions{}).ListAndWatchWithContext(ctx)
-			expect(t, "calls", []string{"replace 1", "update", "delete"}, calls)
+			expect.Equal(t, "calls", []string{"replace 1", "update", "delete"}, calls)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // listed runs a test with Pods that have been listed and watched for a while.
@@ -37,10 +38,10 @@ func TestTheEndOfAWatchIsNoLoss(t *testing.T) {
 	listed(t, func(w *world) {
 		_ = w.watchOf(podKind).Close()
 		w.pass(30 * time.Second)
-		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
 		requests := w.asked(pathOf(podKind))
-		expect(w.t, "requests", 1, len(requests))
-		expect(w.t, "goes on from", "101", requests[0].URL.Query().Get("resourceVersion"))
+		expect.Equal(w.t, "requests", 1, len(requests))
+		expect.Equal(w.t, "goes on from", "101", requests[0].URL.Query().Get("resourceVersion"))
 		w.event(podKind, "ADDED", mounting("b", "site"))
 		w.expectUses("goes on", site, 2)
 	})
@@ -52,7 +53,7 @@ func TestAWatchThatExpiredIsListedAnew(t *testing.T) {
 		w.change(func() { w.objects[pathOf(podKind)] = []string{mounting("b", "other")} })
 		w.event(podKind, "ERROR", statusOf(410))
 		w.pass(2 * time.Second)
-		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
 		w.expectUses("listed anew", site, 0)
 		w.event(podKind, "MODIFIED", mounting("b", "other"))
 
@@ -86,7 +87,7 @@ func TestAServerThatIsGone(t *testing.T) {
 		w.change(func() { w.broken[pathOf(podKind)] = true })
 		_ = w.watchOf(podKind).Close()
 		w.pass(4 * time.Second)
-		expect(w.t, "wavered at once", false, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "wavered at once", false, w.wavered(references.ConfigMap))
 		w.pass(4 * time.Second)
 		// Which of both is told depends on when it was tried again last.
 		w.expectDoubt("after some seconds", references.ConfigMap, "has not been watched for", "connection refused")
@@ -105,16 +106,16 @@ func TestAWatchThatIsFrozen(t *testing.T) {
 	listed(t, func(w *world) {
 		frozen := w.watchOf(podKind)
 		w.pass(20 * time.Minute)
-		expect(w.t, "wavered with bookmarks", false, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "wavered with bookmarks", false, w.wavered(references.ConfigMap))
 		w.change(func() {
 			w.objects[pathOf(podKind)] = nil
 			w.quiet[pathOf(podKind)] = true
 		})
 		w.pass(time.Minute)
-		expect(w.t, "wavered soon", false, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "wavered soon", false, w.wavered(references.ConfigMap))
 		w.pass(time.Minute)
-		expect(w.t, "wavered", true, w.wavered(references.ConfigMap))
-		expect(w.t, "ended", true, frozen.ctx.Err() != nil)
+		expect.Equal(w.t, "wavered", true, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "ended", true, frozen.ctx.Err() != nil)
 		w.expectUses("listed anew", site, 0)
 	})
 }
@@ -129,10 +130,10 @@ func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
 		w.index.Take()
 		quiet := w.watchOf(podKind)
 		w.pass(10 * time.Minute)
-		expect(t, "wavered within ten minutes", false, w.wavered(references.ConfigMap))
+		expect.Equal(t, "wavered within ten minutes", false, w.wavered(references.ConfigMap))
 		w.pass(2 * time.Minute)
-		expect(t, "wavered", true, w.wavered(references.ConfigMap))
-		expect(t, "ended", true, quiet.ctx.Err() != nil)
+		expect.Equal(t, "wavered", true, w.wavered(references.ConfigMap))
+		expect.Equal(t, "ended", true, quiet.ctx.Err() != nil)
 		w.expectUses("listed anew", site, 0)
 	})
 }
@@ -163,21 +164,21 @@ func (w *world) paused() bool { return w.index.Paused(references.ConfigMap) != n
 func TestWithoutAWatchNothingIsTold(t *testing.T) {
 	listed(t, func(w *world) {
 		w.pass(time.Second)
-		expect(w.t, "paused while watched", false, w.paused())
+		expect.Equal(w.t, "paused while watched", false, w.paused())
 		w.change(func() { w.broken[pathOf(podKind)] = true })
 		_ = w.watchOf(podKind).Close()
 		synctest.Wait()
-		expect(w.t, "paused at once", true, w.paused())
-		expect(w.t, "Secrets are, which Pods name too", true, w.index.Paused(references.Secret) != nil)
+		expect.Equal(w.t, "paused at once", true, w.paused())
+		expect.Equal(w.t, "Secrets are, which Pods name too", true, w.index.Paused(references.Secret) != nil)
 		w.pass(500 * time.Millisecond) // sooner than it is tried again
 		w.change(func() { w.broken[pathOf(podKind)] = false })
 		for w.watchOf(podKind) == nil {
 			w.pass(100 * time.Millisecond)
 		}
-		expect(w.t, "paused when it is watched again", true, w.paused())
+		expect.Equal(w.t, "paused when it is watched again", true, w.paused())
 		w.pass(2 * time.Second)
-		expect(w.t, "paused then", false, w.paused())
-		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "paused then", false, w.paused())
+		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
 	})
 }
 
@@ -187,9 +188,9 @@ func TestANewWatchSettles(t *testing.T) {
 		w.Use(nil, configMaps)
 		w.pass(500 * time.Millisecond)
 		w.expectUses("listed", site, 0)
-		expect(t, "paused", true, w.paused())
+		expect.Equal(t, "paused", true, w.paused())
 		w.pass(2 * time.Second)
-		expect(t, "paused when it has settled", false, w.paused())
+		expect.Equal(t, "paused when it has settled", false, w.paused())
 	})
 }
 
@@ -204,14 +205,14 @@ func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
 		_ = w.watchOf(podKind).Close()
 		for range 40 {
 			w.pass(100 * time.Millisecond)
-			expect(t, "paused", true, w.paused())
+			expect.Equal(t, "paused", true, w.paused())
 		}
 		w.pass(4 * time.Second)
 		w.expectDoubt("never watched", references.ConfigMap, "has not been watched for")
 		w.change(func() { w.expires[pathOf(podKind)] = false })
 		w.pass(time.Minute)
 		w.expectUses("watched again", site, 0)
-		expect(t, "paused in the end", false, w.paused())
+		expect.Equal(t, "paused in the end", false, w.paused())
 	})
 }
 
@@ -220,7 +221,7 @@ func TestAListingThatIsStreamedIsNoWatch(t *testing.T) {
 	listed(t, func(w *world) {
 		w.change(func() { w.frozen[pathOf(podKind)] = true })
 		w.event(podKind, "ERROR", statusOf(410))
-		expect(w.t, "paused", true, w.paused())
+		expect.Equal(w.t, "paused", true, w.paused())
 		w.pass(8 * time.Second)
 		w.expectDoubt("listed for long", references.ConfigMap, "has not been watched for")
 	})
@@ -234,7 +235,7 @@ func TestWhoHasEndedTellsNothing(t *testing.T) {
 			w.Use(nil, configMaps)
 			w.pass(3 * time.Second)
 			w.expectUses("anew", site, 1)
-			expect(w.t, "paused", false, w.paused())
+			expect.Equal(w.t, "paused", false, w.paused())
 		}
 	})
 }
@@ -256,12 +257,12 @@ func TestASleepIsALoss(t *testing.T) {
 				before, watch := w.index.Of(site).Since, w.watchOf(podKind)
 				w.set(test.by)
 				w.pass(1100 * time.Millisecond)
-				expect(t, "wavered", test.want, w.wavered(references.ConfigMap))
-				expect(t, "the watch has ended", test.want, watch.ctx.Err() != nil)
+				expect.Equal(t, "wavered", test.want, w.wavered(references.ConfigMap))
+				expect.Equal(t, "the watch has ended", test.want, watch.ctx.Err() != nil)
 				w.pass(10 * time.Second)
 				w.expectUses("listed", site, 1)
-				expect(t, "is known anew", test.want, !w.index.Of(site).Since.Equal(before))
-				expect(t, "paused", false, w.paused())
+				expect.Equal(t, "is known anew", test.want, !w.index.Of(site).Since.Equal(before))
+				expect.Equal(t, "paused", false, w.paused())
 			})
 		})
 	}
@@ -275,7 +276,7 @@ func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
 		w.expectDoubt("late", references.ConfigMap, "took too long")
 		w.pass(2 * time.Minute)
 		w.expectUses("read again", site, 1)
-		expect(w.t, "is watched", true, w.watchOf(podKind) != nil)
+		expect.Equal(w.t, "is watched", true, w.watchOf(podKind) != nil)
 	})
 }
 

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var (
@@ -30,9 +29,7 @@ var (
 func newCompiler(t testing.TB) *engine.Compiler {
 	t.Helper()
 	c, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -43,13 +40,6 @@ func newTable(t testing.TB, declared ...references.Declared) *referrers.Table {
 		t.Fatal(refused)
 	}
 	return table
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }
 
 func secret(namespace, name string) references.Target {
@@ -66,12 +56,12 @@ func TestATableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
 		references.Declared{From: accountKind, To: references.ConfigMap, Names: "[object.metadata.name]"})
 	both := []references.Kind{references.ConfigMap, references.Secret}
-	expect(t, "to, of what has a PodSpec", both, table.To(podKind))
-	expect(t, "to, of what is built in and declared", both, table.To(accountKind))
-	expect(t, "to, of what is declared", both[1:], table.To(appKind))
-	expect(t, "to, of another", nil, table.To(nodeKind))
+	expect.Equal(t, "to, of what has a PodSpec", both, table.To(podKind))
+	expect.Equal(t, "to, of what is built in and declared", both, table.To(accountKind))
+	expect.Equal(t, "to, of what is declared", both[1:], table.To(appKind))
+	expect.Equal(t, "to, of another", nil, table.To(nodeKind))
 	kinds := table.Kinds()
-	expect(t, "kinds", 26, len(kinds))
+	expect.Equal(t, "kinds", 26, len(kinds))
 	for _, d := range references.BuiltIn() {
 		if !slices.Contains(kinds, d.From) {
 			t.Errorf("%s is missing", d.From)
@@ -118,18 +108,14 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 			e := newCompiler(t).NewEvaluator(t.Context())
 			defer e.Close()
 			part, err := table.NewDecoder(test.kind).Decode([]byte(test.object))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var whole map[string]any
-			if err := json.Unmarshal([]byte(test.object), &whole); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(test.object), &whole))
 			for form, object := range map[string]map[string]any{"a part": part, "the whole": whole} {
 				r := table.Read(e, test.kind, object)
-				expect(t, "targets by "+form, test.targets, r.Targets)
-				expect(t, "name", "a", r.Name.Name)
-				expect(t, "kind", test.kind.Kind, r.Name.Kind)
+				expect.Equal(t, "targets by "+form, test.targets, r.Targets)
+				expect.Equal(t, "name", "a", r.Name.Name)
+				expect.Equal(t, "kind", test.kind.Kind, r.Name.Kind)
 				if (r.Err != nil) != (test.fails != "") || r.Err != nil && !strings.Contains(r.Err.Error(), test.fails) {
 					t.Errorf("error %v, want %q", r.Err, test.fails)
 				}
@@ -172,10 +158,8 @@ func TestADecoderReadsNoMoreThanNeeded(t *testing.T) {
 	const object = `{"metadata":{"namespace":"shop","name":"a","uid":"u","resourceVersion":"7","finalizers":["f"],"labels":{"a":"b"}},
 		"spec":{"secret":"x","more":{"a":[1]}},"status":{"phase":"Up"}}`
 	got, err := table.NewDecoder(appKind).Decode([]byte(object))
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "object", map[string]any{
+	expect.NoError(t, err)
+	expect.Equal(t, "object", map[string]any{
 		"metadata": map[string]any{"namespace": "shop", "name": "a", "uid": "u", "resourceVersion": "7"},
 		"spec":     map[string]any{"secret": "x"},
 	}, got)
@@ -199,8 +183,8 @@ func TestWhatIsRefused(t *testing.T) {
 			if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), test.want) {
 				t.Fatalf("refused %v, want %q", refused, test.want)
 			}
-			expect(t, "declaration", test.declared, refused[0].Declared)
-			expect(t, "kinds", len(newTable(t).Kinds()), len(table.Kinds()))
+			expect.Equal(t, "declaration", test.declared, refused[0].Declared)
+			expect.Equal(t, "kinds", len(newTable(t).Kinds()), len(table.Kinds()))
 		})
 	}
 }

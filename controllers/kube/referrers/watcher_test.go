@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var (
@@ -43,8 +44,8 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 				w.pass(time.Minute) // a bookmark
 				w.event(podKind, "DELETED", `{"metadata":{"namespace":"shop","name":"a","uid":"uid-a","resourceVersion":"102"}}`)
 				w.expectUses("one gone", site, 1)
-				expect(t, "by", []references.Name{{Kind: "Pod", Namespace: "shop", Name: "b"}}, w.index.By(site))
-				expect(t, "troubles", nil, w.Troubles())
+				expect.Equal(t, "by", []references.Name{{Kind: "Pod", Namespace: "shop", Name: "b"}}, w.index.By(site))
+				expect.Equal(t, "troubles", []referrers.State{}, w.Troubles())
 			})
 		})
 	}
@@ -54,12 +55,12 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 func TestWhatIsUsedBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newServer(true))
-		expect(t, "leader only", true, w.NeedLeaderElection())
+		expect.Equal(t, "leader only", true, w.NeedLeaderElection())
 		w.Use(nil, both)
 		w.pass(time.Minute)
 		w.expectDoubt("before the start", references.ConfigMap, "has not been listed yet")
-		expect(t, "requests", 0, len(w.requests))
-		expect(t, "troubles", 26-1, len(w.Troubles()))
+		expect.Equal(t, "requests", 0, len(w.requests))
+		expect.Equal(t, "troubles", 26-1, len(w.Troubles()))
 	})
 }
 
@@ -68,8 +69,8 @@ func TestKindsComeAndGo(t *testing.T) {
 		watched := func(kind schema.GroupVersionKind) bool { return w.watchOf(kind) != nil }
 		w.Use(nil, configMaps)
 		w.pass(time.Second)
-		expect(t, "Pods are watched", true, watched(podKind))
-		expect(t, "ServiceAccounts, which name no ConfigMap, are", true, watched(accountKind))
+		expect.Equal(t, "Pods are watched", true, watched(podKind))
+		expect.Equal(t, "ServiceAccounts, which name no ConfigMap, are", true, watched(accountKind))
 		w.index.Take()
 		w.change(func() {
 			w.kinds[appKind] = true
@@ -77,21 +78,21 @@ func TestKindsComeAndGo(t *testing.T) {
 		})
 		w.Use([]references.Declared{ofApps}, both)
 		w.expectDoubt("asked about", references.Secret, "App.v1.example.org: it has not been listed yet")
-		expect(t, "wavered about what was asked before", false, w.wavered(references.ConfigMap))
+		expect.Equal(t, "wavered about what was asked before", false, w.wavered(references.ConfigMap))
 		w.pass(time.Second)
 		w.expectUses("declared", tls, 1)
 		w.Use(nil, secrets)
 		w.pass(time.Second)
 		w.expectUses("declared no more", tls, 0)
-		expect(t, "Apps are watched", false, watched(appKind))
+		expect.Equal(t, "Apps are watched", false, watched(appKind))
 		w.expectUses("asked about no more", site, 0)
 		w.Use(nil, nil)
 		w.pass(time.Second)
 		w.expectDoubt("nobody asks", references.Secret, "no kind is watched")
 		for _, kind := range []schema.GroupVersionKind{podKind, accountKind} {
-			expect(t, kind.Kind+" is watched", false, watched(kind))
+			expect.Equal(t, kind.Kind+" is watched", false, watched(kind))
 		}
-		expect(t, "states", nil, w.States())
+		expect.Equal(t, "states", nil, w.States())
 	})
 }
 
@@ -104,8 +105,8 @@ func TestUseOfTheSameChangesNothing(t *testing.T) {
 		w.asked("")
 		w.Use([]references.Declared{ofApps, ofApps}, both)
 		w.pass(4 * time.Second)
-		expect(t, "wavered", false, w.wavered(references.Secret) || w.wavered(references.ConfigMap))
-		expect(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
+		expect.Equal(t, "wavered", false, w.wavered(references.Secret) || w.wavered(references.ConfigMap))
+		expect.Equal(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
 	})
 }
 
@@ -126,17 +127,17 @@ func TestRightsAreRefusedAndGranted(t *testing.T) {
 				w.index.Take()
 				w.pass(time.Minute)
 				w.expectDoubt("after a minute", references.ConfigMap, want)
-				expect(t, "wavered", false, w.wavered(references.ConfigMap))
+				expect.Equal(t, "wavered", false, w.wavered(references.ConfigMap))
 				if lists := len(w.asked(pathOf(podKind))); lists > 60 {
 					t.Errorf("%d requests in a minute", lists)
 				}
 				troubles := w.Troubles()
-				expect(t, "troubles", 1, len(troubles))
-				expect(t, "kind in trouble", podKind, troubles[0].Kind)
+				expect.Equal(t, "troubles", 1, len(troubles))
+				expect.Equal(t, "kind in trouble", podKind, troubles[0].Kind)
 				w.change(func() { refuse(w.server, 0) })
 				w.pass(15 * time.Second)
 				w.expectUses("granted", site, 1)
-				expect(t, "troubles", nil, w.Troubles())
+				expect.Equal(t, "troubles", []referrers.State{}, w.Troubles())
 			})
 		})
 	}
@@ -154,7 +155,7 @@ func TestAnotherKindsTroubleIsNot(t *testing.T) {
 		w.Use(nil, configMaps)
 		w.pass(3 * time.Second)
 		w.expectUses("ConfigMaps alone", site, 0)
-		expect(t, "paused", false, w.paused())
+		expect.Equal(t, "paused", false, w.paused())
 	})
 }
 
@@ -181,8 +182,8 @@ func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
 			w.Use([]references.Declared{ofApps}, kinds)
 			w.pass(time.Second)
 		}
-		expect(t, "wavered", false, w.wavered(references.ConfigMap) || w.wavered(references.Secret))
-		expect(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
+		expect.Equal(t, "wavered", false, w.wavered(references.ConfigMap) || w.wavered(references.Secret))
+		expect.Equal(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
 	})
 }
 
@@ -199,10 +200,10 @@ func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
 		w.Use([]references.Declared{ofApps}, secrets)
 		w.pass(time.Second)
 		w.expectUses("absent", tls, 0)
-		expect(t, "phase", referrers.Absent, phase())
+		expect.Equal(t, "phase", referrers.Absent, phase())
 		w.index.Take()
 		w.pass(time.Minute)
-		expect(t, "wavered while absent", false, w.wavered(references.Secret))
+		expect.Equal(t, "wavered while absent", false, w.wavered(references.Secret))
 		w.change(func() {
 			w.kinds[appKind] = true
 			w.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls"}`)}
@@ -213,14 +214,14 @@ func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
 		w.change(func() { w.fails[pathOf(appKind)] = 0 })
 		w.pass(10 * time.Second)
 		w.expectUses("listed", tls, 1)
-		expect(t, "phase", referrers.Watched, phase())
+		expect.Equal(t, "phase", referrers.Watched, phase())
 		w.pass(3 * time.Minute) // until the failures are forgotten
 		w.asked("")
 		w.change(func() { delete(w.kinds, appKind) })
 		w.event(appKind, "ERROR", statusOf(410))
 		w.pass(8 * time.Second)
 		w.expectUses("removed", tls, 0)
-		expect(t, "phase", referrers.Absent, phase())
+		expect.Equal(t, "phase", referrers.Absent, phase())
 		if n := len(w.asked("/apis/example.org")); n > 9 {
 			t.Errorf("the group was asked about %d times", n)
 		}
@@ -334,7 +335,7 @@ func TestADeclarationThatIsRefused(t *testing.T) {
 		w.pass(time.Second)
 		w.expectDoubt("refused", references.Secret, "the declaration about example.org/v1, Kind=App as object.")
 		w.expectUses("of another kind", site, 0)
-		expect(t, "troubles", 1, len(w.Troubles()))
+		expect.Equal(t, "troubles", 1, len(w.Troubles()))
 		w.Use([]references.Declared{{From: appKind, To: "Service", Names: "[]"}}, both)
 		w.pass(time.Second)
 		w.expectDoubt("to nobody knows what", references.ConfigMap, `to is "Service"`)
@@ -373,7 +374,7 @@ func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
 		w.index.Take()
 		misread.Why = "names: unknown name"
 		w.Use(nil, both, misread)
-		expect(t, "has changed", nil, w.index.Take().Whole)
+		expect.Equal(t, "has changed", nil, w.index.Take().Whole)
 		w.expectDoubt("as it is now", references.Secret, "names: unknown name")
 	})
 }
@@ -399,7 +400,7 @@ func TestSecretsAreAskedForTheirMetadata(t *testing.T) {
 						}
 					}
 				})
-				expect(t, path+" is asked for", true, asked > 0)
+				expect.Equal(t, path+" is asked for", true, asked > 0)
 			}
 		})
 	}

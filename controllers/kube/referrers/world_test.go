@@ -24,6 +24,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // server is an API server without a socket.
@@ -314,9 +315,7 @@ func newWorld(t *testing.T, s *server) *world {
 		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Clock: clock,
 		Compiler: newCompiler(t), Index: index,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return &world{server: s, Watcher: watcher, t: t, index: index, wallClock: clock}
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // generation is that of the policy that nodes are told of; 0 for none.
@@ -45,9 +45,7 @@ func TestNodesAreToldWithinASecond(t *testing.T) {
 		before := w.written()
 		w.use(about("Image", 21))
 		w.after(time.Hour)
-		if n := w.written() - before; n != 0 {
-			t.Errorf("%d writes though nothing had changed", n)
-		}
+		expect.Equal(t, "writes though nothing had changed", 0, w.written()-before)
 	})
 }
 
@@ -66,9 +64,7 @@ func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
 			t.Errorf("nodes are still told of %+v", rules)
 		}
 		w.after(time.Hour)
-		if n := w.written(); n != 2 {
-			t.Errorf("%d writes", n)
-		}
+		expect.Equal(t, "writes", 2, w.written())
 	})
 }
 
@@ -78,16 +74,10 @@ func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
 		w.after(time.Minute)
 		spoilt := w.rules()
 		spoilt.Policies[0].Spec.Rules[0].TTL = "1s"
-		if err := w.server.Update(t.Context(), spoilt); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.server.Update(t.Context(), spoilt))
 		w.after(time.Second)
-		if got := w.rules().Policies[0].Spec.Rules[0].TTL; got != "30d" {
-			t.Errorf("ttl %s", got)
-		}
-		if err := w.server.Delete(t.Context(), w.rules()); err != nil {
-			t.Fatal(err)
-		}
+		expect.Equal(t, "ttl", "30d", w.rules().Policies[0].Spec.Rules[0].TTL)
+		expect.NoError(t, w.server.Delete(t.Context(), w.rules()))
 		w.after(time.Second)
 		if w.generation() != 1 {
 			t.Error("not there again")
@@ -152,20 +142,14 @@ func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
 	invalid := about("Image", 1)
 	invalid.AddProblems(policy.Problem{Path: "spec.rules[0].unheardOf", Message: "unknown field"})
 	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, most := range map[string]int{"a rule that is invalid": agentapi.MaxBytes, "one that does not fit": 0} {
 		t.Run(name, func(t *testing.T) {
 			told := agentapi.Render(policy.NewSnapshot([]*policy.Policy{invalid}, nil, policy.DefaultProtection()), most).Policies[0]
 			text, err := json.Marshal(v1alpha1.ClusterRetentionPolicy{Spec: told.Spec})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			document, err := policy.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			p := document.Load(policy.DefaultProtection())
 			compiler.Load(p)
 			if len(p.Rules) != 1 || !p.Rules[0].Invalid() || !p.Rules[0].OnNodes() || p.Mode != v1alpha1.Enforce {
@@ -185,9 +169,7 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 		}
 		a, b := report("a", 3), report("b", 4)
 		for _, r := range []client.Object{a, b} {
-			if err := w.server.Create(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.server.Create(t.Context(), r))
 		}
 		images := func() int64 {
 			w.after(15 * time.Second)
@@ -197,31 +179,19 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 			}
 			return sums.Policies[p.UID].Status.Images
 		}
-		if got := images(); got != -1 {
-			t.Errorf("%d images are read without any rule about them", got)
-		}
+		expect.Equal(t, "images without any rule about them", -1, images())
 		w.use(p)
-		if diff := cmp.Diff(int64(7), images()); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, "images", int64(7), images())
 		before := w.census.Version()
 		a.Policies[0].Matched = 10
-		if err := w.server.Update(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.server.Update(t.Context(), a))
 		if got := images(); got != 14 || w.census.Version() == before {
 			t.Errorf("%d images", got)
 		}
-		if err := w.server.Delete(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
-		if got := images(); got != 10 {
-			t.Errorf("%d images", got)
-		}
+		expect.NoError(t, w.server.Delete(t.Context(), b))
+		expect.Equal(t, "images", 10, images())
 		w.use(about("Job", 2))
-		if got := images(); got != -1 {
-			t.Errorf("%d images are read though there is no rule any more", got)
-		}
+		expect.Equal(t, "images without any rule any more", -1, images())
 	})
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/hub"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // world is a Board and a ReportCollector in a bubble, before an API server in the hands of the test.
@@ -45,9 +46,7 @@ type world struct {
 func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()
-		if err := v1alpha1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v1alpha1.AddToScheme(scheme))
 		w := &world{t: t}
 		w.server = fake.NewClientBuilder().WithScheme(scheme).Build()
 		o := hub.Options{Client: interceptor.NewClient(w.server, w.between()), Clock: clock.RealClock{}, Leadership: w, Changed: func() { w.set(func() { w.changed++ }) }}

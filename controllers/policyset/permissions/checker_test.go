@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestWhatIsAsked(t *testing.T) {
@@ -28,7 +29,7 @@ func TestWhatIsAsked(t *testing.T) {
 			},
 		}
 	}
-	expect(t, "asked", []authorizationv1.SubjectAccessReviewSpec{ask("list"), ask("delete")}, s.asked)
+	expect.Equal(t, "asked", []authorizationv1.SubjectAccessReviewSpec{ask("list"), ask("delete")}, s.asked)
 }
 
 func TestRights(t *testing.T) {
@@ -58,8 +59,8 @@ func TestRights(t *testing.T) {
 			if err != nil {
 				said = err.Error()
 			}
-			expect(t, "error", test.want, said)
-			expect(t, "asked", test.verbs, s.verbs())
+			expect.Equal(t, "error", test.want, said)
+			expect.Equal(t, "asked", test.verbs, s.verbs())
 			known, ok := c.Known(test.rule)
 			if !ok || !errors.Is(known, err) {
 				t.Errorf("known %v, %v", known, ok)
@@ -92,12 +93,12 @@ func TestRightsToAnOwner(t *testing.T) {
 			if _, err := c.CheckOwner(t.Context(), test.rule, test.kind); err != nil {
 				said = err.Error()
 			}
-			expect(t, "error", test.want, said)
+			expect.Equal(t, "error", test.want, said)
 			for _, asked := range s.asked {
-				expect(t, "namespace", namespace, asked.ResourceAttributes.Namespace)
-				expect(t, "resource", "jobs", asked.ResourceAttributes.Resource)
+				expect.Equal(t, "namespace", namespace, asked.ResourceAttributes.Namespace)
+				expect.Equal(t, "resource", "jobs", asked.ResourceAttributes.Resource)
 			}
-			expect(t, "asked", test.verbs, s.verbs())
+			expect.Equal(t, "asked", test.verbs, s.verbs())
 		})
 	}
 }
@@ -161,22 +162,22 @@ func TestAnswersCountForASecond(t *testing.T) {
 		t.Run(about, func(t *testing.T) {
 			s, clock, c := asking()
 			check := func() bool { _, err := test.check(t.Context(), c); return err == nil }
-			expect(t, "allowed", true, check())
+			expect.Equal(t, "allowed", true, check())
 			s.deny("delete")
 			s.verbs()
 			clock.Step(time.Second)
-			expect(t, "allowed a second later", true, check())
-			expect(t, "asked", nil, s.verbs())
+			expect.Equal(t, "allowed a second later", true, check())
+			expect.Equal(t, "asked", nil, s.verbs())
 			clock.Step(1)
-			expect(t, "allowed a nanosecond after that", false, check())
-			expect(t, "asked", test.verbs, s.verbs())
+			expect.Equal(t, "allowed a nanosecond after that", false, check())
+			expect.Equal(t, "asked", test.verbs, s.verbs())
 			s.deny()
-			expect(t, "a right that is back", false, check())
+			expect.Equal(t, "a right that is back", false, check())
 			clock.Step(time.Second + 1)
-			expect(t, "a right that is back, a second later", true, check())
+			expect.Equal(t, "a right that is back, a second later", true, check())
 			s.deny("delete")
 			clock.SetTime(now.Add(-time.Hour))
-			expect(t, "allowed by a clock that was set back", false, check())
+			expect.Equal(t, "allowed by a clock that was set back", false, check())
 		})
 	}
 }
@@ -195,11 +196,11 @@ func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
 	}
 	for name, r := range rules {
 		_, known := c.Known(r)
-		expect(t, name, name == "the same", known)
+		expect.Equal(t, name, name == "the same", known)
 	}
 	s.verbs()
 	_, _ = c.Check(t.Context(), rules["the same"])
-	expect(t, "asked", nil, s.verbs())
+	expect.Equal(t, "asked", nil, s.verbs())
 }
 
 func TestNothingIsKnownBeforeItWasAsked(t *testing.T) {
@@ -227,7 +228,7 @@ func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
 // TestAllowedIsTheLatestAnswerThatTold: an error tells neither.
 func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
 	s, now, c := asking()
-	expect(t, "before it was asked", false, c.Allowed(rule()))
+	expect.Equal(t, "before it was asked", false, c.Allowed(rule()))
 	for i, step := range []struct {
 		denied string
 		fail   error
@@ -243,7 +244,7 @@ func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
 		now.Step(time.Minute)
 		s.denied, s.fail = map[string]bool{step.denied: true}, step.fail
 		_, _ = c.Check(t.Context(), rule())
-		expect(t, fmt.Sprint("step ", i), step.want, c.Allowed(rule()))
+		expect.Equal(t, fmt.Sprint("step ", i), step.want, c.Allowed(rule()))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // looking is a Loop in a bubble that looks after some rules.
@@ -79,18 +80,18 @@ func (l *looking) told(d time.Duration) int {
 
 func TestTheLoopTellsChanges(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
-		expect(t, "the first answer", 1, l.told(0))
-		expect(t, "nothing new", 0, l.told(time.Hour))
+		expect.Equal(t, "the first answer", 1, l.told(0))
+		expect.Equal(t, "nothing new", 0, l.told(time.Hour))
 		l.deny("delete")
-		expect(t, "a right is taken away", 1, l.told(time.Minute+10*time.Second))
-		expect(t, "it stays away", 0, l.told(time.Hour))
+		expect.Equal(t, "a right is taken away", 1, l.told(time.Minute+10*time.Second))
+		expect.Equal(t, "it stays away", 0, l.told(time.Hour))
 		l.deny("delete", "list")
-		expect(t, "another one is taken away", 1, l.told(10*time.Second))
+		expect.Equal(t, "another one is taken away", 1, l.told(10*time.Second))
 		l.failing(errors.New("connection refused"))
-		expect(t, "no answer", 1, l.told(10*time.Second))
+		expect.Equal(t, "no answer", 1, l.told(10*time.Second))
 		l.failing(nil)
 		l.deny()
-		expect(t, "every right is back", 1, l.told(10*time.Second))
+		expect.Equal(t, "every right is back", 1, l.told(10*time.Second))
 	}, rule())
 }
 
@@ -102,7 +103,7 @@ func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
 		if _, err := l.Check(t.Context(), rule()); !errors.Is(err, permissions.ErrMissing) {
 			t.Errorf("permitted: %v", err)
 		}
-		expect(t, "changes", 1, l.told(10*time.Second))
+		expect.Equal(t, "changes", 1, l.told(10*time.Second))
 	}, rule())
 }
 
@@ -119,18 +120,18 @@ func TestARecoveredReviewIsPublished(t *testing.T) {
 		if _, err := l.Check(t.Context(), rule()); err != nil {
 			t.Error(err)
 		}
-		expect(t, "changes", 1, l.told(10*time.Second))
-		expect(t, "changes after that", 0, l.told(time.Hour))
+		expect.Equal(t, "changes", 1, l.told(10*time.Second))
+		expect.Equal(t, "changes after that", 0, l.told(time.Hour))
 	}, rule())
 }
 
 func TestTheLoopFollowsTheRules(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
-		expect(t, "without rules", 0, l.told(time.Minute))
-		expect(t, "asked", nil, l.verbs())
+		expect.Equal(t, "without rules", 0, l.told(time.Minute))
+		expect.Equal(t, "asked", nil, l.verbs())
 		l.use(rule(), rule(marking))
-		expect(t, "with two", 1, l.told(10*time.Second))
-		expect(t, "asked", []string{"list", "delete", "list", "delete", "patch"}, l.verbs())
+		expect.Equal(t, "with two", 1, l.told(10*time.Second))
+		expect.Equal(t, "asked", []string{"list", "delete", "list", "delete", "patch"}, l.verbs())
 	})
 }
 
@@ -144,8 +145,8 @@ func TestHowOftenTheLoopAsks(t *testing.T) {
 		l.told(2 * time.Minute)
 		l.verbs()
 		l.told(time.Minute)
-		expect(t, "asked in a minute for a right that is missing", 6, len(l.verbs())/2)
-		expect(t, "leader only", true, l.NeedLeaderElection())
+		expect.Equal(t, "asked in a minute for a right that is missing", 6, len(l.verbs())/2)
+		expect.Equal(t, "leader only", true, l.NeedLeaderElection())
 	}, rule())
 }
 

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,11 +113,4 @@ func newChecker(s *server, c clock.Clock) *permissions.Checker {
 func asking() (*server, *clocktesting.FakeClock, *permissions.Checker) {
 	s, c := &server{}, clocktesting.NewFakeClock(now)
 	return s, c, newChecker(s, c)
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // now is when every test begins.
@@ -156,13 +156,6 @@ func (w *world) reason(uid string, at time.Time) policy.Reason {
 	return j.Verdict.Reason
 }
 
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
-}
-
 var never = []string(nil)
 
 func TestOnlyTheCurrentListingCounts(t *testing.T) {
@@ -205,7 +198,7 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 			test.change(w)
 			got := w.take(now)
 			slices.Sort(got)
-			expect(t, "due", test.want, got)
+			expect.Equal(t, "due", test.want, got)
 		})
 	}
 }
@@ -225,15 +218,15 @@ func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 func TestLenAndHas(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now), row("y", now))
 	n, synced := w.Len()
-	expect(t, "subjects", 2, n)
-	expect(t, "synced", true, synced)
-	expect(t, "has facts", true, w.has(rule("a")))
-	expect(t, "has facts judged by another book", false, w.Has(book(rule("a")), rule("a")))
-	expect(t, "has facts of another rule", false, w.has(rule("b")))
+	expect.Equal(t, "subjects", 2, n)
+	expect.Equal(t, "synced", true, synced)
+	expect.Equal(t, "has facts", true, w.has(rule("a")))
+	expect.Equal(t, "has facts judged by another book", false, w.Has(book(rule("a")), rule("a")))
+	expect.Equal(t, "has facts of another rule", false, w.has(rule("b")))
 	w.Unsync(w.listing.ID)
 	_, synced = w.Len()
-	expect(t, "synced in doubt", false, synced)
-	expect(t, "has facts in doubt", false, w.has(rule("a")))
+	expect.Equal(t, "synced in doubt", false, synced)
+	expect.Equal(t, "has facts in doubt", false, w.has(rule("a")))
 }
 
 func TestDueInOrder(t *testing.T) {
@@ -250,13 +243,13 @@ func TestDueInOrder(t *testing.T) {
 	for i := range count {
 		due := now.Add(time.Hour + time.Duration(i)*time.Minute)
 		next, _, ok := w.Next()
-		expect(t, "next", due, next)
-		expect(t, "scheduled", true, ok)
-		expect(t, "one nanosecond earlier", never, w.take(due.Add(-1)))
-		expect(t, "due", want[i:i+1], w.take(due))
+		expect.Equal(t, "next", due, next)
+		expect.Equal(t, "scheduled", true, ok)
+		expect.Equal(t, "one nanosecond earlier", never, w.take(due.Add(-1)))
+		expect.Equal(t, "due", want[i:i+1], w.take(due))
 	}
 	_, _, ok := w.Next()
-	expect(t, "scheduled when all are taken", false, ok)
+	expect.Equal(t, "scheduled when all are taken", false, ok)
 }
 
 func TestTakeDueIsBoundedAndComplete(t *testing.T) {
@@ -278,22 +271,22 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 		w.TakeDue(now, func(s policy.Subject, _ policy.RuleID) { taken[s.UID] = true })
 		calls = append(calls, len(taken)-before)
 	}
-	expect(t, "calls", []int{index.TakeAtMost, index.TakeAtMost, index.TakeAtMost, 1}, calls)
-	expect(t, "taken", count, len(taken))
+	expect.Equal(t, "calls", []int{index.TakeAtMost, index.TakeAtMost, index.TakeAtMost, 1}, calls)
+	expect.Equal(t, "taken", count, len(taken))
 }
 
 func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
 	w := newWorld(t, []*policy.Rule{rule("a"), rule("b", ttl(2*time.Hour))}, row("x", now, under("a b")))
 	w.TakeDue(now.Add(2*time.Hour), func(_ policy.Subject, id policy.RuleID) {
-		expect(t, "rule", policy.RuleID{Policy: "p-b", Rule: "b"}, id)
+		expect.Equal(t, "rule", policy.RuleID{Policy: "p-b", Rule: "b"}, id)
 	})
 }
 
 func TestWhatIsTakenIsNotTakenTwice(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
 	later := now.Add(2 * time.Hour)
-	expect(t, "first", []string{"x"}, w.take(later))
-	expect(t, "second", never, w.take(later))
+	expect.Equal(t, "first", []string{"x"}, w.take(later))
+	expect.Equal(t, "second", never, w.take(later))
 }
 
 func TestJudge(t *testing.T) {
@@ -316,11 +309,11 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), test.row)
 			j, ok := w.Claim("x", now)
-			expect(t, "known", true, ok)
-			expect(t, "reason", test.want, j.Verdict.Reason)
-			expect(t, "warrant", test.want == policy.Expired, j.Permit.Valid())
+			expect.Equal(t, "known", true, ok)
+			expect.Equal(t, "reason", test.want, j.Verdict.Reason)
+			expect.Equal(t, "warrant", test.want == policy.Expired, j.Permit.Valid())
 			_, _, scheduled := w.Next()
-			expect(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
+			expect.Equal(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
 		})
 	}
 }
@@ -328,15 +321,15 @@ func TestJudge(t *testing.T) {
 func TestJudgeOfTheUnknown(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
 	j, ok := w.Claim("y", now.Add(time.Hour))
-	expect(t, "known", false, ok)
-	expect(t, "warrant", false, j.Permit.Valid())
+	expect.Equal(t, "known", false, ok)
+	expect.Equal(t, "warrant", false, j.Permit.Valid())
 }
 
 func TestAWarrantNamesTheVersionThatWasJudged(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now, at("7")))
 	j, _ := w.Claim("x", now.Add(time.Hour))
-	expect(t, "version", "7", j.Permit.Subject().ResourceVersion)
-	expect(t, "due", now.Add(time.Hour), j.Permit.Due())
+	expect.Equal(t, "version", "7", j.Permit.Subject().ResourceVersion)
+	expect.Equal(t, "due", now.Add(time.Hour), j.Permit.Due())
 }
 
 func TestEveryRuleNeedsFacts(t *testing.T) {
@@ -354,13 +347,13 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", due))
 			w.SetBook(book(rule("a"), test.added), now)
-			expect(t, "reason", test.want, w.reason("x", now))
-			expect(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
+			expect.Equal(t, "reason", test.want, w.reason("x", now))
+			expect.Equal(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
 
 			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["b a"]},
 				[]*index.FactRow{row("x", due, under("b a"))}, now)
 			if test.added.Mode == v1alpha1.Enforce {
-				expect(t, "reason with facts", policy.Expired, w.reason("x", now))
+				expect.Equal(t, "reason with facts", policy.Expired, w.reason("x", now))
 			}
 		})
 	}
@@ -386,7 +379,7 @@ func TestReconsider(t *testing.T) {
 			w.take(due)
 			test.change(w)
 			w.Reconsider("x", due)
-			expect(t, "due", test.want, w.take(due))
+			expect.Equal(t, "due", test.want, w.take(due))
 		})
 	}
 }
@@ -418,11 +411,11 @@ func TestMarkGone(t *testing.T) {
 			w.MarkGone(row("x", now, at(test.version)).Subject(), now)
 			test.then(w)
 			_, known := w.Claim("x", later)
-			expect(t, "known", test.known, known)
-			expect(t, "taken", test.known, len(w.take(later)) == 1)
+			expect.Equal(t, "known", test.known, known)
+			expect.Equal(t, "taken", test.known, len(w.take(later)) == 1)
 			shown := 0
 			w.Scan(func(policy.Subject, []policy.Evaluation) { shown++ })
-			expect(t, "shown", test.known, shown == 1)
+			expect.Equal(t, "shown", test.known, shown == 1)
 		})
 	}
 }
@@ -444,7 +437,7 @@ func TestRefresh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", now, at("9")))
 			w.Refresh(test.listing, test.read, now)
-			expect(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
+			expect.Equal(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
 		})
 	}
 }
@@ -453,7 +446,7 @@ func TestRefreshBringsBackNobody(t *testing.T) {
 	w := newWorld(t, oneRule())
 	w.Refresh(w.listing.ID, row("x", now), now)
 	n, _ := w.Len()
-	expect(t, "subjects", 0, n)
+	expect.Equal(t, "subjects", 0, n)
 }
 
 func TestSetBook(t *testing.T) {
@@ -490,11 +483,11 @@ func TestSetBook(t *testing.T) {
 			w.Replace(w.listing, []*index.FactRow{row("x", now)}, now)
 			w.SetBook(test.after, now)
 			if test.want.IsZero() {
-				expect(t, "due in a year", never, w.take(now.Add(8760*time.Hour)))
+				expect.Equal(t, "due in a year", never, w.take(now.Add(8760*time.Hour)))
 				return
 			}
-			expect(t, "due one nanosecond earlier", never, w.take(test.want.Add(-1)))
-			expect(t, "due", []string{"x"}, w.take(test.want))
+			expect.Equal(t, "due one nanosecond earlier", never, w.take(test.want.Add(-1)))
+			expect.Equal(t, "due", []string{"x"}, w.take(test.want))
 		})
 	}
 }
@@ -512,9 +505,9 @@ func TestANamespaceThatComesAndGoes(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
 	due := now.Add(time.Hour)
 	w.SetBook(tiered("", ""), now)
-	expect(t, "due while the namespace is unknown", never, w.take(due))
+	expect.Equal(t, "due while the namespace is unknown", never, w.take(due))
 	w.SetBook(tiered("", "ci"), due)
-	expect(t, "due when it is back", []string{"x"}, w.take(due))
+	expect.Equal(t, "due when it is back", []string{"x"}, w.take(due))
 }
 
 func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
@@ -525,12 +518,12 @@ func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")))
 	due := now.Add(time.Hour)
 	w.SetBook(hold(true), now)
-	expect(t, "due elsewhere", []string{"y"}, w.take(due))
+	expect.Equal(t, "due elsewhere", []string{"y"}, w.take(due))
 	flags := map[string]policy.Flags{}
 	w.Scan(func(s policy.Subject, _ []policy.Evaluation) { flags[s.Name] = s.Flags })
-	expect(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
+	expect.Equal(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
 	w.SetBook(hold(false), due)
-	expect(t, "due when the hold is lifted", []string{"x"}, w.take(due))
+	expect.Equal(t, "due when the hold is lifted", []string{"x"}, w.take(due))
 }
 
 func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
@@ -546,9 +539,9 @@ func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
 	w.Replace(w.listing, []*index.FactRow{row("x", now), row("y", now, in("team-b"))}, now)
 	w.wakes = 0
 	w.SetBook(bookWith(6*time.Hour), now)
-	expect(t, "wakes", 0, w.wakes)
-	expect(t, "due at first", []string{"x"}, w.take(now.Add(6*time.Hour-1)))
-	expect(t, "due then", []string{"y"}, w.take(now.Add(6*time.Hour)))
+	expect.Equal(t, "wakes", 0, w.wakes)
+	expect.Equal(t, "due at first", []string{"x"}, w.take(now.Add(6*time.Hour-1)))
+	expect.Equal(t, "due then", []string{"y"}, w.take(now.Add(6*time.Hour)))
 }
 
 func TestWake(t *testing.T) {
@@ -573,7 +566,7 @@ func TestWake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", now))
 			test.change(w)
-			expect(t, "woken", test.want, w.wakes > 0)
+			expect.Equal(t, "woken", test.want, w.wakes > 0)
 		})
 	}
 }
@@ -590,7 +583,7 @@ func TestScan(t *testing.T) {
 			got[s.Name] = append(got[s.Name], fmt.Sprintf("%s known=%v eligible=%v", r.Rule.ID, r.Known, r.Facts.Eligible))
 		}
 	})
-	expect(t, "shown", map[string][]string{
+	expect.Equal(t, "shown", map[string][]string{
 		"x": {"p-a/a known=true eligible=true", "p-c/c known=false eligible=false"},
 		"y": {"p-a/a known=true eligible=true", "p-b/b known=false eligible=false"},
 		"z": {},
@@ -620,7 +613,7 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", now))
 			before := w.Version()
 			test.change(w)
-			expect(t, "changed", test.want, w.Version() != before)
+			expect.Equal(t, "changed", test.want, w.Version() != before)
 		})
 	}
 }
@@ -639,7 +632,7 @@ func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
 }
 
 func TestKind(t *testing.T) {
-	expect(t, "kind", jobs.GroupKind(), newWorld(t, nil).Kind())
+	expect.Equal(t, "kind", jobs.GroupKind(), newWorld(t, nil).Kind())
 }
 
 func TestLookAt(t *testing.T) {

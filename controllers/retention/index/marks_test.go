@@ -8,6 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // marks makes a rule one without startTime.
@@ -122,10 +123,10 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 				step(w, minute(i))
 			}
 			w.Scan(func(_ policy.Subject, evaluations []policy.Evaluation) {
-				expect(t, "since", test.since, evaluations[0].Facts.Start)
-				expect(t, "estimated", test.estimated, evaluations[0].Facts.Estimated)
+				expect.Equal(t, "since", test.since, evaluations[0].Facts.Start)
+				expect.Equal(t, "estimated", test.estimated, evaluations[0].Facts.Estimated)
 			})
-			expect(t, "consistent", nil, w.Consistent())
+			expect.Equal(t, "consistent", nil, w.Consistent())
 		})
 	}
 }
@@ -135,8 +136,8 @@ func TestAMarkSurvivesARestart(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
 	w := newWorld(t, oneRule(marks), x(1, marked(long)))
 	j, _ := w.Claim("x", now)
-	expect(t, "reason", policy.Expired, j.Verdict.Reason)
-	expect(t, "start", long, w.startOf("x"))
+	expect.Equal(t, "reason", policy.Expired, j.Verdict.Reason)
+	expect.Equal(t, "start", long, w.startOf("x"))
 }
 
 // startOf is when a subject started by the first rule.
@@ -189,15 +190,15 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 			}
 			w := newWorld(t, oneRule(options...), test.row)
 			w.SetBook(book(rule("a", options...)), now)
-			expect(t, "taken", test.taken, w.take(later))
+			expect.Equal(t, "taken", test.taken, w.take(later))
 			j, _ := w.Claim("x", later)
-			expect(t, "is to be written on", test.valid, j.Marking.Valid())
-			expect(t, "annotation", test.writes, j.Marking.Annotation())
-			expect(t, "may be deleted", false, j.Permit.Valid())
+			expect.Equal(t, "is to be written on", test.valid, j.Marking.Valid())
+			expect.Equal(t, "annotation", test.writes, j.Marking.Annotation())
+			expect.Equal(t, "may be deleted", false, j.Permit.Valid())
 			if test.valid {
-				expect(t, "version", "1", j.Marking.Subject().ResourceVersion)
+				expect.Equal(t, "version", "1", j.Marking.Subject().ResourceVersion)
 				w.Reconsider("x", later)
-				expect(t, "taken when given back", []string{"x"}, w.take(later))
+				expect.Equal(t, "taken when given back", []string{"x"}, w.take(later))
 			}
 		})
 	}
@@ -208,10 +209,10 @@ func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
 	w := newWorld(t, oneRule(marks), x(1))
 	w.take(now)
 	year := now.Add(8760 * time.Hour)
-	expect(t, "unmarked", policy.Unmarked, w.reason("x", year))
+	expect.Equal(t, "unmarked", policy.Unmarked, w.reason("x", year))
 	w.Apply(1, x(2, marked(now.Add(time.Second))), now.Add(time.Second))
 	due, _, _ := w.Next()
-	expect(t, "due", now.Add(time.Hour+time.Second), due)
+	expect.Equal(t, "due", now.Add(time.Hour+time.Second), due)
 }
 
 // TestNothingGoesInItsQuietPeriod: what is due goes when the period is over, and is on the schedule for then.
@@ -227,12 +228,12 @@ func TestNothingGoesInItsQuietPeriod(t *testing.T) {
 			w := newWorld(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
 			w.SetBook(book(rule("a", options...)), now)
 			w.take(over.Add(-index.Ahead))
-			expect(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
+			expect.Equal(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
 			due, _, _ := w.Next()
-			expect(t, "next", over, due)
-			expect(t, "taken", []string{"x"}, w.take(over))
+			expect.Equal(t, "next", over, due)
+			expect.Equal(t, "taken", []string{"x"}, w.take(over))
 			j, _ := w.Claim("x", over)
-			expect(t, "may go", true, j.Permit.Valid())
+			expect.Equal(t, "may go", true, j.Permit.Valid())
 		})
 	}
 }

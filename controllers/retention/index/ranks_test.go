@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func keep(n int) func(*policy.Rule) { return func(r *policy.Rule) { r.Keep = n } }
@@ -99,10 +100,10 @@ func TestTheNewestStay(t *testing.T) {
 			if test.change != nil {
 				test.change(w)
 			}
-			expect(t, "kept", test.kept, w.with(policy.KeptNewest))
+			expect.Equal(t, "kept", test.kept, w.with(policy.KeptNewest))
 			taken := w.take(now)
 			slices.Sort(taken)
-			expect(t, "due", test.due, taken)
+			expect.Equal(t, "due", test.due, taken)
 		})
 	}
 }
@@ -133,7 +134,7 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 				return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
 			}
 			w.SetBook(joined("ci"), now) // team-a alone
-			expect(w.t, "due alone", never, w.take(now))
+			expect.Equal(w.t, "due alone", never, w.take(now))
 			w.SetBook(joined(""), now)
 		}, []string{"4"}},
 		"fair, and then each for itself":     {[]func(*policy.Rule){fair(2)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
@@ -145,10 +146,10 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 			if test.change != nil {
 				test.change(w)
 			}
-			expect(t, "over", test.due, w.with(policy.OverCapacity))
+			expect.Equal(t, "over", test.due, w.with(policy.OverCapacity))
 			taken := w.take(now)
 			slices.Sort(taken)
-			expect(t, "due", test.due, taken)
+			expect.Equal(t, "due", test.due, taken)
 		})
 	}
 }
@@ -186,7 +187,7 @@ func TestWhatIsOnItsWayOutTakesNoPlace(t *testing.T) {
 				t.Fatalf("4 is %+v", j.Verdict)
 			}
 			test.then(w)
-			expect(t, "kept", test.kept, w.with(policy.KeptNewest))
+			expect.Equal(t, "kept", test.kept, w.with(policy.KeptNewest))
 		})
 	}
 }
@@ -194,15 +195,15 @@ func TestWhatIsOnItsWayOutTakesNoPlace(t *testing.T) {
 // TestDeletingEndsAtTheCapacity: each that is on its way out makes room for one that was too many.
 func TestDeletingEndsAtTheCapacity(t *testing.T) {
 	w := newWorld(t, oneRule(room(2)), aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))
-	expect(t, "due", []string{"3", "4"}, w.with(policy.OverCapacity))
+	expect.Equal(t, "due", []string{"3", "4"}, w.with(policy.OverCapacity))
 	w.Forget(1, "1", now) // somebody else's doing, with 3 and 4 in the queue
 	j, _ := w.Claim("4", now)
-	expect(t, "the oldest", policy.OverCapacity, j.Verdict.Reason)
+	expect.Equal(t, "the oldest", policy.OverCapacity, j.Verdict.Reason)
 	j, _ = w.Claim("3", now)
-	expect(t, "the one before", policy.WithinCapacity, j.Verdict.Reason)
+	expect.Equal(t, "the one before", policy.WithinCapacity, j.Verdict.Reason)
 	w.Release("4", now)
 	j, _ = w.Claim("4", now)
-	expect(t, "the oldest, again", policy.OverCapacity, j.Verdict.Reason)
+	expect.Equal(t, "the oldest, again", policy.OverCapacity, j.Verdict.Reason)
 }
 
 // herd is a group of subjects on some other side, with an index of them and deletions under way.

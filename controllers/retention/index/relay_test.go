@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // ownRule is a rule of a RetentionPolicy of team-a.
@@ -46,16 +47,16 @@ func TestRelay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", due, at("9")), row("z", due, in("team-b")))
 			w.SetBook(bookWithOwn(), now)
-			expect(t, "reason before", policy.Stale, w.reason("x", now))
-			expect(t, "has facts before", false, w.has(ownRule("b")))
+			expect.Equal(t, "reason before", policy.Stale, w.reason("x", now))
+			expect.Equal(t, "has facts before", false, w.has(ownRule("b")))
 			w.ReplaceNamespace(w.relaid(), []*index.FactRow{test.listed}, now)
-			expect(t, "reason", test.want, w.reason("x", now))
-			expect(t, "reason elsewhere", policy.Expired, w.reason("z", now))
-			expect(t, "has facts", test.want != policy.Stale, w.has(ownRule("b")))
+			expect.Equal(t, "reason", test.want, w.reason("x", now))
+			expect.Equal(t, "reason elsewhere", policy.Expired, w.reason("z", now))
+			expect.Equal(t, "has facts", test.want != policy.Stale, w.has(ownRule("b")))
 			lacking := w.Lacking(w.listing.ID, w.listing.Layouts)
-			expect(t, "lacks facts", test.want == policy.Stale, len(lacking) == 1)
+			expect.Equal(t, "lacks facts", test.want == policy.Stale, len(lacking) == 1)
 			n, _ := w.Len()
-			expect(t, "subjects", 2, n)
+			expect.Equal(t, "subjects", 2, n)
 		})
 	}
 }
@@ -65,19 +66,19 @@ func TestRelay(t *testing.T) {
 func TestTransientErrorsAreEvaluatedAgain(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
 	lacking := func() []string { return w.Lacking(w.listing.ID, nil) }
-	expect(t, "lacking", []string{"team-a"}, lacking())
+	expect.Equal(t, "lacking", []string{"team-a"}, lacking())
 	knows := func(r *index.FactRow) bool { return w.Knows(r.Subject(), columns["a"]) }
-	expect(t, "knows what was not asked", false, knows(row("x", now)))
-	expect(t, "knows what was", true, knows(row("y", now)))
-	expect(t, "knows another version", false, knows(row("y", now, at("2"))))
-	expect(t, "knows what is not there", false, knows(row("none", now)))
-	expect(t, "knows more than it was asked", false, w.Knows(row("y", now).Subject(), columns["a b"]))
+	expect.Equal(t, "knows what was not asked", false, knows(row("x", now)))
+	expect.Equal(t, "knows what was", true, knows(row("y", now)))
+	expect.Equal(t, "knows another version", false, knows(row("y", now, at("2"))))
+	expect.Equal(t, "knows what is not there", false, knows(row("none", now)))
+	expect.Equal(t, "knows more than it was asked", false, w.Knows(row("y", now).Subject(), columns["a b"]))
 	w.ReplaceNamespace(w.listing, []*index.FactRow{row("x", now)}, now)
-	expect(t, "lacking in the end", nil, lacking())
-	expect(t, "knows it in the end", true, knows(row("x", now)))
+	expect.Equal(t, "lacking in the end", nil, lacking())
+	expect.Equal(t, "knows it in the end", true, knows(row("x", now)))
 	w.Apply(w.listing.ID, row("y", now, at("2"), failing).AskAgain(true), now)
 	w.Forget(w.listing.ID, "y", now)
-	expect(t, "lacking once it is gone", nil, lacking())
+	expect.Equal(t, "lacking once it is gone", nil, lacking())
 }
 
 // TestTransientErrorsAreNotCounted: an object that is not evaluated yet may be due, and must not pass an approval uncounted.
@@ -85,10 +86,10 @@ func TestTransientErrorsAreNotCounted(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now))
 	w.SetBook(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", now, at("2"), under("a b"), failing).AskAgain(true)}, now)
-	expect(t, "has facts", false, w.has(ownRule("b")))
-	expect(t, "reason", policy.EvaluationFailed, w.reason("x", now))
+	expect.Equal(t, "has facts", false, w.has(ownRule("b")))
+	expect.Equal(t, "reason", policy.EvaluationFailed, w.reason("x", now))
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", now, at("2"), under("a b"))}, now)
-	expect(t, "has facts in the end", true, w.has(ownRule("b")))
+	expect.Equal(t, "has facts in the end", true, w.has(ownRule("b")))
 }
 
 func TestRelayOfAnotherListing(t *testing.T) {
@@ -98,9 +99,9 @@ func TestRelayOfAnotherListing(t *testing.T) {
 	other.ID++
 	version := w.Version()
 	w.ReplaceNamespace(other, []*index.FactRow{row("x", now, at("2"), under("a b"))}, now)
-	expect(t, "reason", policy.Stale, w.reason("x", now))
-	expect(t, "has facts", false, w.has(ownRule("b")))
-	expect(t, "changed", false, w.Version() != version)
+	expect.Equal(t, "reason", policy.Stale, w.reason("x", now))
+	expect.Equal(t, "has facts", false, w.has(ownRule("b")))
+	expect.Equal(t, "changed", false, w.Version() != version)
 }
 
 // TestRowsOfTwoLayouts: while a namespace is listed anew, some of its rows have facts about its own rule and some do not.
@@ -109,16 +110,16 @@ func TestRowsOfTwoLayouts(t *testing.T) {
 	w := newWorld(t, oneRule(), row("old", due), row("changed", due))
 	w.SetBook(bookWithOwn(), now)
 	w.Apply(w.listing.ID, row("changed", due, at("2"), under("a b")), now)
-	expect(t, "places", 2, w.Spaces())
-	expect(t, "without facts", policy.Stale, w.reason("old", now))
-	expect(t, "with facts", policy.Expired, w.reason("changed", now))
-	expect(t, "due", []string{"changed"}, w.take(now))
+	expect.Equal(t, "places", 2, w.Spaces())
+	expect.Equal(t, "without facts", policy.Stale, w.reason("old", now))
+	expect.Equal(t, "with facts", policy.Expired, w.reason("changed", now))
+	expect.Equal(t, "due", []string{"changed"}, w.take(now))
 	w.SetBook(book(rule("a")), now)
-	expect(t, "due when the own rule is gone", 2, len(w.take(now)))
+	expect.Equal(t, "due when the own rule is gone", 2, len(w.take(now)))
 	w.SetBook(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("old", due, under("a b")), row("changed", due, at("2"), under("a b"))}, now)
-	expect(t, "places then", 1, w.Spaces())
-	expect(t, "reason", policy.Expired, w.reason("old", now))
+	expect.Equal(t, "places then", 1, w.Spaces())
+	expect.Equal(t, "reason", policy.Expired, w.reason("old", now))
 }
 
 // TestALateRowDoesNotUndoARelay: it was observed before the namespace's rules changed, and comes after the list.
@@ -128,9 +129,9 @@ func TestALateRowDoesNotUndoARelay(t *testing.T) {
 	w.SetBook(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", due, under("a b"))}, now)
 	w.Apply(w.listing.ID, row("x", due), now)
-	expect(t, "reason", policy.Expired, w.reason("x", now))
+	expect.Equal(t, "reason", policy.Expired, w.reason("x", now))
 	w.Apply(w.listing.ID, row("x", due, at("2")), now) // newer: safe, if without the facts
-	expect(t, "reason", policy.Stale, w.reason("x", now))
+	expect.Equal(t, "reason", policy.Stale, w.reason("x", now))
 }
 
 func TestARelayTakesNothingBack(t *testing.T) {
@@ -142,6 +143,6 @@ func TestARelayTakesNothingBack(t *testing.T) {
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("gone", due, under("a b")), row("leaving", due, under("a b")), row("left", due, under("a b"))}, now)
 	for uid, known := range map[types.UID]bool{"gone": false, "leaving": true, "left": false} {
 		_, ok := w.Claim(uid, now)
-		expect(t, string(uid)+" is known", known, ok)
+		expect.Equal(t, string(uid)+" is known", known, ok)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestNothingIsLostInPacking: what goes into a row comes out of it.
@@ -46,12 +47,8 @@ func TestNothingIsLostInPacking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			row := index.NewFactRow(subject, &index.Columns{Columns: make([]string, len(facts))}, facts...)
 			sameTimes := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() == b.IsZero() })
-			if diff := cmp.Diff(subject, row.Subject(), sameTimes); diff != "" {
-				t.Errorf("subject -want +got\n%s", diff)
-			}
-			if diff := cmp.Diff(facts, row.Facts(), sameTimes, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("facts -want +got\n%s", diff)
-			}
+			expect.Equal(t, "subject", subject, row.Subject(), sameTimes)
+			expect.Equal(t, "facts", facts, row.Facts(), sameTimes, cmpopts.EquateErrors())
 		})
 	}
 }

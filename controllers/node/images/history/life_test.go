@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -138,9 +139,7 @@ func (l *life) isSaved(at history.Reading) bool {
 	if i == nil {
 		return false
 	}
-	if err := json.Unmarshal(i.data, &file); err != nil {
-		l.Fatal(err)
-	}
+	expect.NoError(l.T, json.Unmarshal(i.data, &file))
 	return file.Content.BootID == at.BootID && file.Content.Boot == at.Boot
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const annotatedPolicy = `{"metadata": {"name": "p", "uid": "u"}, "spec": {"mode": "Enforce", "rules": [{
@@ -26,7 +27,7 @@ func FuzzAnnotations(f *testing.F) {
 	f.Add(true, "false ", true, "-1h", false, "", int64(1e9))
 	f.Add(false, "", true, "99999999999w", true, `"1969-12-31T23:59:59.9999Z"`, int64(-5))
 	f.Add(false, "", true, "5m", true, `"9999-12-31T23:59:59Z"`, int64(1<<40))
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	p := enforced(f, []byte(annotatedPolicy))
 	programs := c.Load(p)
 	r := p.Rules[0]

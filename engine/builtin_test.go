@@ -8,6 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func mustJSON(t testing.TB, object map[string]any) string {
@@ -57,7 +58,7 @@ func TestBuiltInHolds(t *testing.T) {
 		"shapes that nobody expects":        {`{apiVersion: v1, kind: Secret, type: 7, metadata: {name: a, labels: [owner], annotations: helm, ownerReferences: [a, {controller: "true"}]}}`, ""},
 		"without metadata":                  {`{apiVersion: v1, kind: Secret}`, ""},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := decode(t, test.object)

@@ -9,10 +9,11 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestCompiledOnce(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for i := range 3 {
 		r := rule()
 		r.Name, r.Target.Kind = fmt.Sprint(i), fmt.Sprint("Kind", i)
@@ -37,8 +38,7 @@ func TestCompiledOnce(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{CacheSize: 16 << 10})
-	expect.NoError(t, err)
+	c := fixture.CompilerWith(t, engine.Options{CacheSize: 16 << 10})
 	first := mustCompile(t, c, rule())
 	for i := range 10 {
 		r := rule()
@@ -58,7 +58,7 @@ func TestCacheIsBounded(t *testing.T) {
 
 // TestConcurrentUse is for the race detector.
 func TestConcurrentUse(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -92,8 +92,7 @@ func FuzzCompile(f *testing.F) {
 		f.Add(text, "object.a")
 		f.Add("variables.v", text)
 	}
-	c, err := engine.NewCompiler(engine.Options{CacheSize: 16 << 10})
-	expect.NoError(f, err)
+	c := fixture.CompilerWith(f, engine.Options{CacheSize: 16 << 10})
 	f.Fuzz(func(t *testing.T, text, variable string) {
 		r := rule()
 		r.Eligible, r.StartTime, r.TTLExpression = text, text, text

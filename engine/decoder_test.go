@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const decodedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"7",
@@ -24,8 +25,7 @@ const decodedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"
 
 func ruleOf(t testing.TB, eligible, start string) *engine.Program {
 	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	c := fixture.Compiler(t)
 	r, problems := c.Rule(v1alpha1.Rule{Name: "r", Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"},
 		Eligible: eligible, StartTime: start, TTL: "1h"}, nil, "rule")
 	if len(problems) > 0 {

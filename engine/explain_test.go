@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // told is an explanation as a person may see it.
@@ -181,7 +182,7 @@ eligible = true
     finished(object) = true (1:83)
 `},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := rule()
@@ -271,7 +272,7 @@ ttlExpression = not needed
 		t.Run(name, func(t *testing.T) {
 			r, o := rule(), object(t, tc.object)
 			tc.change(&r, o)
-			compiled, got := mustCompile(t, newCompiler(t), r), "\n"
+			compiled, got := mustCompile(t, fixture.Compiler(t), r), "\n"
 			explanations := compiled.Explain(t.Context(), o)
 			for _, e := range explanations {
 				got += told(e)
@@ -315,7 +316,7 @@ func agrees(t *testing.T, r v1alpha1.Rule, facts policy.Facts, explanations []en
 // TestExplainAgreesWithFacts: the explanation of any rule on any object is that of its facts, the text of a part gives
 // alone what it gives inside, and what was not needed does not matter.
 func TestExplainAgreesWithFacts(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	random := &random{Rand: rand.New(rand.NewPCG(3, 11))}
 	explained, parts, skipped := 0, 0, 0
 	for range 1000 {
@@ -351,7 +352,7 @@ func TestExplainAgreesWithFacts(t *testing.T) {
 
 // TestExplainVariables: a variable is told of as what its expression gives.
 func TestExplainVariables(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	random := &random{Rand: rand.New(rand.NewPCG(5, 7))}
 	seen := 0
 	for range 300 {
@@ -430,8 +431,7 @@ func isUnneeded(t *testing.T, c *engine.Compiler, e engine.Explanation, p engine
 }
 
 func TestExplainHonoursTheDeadline(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Millisecond})
-	expect.NoError(t, err)
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Millisecond})
 	r := rule()
 	r.StartTime = slowExpression + " ? finishedAt(object) : optional.none()"
 	slow, compiled := slowObject(t), mustCompile(t, c, r)
@@ -454,7 +454,7 @@ func TestExplainCancelled(t *testing.T) {
 	cancel(stopped)
 	r := rule()
 	r.Eligible = slowExpression + " || finished(object)"
-	eligible := mustCompile(t, newCompiler(t), r).Explain(ctx, slowObject(t))[0]
+	eligible := mustCompile(t, fixture.Compiler(t), r).Explain(ctx, slowObject(t))[0]
 	for _, p := range eligible.Parts {
 		if p.Err != stopped.Error() {
 			t.Errorf("got %+v", p)
@@ -467,7 +467,7 @@ func TestExplainPanicIsAnError(t *testing.T) {
 	r.Eligible = "[1].exists(x, object.bomb == x) && finished(object)"
 	bad := object(t, "job-complete")
 	bad["bomb"] = bomb{}
-	explanations := mustCompile(t, newCompiler(t), r).Explain(t.Context(), bad)
+	explanations := mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), bad)
 	if got := told(explanations[0]); !strings.Contains(got, "[1].exists(x, object.bomb == x) = error: internal error: boom") {
 		t.Error(got)
 	}
@@ -481,7 +481,7 @@ func TestExplainIsBounded(t *testing.T) {
 		r := rule()
 		r.Eligible = text
 		started := time.Now()
-		mustCompile(t, newCompiler(t), r).Explain(t.Context(), map[string]any{"a": int64(2), "b": int64(1)})
+		mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), map[string]any{"a": int64(2), "b": int64(1)})
 		if took := time.Since(started); took > 5*time.Second {
 			t.Errorf("%d characters took %s", len(text), took)
 		}
@@ -489,7 +489,7 @@ func TestExplainIsBounded(t *testing.T) {
 }
 
 func TestExplainWhatRefers(t *testing.T) {
-	c, configMap := newCompiler(t), object(t, "configmap")
+	c, configMap := fixture.Compiler(t), object(t, "configmap")
 	rule := mustCompile(t, c, aboutConfigMaps("references.count == 1"))
 	for name, test := range map[string]struct {
 		references *engine.References

@@ -6,9 +6,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // featured has a rule for each feature, and one that needs none.
@@ -48,8 +48,7 @@ spec:
 func TestARuleThatNeedsAFeatureWhichIsOffIsInvalid(t *testing.T) {
 	data, err := yaml.YAMLToJSON([]byte(featured))
 	expect.NoError(t, err)
-	compiler, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	compiler := fixture.Compiler(t)
 	for rule, off := range map[string]policy.Feature{
 		"": "", "images": policy.NodeImages, "references": policy.References, "owners": policy.OwnerDeletion,
 	} {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestEnds asks all four functions about the end of every kind that they know, and of some that they do not.
@@ -81,7 +82,7 @@ func TestEnds(t *testing.T) {
 		"a kind of a built-in group that never ends":  {"networking.k8s.io/v1", "NetworkPolicy", "{}", "error: never finishes", ""},
 		"a Deployment":                                {"apps/v1", "Deployment", "{conditions: [" + condition("Available", "True") + "]}", running, ""},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	evaluate := func(t *testing.T, text string, object map[string]any) string {
 		e, ok := c.Expression(text)
 		if !ok {

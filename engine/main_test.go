@@ -12,14 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
-
-func newCompiler(t testing.TB) *engine.Compiler {
-	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
-	return c
-}
 
 // decode reads YAML or JSON the way the controller reads objects.
 func decode(t testing.TB, text string) map[string]any {
@@ -64,5 +58,5 @@ func mustCompile(t testing.TB, c *engine.Compiler, r v1alpha1.Rule, variables ..
 
 func factsOf(t testing.TB, r v1alpha1.Rule, object map[string]any) policy.Facts {
 	t.Helper()
-	return mustCompile(t, newCompiler(t), r).Facts(t.Context(), object)
+	return mustCompile(t, fixture.Compiler(t), r).Facts(t.Context(), object)
 }

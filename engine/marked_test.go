@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // loaded is a rule of a policy in force, and its program.
@@ -25,7 +26,7 @@ func loaded(t testing.TB, uid types.UID, changes ...func(*v1alpha1.Rule)) (*poli
 	}
 	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: uid}, Spec: policy.Spec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{r}}}
 	p := d.Load(policy.DefaultProtection())
-	programs := newCompiler(t).Load(p)
+	programs := fixture.Compiler(t).Load(p)
 	if len(p.Problems) > 0 {
 		t.Fatal(p.Problems)
 	}
@@ -135,7 +136,7 @@ func TestAnInvalidRuleDoesNotMark(t *testing.T) {
 	markMode(&r)
 	r.TTL = "soon"
 	p := (&policy.Document{Spec: policy.Spec{Rules: []v1alpha1.Rule{r}}}).Load(policy.Protection{})
-	programs := newCompiler(t).Load(p)
+	programs := fixture.Compiler(t).Load(p)
 	if p.Rules[0].Mark != "" || programs[p.Rules[0].Key] == nil {
 		t.Errorf("mark is %q", p.Rules[0].Mark)
 	}
@@ -240,7 +241,7 @@ func TestAGroupOfAnotherTypeDoesNotCompile(t *testing.T) {
 	for _, text := range []string{"1", "true", "['a']", "optional.of('a')", "now"} {
 		r := rule()
 		r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: text}
-		compiled, problems := newCompiler(t).Rule(r, nil, "spec.rules[0]")
+		compiled, problems := fixture.Compiler(t).Rule(r, nil, "spec.rules[0]")
 		if compiled != nil || len(problems) != 1 || problems[0].Path != "spec.rules[0].keepNewest.groupBy" {
 			t.Errorf("%s: problems %v", text, problems)
 		}
@@ -248,7 +249,7 @@ func TestAGroupOfAnotherTypeDoesNotCompile(t *testing.T) {
 }
 
 func TestTheKeyHasTheGroup(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	with := func(k *v1alpha1.KeepNewest) string {
 		r := rule()
 		r.KeepNewest = k
@@ -264,7 +265,7 @@ func TestTheKeyHasTheGroup(t *testing.T) {
 
 // TestAnEvaluatorTellsGroupsApart: it shares the texts of groups, also when there are more than it remembers.
 func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	r := rule()
 	r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: "object.metadata.name"}
 	program := mustCompile(t, c, r)

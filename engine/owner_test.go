@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func lettingOwnersGo() v1alpha1.Rule {
@@ -64,7 +65,7 @@ func TestFactsNameTheOwner(t *testing.T) {
 }
 
 func TestTheOwnerIsRead(t *testing.T) {
-	program := mustCompile(t, newCompiler(t), lettingOwnersGo())
+	program := mustCompile(t, fixture.Compiler(t), lettingOwnersGo())
 	if !program.Owns() || !slices.Contains(program.Reads(), "metadata.ownerReferences") {
 		t.Errorf("owns %v, reads %v", program.Owns(), program.Reads())
 	}

@@ -7,11 +7,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestPodSpecsOfAnyShape: what has another shape than a PodSpec is an error, also of the part that is read of it.
 func TestPodSpecsOfAnyShape(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	e, ok := c.Expression("configMapsIn(object.spec)")
 	if !ok {
 		t.Fatal("does not compile")

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // recipeObjects are what recipes are tried on, by what the page calls them. Their times are those of testdata/objects.
@@ -100,7 +101,7 @@ func TestRecipes(t *testing.T) {
 	if blocks := strings.Count(string(page), "```yaml"); blocks != len(sections) || len(sections) < 20 {
 		t.Errorf("%d blocks in %d sections: each recipe has one, which is tested", blocks, len(sections))
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for _, section := range sections {
 		title, _, _ := strings.Cut(section, "\n")
 		t.Run(title, func(t *testing.T) {

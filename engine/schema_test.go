@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // document is an OpenAPI v3 document of the shape that an API server publishes, with the hazards of real ones:
@@ -108,7 +109,7 @@ func TestCheck(t *testing.T) {
 	s, err := engine.SchemaOf(openAPI(t), jobKind)
 	expect.NoError(t, err)
 	variables := []v1alpha1.Variable{{Name: "phase", Expression: "object.status.phase"}, {Name: "conditions", Expression: "object.status.conditions"}}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := rule()
@@ -134,7 +135,7 @@ func TestCheckOfStartTime(t *testing.T) {
 	} {
 		r := rule()
 		r.StartTime = start
-		if problems := mustCompile(t, newCompiler(t), r).Check(s); len(problems) > 0 != warned {
+		if problems := mustCompile(t, fixture.Compiler(t), r).Check(s); len(problems) > 0 != warned {
 			t.Errorf("%s: %v", start, problems)
 		}
 	}
@@ -145,7 +146,7 @@ func TestCheckOfVariables(t *testing.T) {
 	expect.NoError(t, err)
 	r := rule()
 	r.Eligible = "variables.bad.more == 1"
-	got := mustCompile(t, newCompiler(t), r, v1alpha1.Variable{Name: "bad", Expression: "object.nothing"}).Check(s)
+	got := mustCompile(t, fixture.Compiler(t), r, v1alpha1.Variable{Name: "bad", Expression: "object.nothing"}).Check(s)
 	if len(got) != 1 || got[0].Path != "spec.variables[0].expression" || got[0].Column != 7 {
 		t.Errorf("got %v", got)
 	}
@@ -171,7 +172,7 @@ func TestSchemaOf(t *testing.T) {
 	if after, _ := json.Marshal(doc); string(after) != string(before) {
 		t.Error("the document was changed")
 	}
-	r := mustCompile(t, newCompiler(t), rule())
+	r := mustCompile(t, fixture.Compiler(t), rule())
 	if got := r.Check(nil); got != nil {
 		t.Errorf("without a schema: %v", got)
 	}

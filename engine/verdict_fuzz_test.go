@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // sample is the policies of one directory of samples, all of them enforced.
@@ -97,7 +98,7 @@ func FuzzVerdict(f *testing.F) {
 			f.Add(string(data))
 		}
 	}
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	samples := samplesOf(f, c)
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	known := []*engine.References{nil, {}, {Count: 1, By: func() []engine.Referrer { return []engine.Referrer{{Kind: "Pod", Namespace: "shop", Name: "a"}} }}}

@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestF24NoTimeZoneMatters decides around the moments at which clocks are set and calendars do odd things, in zones where they
@@ -28,7 +29,7 @@ func TestF24NoTimeZoneMatters(t *testing.T) {
 		"the turn of a year":                      time.Date(2026, time.December, 31, 23, 59, 59, 0, time.UTC),
 		"a night in which Lord Howe goes forward": time.Date(2026, time.October, 3, 15, 15, 0, 0, time.UTC),
 	}
-	c, told := newCompiler(t), map[string]string{}
+	c, told := fixture.Compiler(t), map[string]string{}
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Kiritimati"} {
 		setLocal(t, zone)
 		for name, at := range finished {

@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"nightly","namespace":"team-a","uid":"uid-1","resourceVersion":"17",
@@ -25,7 +26,7 @@ func pod(metadata string) string {
 
 func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) kube.Decoder {
 	t.Helper()
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	t.Cleanup(e.Close)
 	var rules []*engine.Program
@@ -36,7 +37,7 @@ func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) 
 }
 
 func TestDecodeAnObject(t *testing.T) {
-	d := decoder(t, jobs, "object.status.succeeded == 1", "object.status.failed == 1")
+	d := decoder(t, fixture.Jobs, "object.status.succeeded == 1", "object.status.failed == 1")
 	row, err := d.Object(job)
 	expect.NoError(t, err)
 	expect.Equal(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject())
@@ -67,7 +68,7 @@ func TestDecodeFlags(t *testing.T) {
 				if as != "as a Pod" {
 					text = strings.Replace(text, `"apiVersion":"v1","kind":"Pod"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1)
 				}
-				row, err := decoder(t, pods, "true").Object(text)
+				row, err := decoder(t, fixture.Pods, "true").Object(text)
 				expect.NoError(t, err)
 				expect.Equal(t, "flags", test.want, row.Subject().Flags)
 			})
@@ -76,7 +77,7 @@ func TestDecodeFlags(t *testing.T) {
 }
 
 func TestMetadataAloneIsSeenAsItsKind(t *testing.T) {
-	d := decoder(t, jobs, "object.kind == 'Job' && object.apiVersion == 'batch/v1'")
+	d := decoder(t, fixture.Jobs, "object.kind == 'Job' && object.apiVersion == 'batch/v1'")
 	row, err := d.Object(strings.Replace(job, `"apiVersion":"batch/v1","kind":"Job"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1))
 	expect.NoError(t, err)
 	expect.Equal(t, "eligible", true, row.Facts()[0].Eligible)
@@ -102,7 +103,7 @@ func TestBallastIsDropped(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			row, err := decoder(t, jobs, test.expression).Object(text)
+			row, err := decoder(t, fixture.Jobs, test.expression).Object(text)
 			expect.NoError(t, err)
 			expect.Equal(t, "found", test.want, row.Facts()[0].Eligible)
 		})
@@ -115,8 +116,8 @@ func TestAMirrorPodIsNoSubject(t *testing.T) {
 		text  string
 		isRow bool
 	}{
-		"a mirror Pod": {pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false},
-		"a Job that carries the annotation of mirror Pods": {jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true},
+		"a mirror Pod": {fixture.Pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false},
+		"a Job that carries the annotation of mirror Pods": {fixture.Jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestDecodeFails(t *testing.T) {
 		"a creation in no time": strings.Replace(job, "2026-03-01T12:00:00Z", "yesterday", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if row, err := decoder(t, jobs, "true").Object(text); err == nil {
+			if row, err := decoder(t, fixture.Jobs, "true").Object(text); err == nil {
 				t.Errorf("decoded %v", row)
 			}
 		})
@@ -145,10 +146,10 @@ func TestDecodeFails(t *testing.T) {
 }
 
 func TestMetadataOnly(t *testing.T) {
-	c := newCompiler(t)
-	labels, status := compile(t, c, jobs, eligible("'x' in object.metadata.labels")), compile(t, c, jobs, eligible("object.status.succeeded == 1"))
+	c := fixture.Compiler(t)
+	labels, status := compile(t, c, fixture.Jobs, eligible("'x' in object.metadata.labels")), compile(t, c, fixture.Jobs, eligible("object.status.succeeded == 1"))
 	reads := func(own map[string][]*engine.Program, everywhere ...*engine.Program) bool {
-		return kube.MetadataOnly(retention.NewRuleSet(jobs, everywhere, own))
+		return kube.MetadataOnly(retention.NewRuleSet(fixture.Jobs, everywhere, own))
 	}
 	expect.Equal(t, "labels", true, reads(nil, labels))
 	expect.Equal(t, "status", false, reads(nil, status))
@@ -157,7 +158,7 @@ func TestMetadataOnly(t *testing.T) {
 }
 
 func TestTheSameErrorIsHeldOnce(t *testing.T) {
-	d := decoder(t, jobs, "object.status.failed == 1")
+	d := decoder(t, fixture.Jobs, "object.status.failed == 1")
 	var rows []*index.FactRow
 	for range 2 {
 		row, err := d.Object(job)
@@ -170,7 +171,7 @@ func TestTheSameErrorIsHeldOnce(t *testing.T) {
 }
 
 func TestWhatIsGoneHasNoFacts(t *testing.T) {
-	row, err := decoder(t, jobs, "object.status.succeeded == 1").Deleted(job)
+	row, err := decoder(t, fixture.Jobs, "object.status.succeeded == 1").Deleted(job)
 	expect.NoError(t, err)
 	expect.Equal(t, "name", "nightly", row.Subject().Name)
 	expect.Equal(t, "facts", 0, len(row.Facts()))
@@ -178,7 +179,7 @@ func TestWhatIsGoneHasNoFacts(t *testing.T) {
 
 // TestNothingIsReadAfterTheEndOfASource: whoever still reads when it ends gets an error, and reads nothing half.
 func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
-	d := decoder(t, jobs, "object.status.succeeded == 1")
+	d := decoder(t, fixture.Jobs, "object.status.succeeded == 1")
 	began, done := make(chan struct{}), make(chan error)
 	go func() {
 		for n := 0; ; n++ {
@@ -209,9 +210,9 @@ func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 
 // TestNewQuestionsDoNotWaitForAnEvaluation: the live check before a deletion waits for the caller.
 func TestNewQuestionsDoNotWaitForAnEvaluation(t *testing.T) {
-	d := decoder(t, pods, "true")
+	d := decoder(t, fixture.Pods, "true")
 	end := d.Busy()
-	d.Ask(retention.NewRuleSet(pods, nil, nil))
+	d.Ask(retention.NewRuleSet(fixture.Pods, nil, nil))
 	end()
 	row, err := d.Object(pod(""))
 	if err != nil || len(row.Facts()) != 0 {

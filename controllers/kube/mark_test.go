@@ -18,7 +18,9 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // marking permits to write on a subject since when it has been eligible, or to take that off one that is not.
@@ -42,9 +44,9 @@ func TestMark(t *testing.T) {
 		path     string
 		value    any
 	}{
-		"eligible":              {jobs, nightly, true, "/apis/batch/v1/namespaces/team-a/jobs/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
-		"not eligible any more": {jobs, nightly, false, "/apis/batch/v1/namespaces/team-a/jobs/nightly", nil},
-		"of the core group":     {pods, nightly, true, "/api/v1/namespaces/team-a/pods/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
+		"eligible":              {fixture.Jobs, nightly, true, "/apis/batch/v1/namespaces/team-a/jobs/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
+		"not eligible any more": {fixture.Jobs, nightly, false, "/apis/batch/v1/namespaces/team-a/jobs/nightly", nil},
+		"of the core group":     {fixture.Pods, nightly, true, "/api/v1/namespaces/team-a/pods/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
 		"in no namespace": {
 			clusters, policy.Subject{Name: "c-1", UID: "uid-2", ResourceVersion: "5"}, true,
 			"/apis/example.org/v1/clusters/c-1", `{"0a1b":"2026-03-01T12:00:00Z"}`,
@@ -69,7 +71,7 @@ func TestMark(t *testing.T) {
 
 func TestWithoutAMarkingNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
-	o := c.Mark(t.Context(), jobs, policy.EligibleSincePatch{}, time.Now())
+	o := c.Mark(t.Context(), fixture.Jobs, policy.EligibleSincePatch{}, time.Now())
 	expect.Equal(t, "result", retention.Refused, o.Result)
 	expect.Equal(t, "an error", true, o.Err != nil)
 	expect.Equal(t, "requests", nil, *requests)
@@ -81,12 +83,12 @@ func TestHowMarkingGoes(t *testing.T) {
 		body string
 		want retention.Result
 	}{
-		"another version":      {409, statusOf(409, "Conflict"), retention.Changed},
+		"another version":      {409, answer.StatusText(409), retention.Changed},
 		"gone":                 {404, `{"kind":"Status","reason":"NotFound","code":404,"message":"jobs.batch \"nightly\" not found"}`, retention.Gone},
 		"busy":                 {429, "slow down", retention.Busy},
 		"overloaded":           {503, "", retention.Busy},
-		"not valid":            {422, statusOf(422, "Invalid"), retention.Refused},
-		"refused by a webhook": {403, statusOf(403, "Forbidden"), retention.Refused},
+		"not valid":            {422, answer.StatusText(422), retention.Refused},
+		"refused by a webhook": {403, answer.StatusText(403), retention.Refused},
 		"without the right": {403, `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,` +
 			`"message":"jobs.batch \"nightly\" is forbidden: User \"x\" cannot patch resource \"jobs\" in API group \"batch\" in the namespace \"team-a\""}`, retention.Denied},
 	}
@@ -96,7 +98,7 @@ func TestHowMarkingGoes(t *testing.T) {
 				w.WriteHeader(test.code)
 				_, _ = w.Write([]byte(test.body))
 			})
-			o := c.Mark(t.Context(), jobs, marking(t, nightly, true), time.Now())
+			o := c.Mark(t.Context(), fixture.Jobs, marking(t, nightly, true), time.Now())
 			expect.Equal(t, "result", test.want, o.Result)
 			expect.Equal(t, "an error", true, o.Err != nil)
 			expect.Equal(t, "requests", 1, len(*requests))
@@ -107,13 +109,13 @@ func TestHowMarkingGoes(t *testing.T) {
 // teams asks one rule everywhere, and another in team-a.
 func teams(t *testing.T, everywhere, inTeamA string) retention.RuleSet {
 	t.Helper()
-	c := newCompiler(t)
-	own := map[string][]*engine.Program{"team-a": {compile(t, c, jobs, eligible(inTeamA))}}
-	return retention.NewRuleSet(jobs, []*engine.Program{compile(t, c, jobs, eligible(everywhere))}, own)
+	c := fixture.Compiler(t)
+	own := map[string][]*engine.Program{"team-a": {compile(t, c, fixture.Jobs, eligible(inTeamA))}}
+	return retention.NewRuleSet(fixture.Jobs, []*engine.Program{compile(t, c, fixture.Jobs, eligible(everywhere))}, own)
 }
 
 func TestANamespaceIsAskedItsOwn(t *testing.T) {
-	e := newCompiler(t).NewEvaluator(t.Context())
+	e := fixture.Compiler(t).NewEvaluator(t.Context())
 	t.Cleanup(e.Close)
 	d := kube.NewDecoder(teams(t, "has(object.metadata.name)", "object.metadata.annotations.a == 'b'"), e)
 	answers := func(namespace string) []bool {
@@ -132,7 +134,7 @@ func TestANamespaceIsAskedItsOwn(t *testing.T) {
 	expect.Equal(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
 	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
 	expect.Equal(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
-	d.Ask(retention.NewRuleSet(jobs, nil, nil))
+	d.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil))
 	expect.Equal(t, "in team-a, asked nothing", nil, answers("team-a"))
 }
 
@@ -140,7 +142,7 @@ func TestANamespaceIsAskedItsOwn(t *testing.T) {
 func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (retention.Source, *[]*http.Request) {
 	t.Helper()
 	var requests []*http.Request
-	client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	client := &http.Client{Transport: answer.Func(func(r *http.Request) (*http.Response, error) {
 		requests = append(requests, r)
 		if len(requests) > len(pages) {
 			return nil, errors.New("no more pages")
@@ -151,7 +153,7 @@ func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (retent
 }
 
 func pageOf(next string, jobs ...string) *http.Response {
-	return answer(200, fmt.Sprintf(`{"kind":"JobList","metadata":{"resourceVersion":"100","continue":%q},"items":[%s]}`, next, strings.Join(jobs, ",")))
+	return answer.Text(200, fmt.Sprintf(`{"kind":"JobList","metadata":{"resourceVersion":"100","continue":%q},"items":[%s]}`, next, strings.Join(jobs, ",")))
 }
 
 func TestListOfANamespace(t *testing.T) {
@@ -170,9 +172,9 @@ func TestListOfANamespace(t *testing.T) {
 		},
 		"empty":         {"has(object.status)", []*http.Response{pageOf("")}, 0, false, []string{path + "limit=500"}, false},
 		"metadata only": {"has(object.metadata.labels)", []*http.Response{pageOf("", jobAt("a", "1"))}, 1, false, []string{path + "limit=500"}, true},
-		"half of it":    {"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), answer(410, statusOf(410, "Expired"))}, 0, true, nil, false},
-		"not allowed":   {"has(object.status)", []*http.Response{answer(403, statusOf(403, "Forbidden"))}, 0, true, nil, false},
-		"not JSON":      {"has(object.status)", []*http.Response{answer(200, "<html>")}, 0, true, nil, false},
+		"half of it":    {"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), answer.Status(410)}, 0, true, nil, false},
+		"not allowed":   {"has(object.status)", []*http.Response{answer.Status(403)}, 0, true, nil, false},
+		"not JSON":      {"has(object.status)", []*http.Response{answer.Text(200, "<html>")}, 0, true, nil, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +243,7 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 				expect.Equal(t, "facts elsewhere", 1, k.facts("b"))
 				time.Sleep(2 * time.Second) // a watch that ends at once counts as broken
 				k.take()
-				s.event("ERROR", statusOf(410, "Expired"))
+				s.event("ERROR", answer.StatusText(410))
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
 				expect.Equal(t, "told", []string{"lost", "replace [a]"}, k.take())
@@ -258,7 +260,7 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 
 func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 	metadata := func(t *testing.T, c *engine.Compiler) *engine.Program {
-		return compile(t, c, jobs, eligible("has(object.metadata.labels)"))
+		return compile(t, c, fixture.Jobs, eligible("has(object.metadata.labels)"))
 	}
 	s := &server{objects: []string{jobAt("a", "1")}}
 	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{metadata}, func(t *testing.T, k *sink, source retention.Source) {
@@ -273,7 +275,7 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 
 func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
 	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
-	expect.Equal(t, "can be asked", true, source.Ask(retention.NewRuleSet(jobs, nil, nil)))
+	expect.Equal(t, "can be asked", true, source.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil)))
 	rows, err := listed(t.Context(), source, "team-a")
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows: %v", len(rows), err)

@@ -12,35 +12,24 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
-	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+var now = fixture.Now
 
 var (
-	jobs     = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
-	pods     = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	secrets  = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-	configs  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	clusters = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Cluster"}
 )
 
 // mapper knows the kinds above.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
-	m.Add(jobs, meta.RESTScopeNamespace)
-	m.Add(pods, meta.RESTScopeNamespace)
-	m.Add(secrets, meta.RESTScopeNamespace)
-	m.Add(configs, meta.RESTScopeNamespace)
+	m.Add(fixture.Jobs, meta.RESTScopeNamespace)
+	m.Add(fixture.Pods, meta.RESTScopeNamespace)
+	m.Add(fixture.Secrets, meta.RESTScopeNamespace)
+	m.Add(fixture.ConfigMaps, meta.RESTScopeNamespace)
 	m.Add(clusters, meta.RESTScopeRoot)
 	return m
-}
-
-func newCompiler(t testing.TB) *engine.Compiler {
-	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
-	return c
 }
 
 // compile compiles a rule that makes everything of a kind eligible from its creation on, or what the options say.

@@ -25,7 +25,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // referred is a source of ConfigMaps with what refers to them in the hands of the test.
@@ -51,7 +53,7 @@ func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &referred{
 			T: t, server: &server{objects: []string{configAt("a", "1"), configAt("b", "1")}}, sink: &sink{},
-			references: references.New(clock.RealClock{}), compiler: newCompiler(t), ctx: log.IntoContext(t.Context(), logr.Discard()),
+			references: references.New(clock.RealClock{}), compiler: fixture.Compiler(t), ctx: log.IntoContext(t.Context(), logr.Discard()),
 		}
 		u.references.Expect("Pod", references.ConfigMap)
 		u.references.Replace("Pod", nil)
@@ -61,24 +63,12 @@ func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 		})
 		expect.NoError(t, err)
 		u.cluster = cluster
-		u.source = cluster.Open(u.questions(configs, nil, expressions...))
-		stop := u.run(u.source, u.sink)
+		u.source = cluster.Open(u.questions(fixture.ConfigMaps, nil, expressions...))
+		stop := running(u.T, u.source, u.sink)
 		defer stop()
 		u.sink.take()
 		test(u)
 	})
-}
-
-// run runs a source until the func it gives is called.
-func (u *referred) run(s retention.Source, k retention.Sink) (stop func()) {
-	ctx, cancel := context.WithCancel(u.ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.Run(ctx, k)
-	}()
-	synctest.Wait()
-	return func() { cancel(); <-done }
 }
 
 // questions asks everywhere, and in team-a what is its own.
@@ -237,7 +227,7 @@ func TestWhileAListIsMissing(t *testing.T) {
 		u.server.failList = []int{500, 500, 500}
 		u.server.mu.Unlock()
 		time.Sleep(2 * time.Second)
-		u.event("ERROR", statusOf(410, "Expired"))
+		u.event("ERROR", answer.StatusText(410))
 		u.sink.take()
 		u.refer("web", "a")
 		expect.Equal(t, "told", true, slices.Contains(u.told(), "apply a@1"))
@@ -277,9 +267,9 @@ func TestOnlyWhatRulesReadIsKept(t *testing.T) {
 
 func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 	inUse(t, nil, func(u *referred) {
-		selecting := compile(t, u.compiler, configs, eligible(unused), selected("app", "other"))
-		source, k := u.cluster.Open(retention.NewRuleSet(configs, []*engine.Program{selecting}, nil)), &sink{}
-		defer u.run(source, k)()
+		selecting := compile(t, u.compiler, fixture.ConfigMaps, eligible(unused), selected("app", "other"))
+		source, k := u.cluster.Open(retention.NewRuleSet(fixture.ConfigMaps, []*engine.Program{selecting}, nil)), &sink{}
+		defer running(u.T, source, k)()
 		expect.Equal(t, "kept", map[string]string{"team-a/a": "", "team-a/b": ""}, kube.Kept(source))
 		k.take()
 		u.refer("web", "a")
@@ -295,8 +285,8 @@ func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 // TestSeveralFollow: while a kind is listed for other rules two sources follow it, and Secrets are a kind of their own.
 func TestSeveralFollow(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
-		next, k := u.cluster.Open(u.questions(configs, nil, unused, "references.count > 0")), &sink{}
-		stop := u.run(next, k)
+		next, k := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.count > 0")), &sink{}
+		stop := running(u.T, next, k)
 		k.take()
 		u.refer("web", "a")
 		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
@@ -429,7 +419,7 @@ func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
 func TestANamespaceAsksForItself(t *testing.T) {
 	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
 	inUse(t, []string{unused}, func(u *referred) {
-		expect.Equal(t, "asks", true, u.source.Ask(u.questions(configs, own, unused)))
+		expect.Equal(t, "asks", true, u.source.Ask(u.questions(fixture.ConfigMaps, own, unused)))
 		u.refer("web", "a")
 		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
 		expect.Equal(t, "before the list", "no", u.says("a"))
@@ -454,8 +444,8 @@ func TestWhoKeepsNothingIsOpenedAnew(t *testing.T) {
 	const labels = "has(object.metadata.labels)"
 	inUse(t, []string{labels}, func(u *referred) {
 		expect.Equal(t, "kept", nil, kube.Kept(u.source))
-		expect.Equal(t, "asks", false, u.source.Ask(u.questions(configs, []string{unused}, labels)))
-		expect.Equal(t, "asks no more than metadata", true, u.source.Ask(u.questions(configs, []string{"object.metadata.name == 'a'"}, labels)))
+		expect.Equal(t, "asks", false, u.source.Ask(u.questions(fixture.ConfigMaps, []string{unused}, labels)))
+		expect.Equal(t, "asks no more than metadata", true, u.source.Ask(u.questions(fixture.ConfigMaps, []string{"object.metadata.name == 'a'"}, labels)))
 		u.refer("web", "a")
 		expect.Equal(t, "told", nil, u.told())
 	})
@@ -465,9 +455,9 @@ func TestWhoKeepsNothingIsOpenedAnew(t *testing.T) {
 func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
 	s := &server{objects: []string{configAt("a", "1")}}
 	asking := func(t *testing.T, c *engine.Compiler) *engine.Program {
-		return compile(t, c, configs, eligible(unused))
+		return compile(t, c, fixture.ConfigMaps, eligible(unused))
 	}
-	followingKind(t, configs, s, []func(*testing.T, *engine.Compiler) *engine.Program{asking}, func(t *testing.T, k *sink, _ retention.Source) {
+	followingKind(t, fixture.ConfigMaps, s, []func(*testing.T, *engine.Compiler) *engine.Program{asking}, func(t *testing.T, k *sink, _ retention.Source) {
 		expect.Equal(t, "says", []string{"doubt"}, says(k.rows["a"]))
 	})
 }
@@ -497,8 +487,8 @@ func TestSecretsAreMetadata(t *testing.T) {
 					u.server.mu.Lock()
 					u.server.objects, u.server.streams = []string{secret}, streams
 					u.server.mu.Unlock()
-					source := u.cluster.Open(u.questions(secrets, nil, expression))
-					defer u.run(source, &sink{})()
+					source := u.cluster.Open(u.questions(fixture.Secrets, nil, expression))
+					defer running(u.T, source, &sink{})()
 					_, err := listed(u.ctx, source, "team-a")
 					expect.Equal(t, "error of a list", nil, err)
 					_, err = readBy(u.ctx, source, policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"})

@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // asked is a request as the server got it.
@@ -56,7 +57,7 @@ func clusterAt(t *testing.T, config *rest.Config, client *http.Client) *kube.Clu
 func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *references.Index) *kube.Cluster {
 	t.Helper()
 	c, err := kube.New(kube.Options{
-		Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: newCompiler(t), Protection: policy.DefaultProtection(), References: x,
+		Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(), References: x,
 	})
 	expect.NoError(t, err)
 	return c
@@ -94,9 +95,9 @@ func TestTheRequestThatDeletes(t *testing.T) {
 		propagation metav1.DeletionPropagation
 		path        string
 	}{
-		"of a group": {jobs, policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17"},
+		"of a group": {fixture.Jobs, policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17"},
 			metav1.DeletePropagationBackground, "/apis/batch/v1/namespaces/team-a/jobs/nightly"},
-		"of the core group": {pods, policy.Subject{Namespace: "team-a", Name: "web-0", UID: "uid-2", ResourceVersion: "18"},
+		"of the core group": {fixture.Pods, policy.Subject{Namespace: "team-a", Name: "web-0", UID: "uid-2", ResourceVersion: "18"},
 			metav1.DeletePropagationForeground, "/api/v1/namespaces/team-a/pods/web-0"},
 		"in no namespace": {clusters, policy.Subject{Name: "blue", UID: "uid-3", ResourceVersion: "19"},
 			metav1.DeletePropagationOrphan, "/apis/example.org/v1/clusters/blue"},
@@ -129,7 +130,7 @@ func TestTheServerMayStandBelowAPath(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	below := clusterAt(t, &rest.Config{Host: server.URL + "/k8s/clusters/c-1"}, server.Client())
-	remove(t.Context(), below, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+	remove(t.Context(), below, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	expect.Equal(t, "paths", []string{"/k8s/clusters/c-1/apis/batch/v1/namespaces/team-a/jobs/nightly"}, paths)
 }
 
@@ -162,7 +163,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				w.WriteHeader(code)
 			})
 			began := time.Now()
-			remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+			remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 			expect.Equal(t, "requests", 1, len(*requests))
 			if waited := time.Since(began); waited > 20*time.Second {
 				t.Errorf("waited %s inside", waited)
@@ -179,7 +180,7 @@ func TestARedirectIsNoDeletion(t *testing.T) {
 		}
 		_, _ = w.Write([]byte("<html>who are you?</html>"))
 	})
-	o := remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	if o.Result == retention.Removed || o.Result == retention.Gone {
 		t.Errorf("%s after %v", o.Result, *requests)
 	}
@@ -192,7 +193,7 @@ func TestNoAnswerIsNoResult(t *testing.T) {
 			_ = connection.Close()
 		}
 	})
-	o := remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	expect.Equal(t, "result", retention.Failed, o.Result)
 	if o.Err == nil || !o.Unsure || o.Unsent {
 		t.Errorf("error %v, unsure %v, unsent %v: it may have been carried out", o.Err, o.Unsure, o.Unsent)
@@ -203,7 +204,7 @@ func TestRemoveEndsWithItsContext(t *testing.T) {
 	c, requests := serve(t, ok)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	expect.Equal(t, "result", retention.Failed, remove(ctx, c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground)).Result)
+	expect.Equal(t, "result", retention.Failed, remove(ctx, c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)).Result)
 	expect.Equal(t, "requests", nil, *requests)
 }
 

@@ -17,7 +17,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestNoRequestIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
@@ -40,10 +42,10 @@ func TestNoRequestIsSentLate(t *testing.T) {
 					since := clock.Now().Add(-test.age)
 					var o retention.Outcome
 					if request == "PATCH" {
-						o = c.Mark(t.Context(), jobs, marking(t, nightly, true), since)
+						o = c.Mark(t.Context(), fixture.Jobs, marking(t, nightly, true), since)
 					} else {
-						w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
-						prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
+						w := warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
+						prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
 						if blocked != nil {
 							t.Fatal(blocked.Err)
 						}
@@ -68,7 +70,7 @@ func TestNoRequestIsSentAgainLate(t *testing.T) {
 	}{"in time": {time.Second, true}, "late": {time.Second + 1, false}} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
-			again := roundTripper(func(r *http.Request) (*http.Response, error) {
+			again := answer.Func(func(r *http.Request) (*http.Response, error) {
 				_ = r.Body.Close()
 				clock.Step(test.pause)
 				body, err := r.GetBody()
@@ -84,11 +86,11 @@ func TestNoRequestIsSentAgainLate(t *testing.T) {
 			})
 			c, err := kube.New(kube.Options{
 				Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: again}, Mapper: mapper(), Clock: clock,
-				Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+				Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
 			})
 			expect.NoError(t, err)
-			w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
-			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
+			w := warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
+			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
 			if blocked != nil {
 				t.Fatal(blocked.Err)
 			}
@@ -121,14 +123,14 @@ func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) 
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	transport := client.Transport
-	client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+	client.Transport = answer.Func(func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			r.Body = slowBody{r.Body, clock, write}
 		}
 		return transport.RoundTrip(r)
 	})
 	c, err := kube.New(kube.Options{
-		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
 	})
 	expect.NoError(t, err)
 	return c, clock, &whole

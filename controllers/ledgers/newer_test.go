@@ -7,6 +7,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -29,9 +30,9 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 		for when, before := range map[string]bool{"from the start": true, "later": false} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				inBubble(t, func(w *world) {
-					pass(time.Second)
+					bubble.Pass(time.Second)
 					w.use(policyOf("p", nil), policyOf("q", nil))
-					pass(time.Second)
+					bubble.Pass(time.Second)
 					if !before {
 						w.writesNewer("uid-q", fields)
 						w.edit("uid-q", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { return l })
@@ -39,7 +40,7 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 					written := w.stored("uid-q").ResourceVersion
 					w.add("team-a", "other-", 3, 0)
 					w.add("team-a", "job-", 3, 0)
-					pass(30 * time.Second)
+					bubble.Pass(30 * time.Second)
 					w.is(3, 0)
 					if n := len(w.names()); n != 3 {
 						t.Errorf("removed %q", w.names())
@@ -51,7 +52,7 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 						t.Errorf("trouble %v", s.Trouble)
 					}
 					w.writesNewer("uid-q", nil)
-					pass(5 * time.Second)
+					bubble.Pass(5 * time.Second)
 					if before { // what was not sealed at the start begins with a new process
 						w.endedWith(ledgers.ErrLate)
 						return
@@ -83,7 +84,7 @@ func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) {
 				w.use(policyOf("p", nil))
-				pass(5 * time.Second)
+				bubble.Pass(5 * time.Second)
 				w.writesNewer("uid-p", test.fields)
 				w.removePolicy(t, "uid-p")
 				expect.Equal(t, "it is there", test.stays, w.stored("uid-p") != nil)

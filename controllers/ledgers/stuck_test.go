@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -38,13 +39,13 @@ func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
 		w.use(policyOf("p", limited(10)))
 		w.refuseStuck()
 		w.add("team-a", "stuck-", 10, 0)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.add("team-a", "good-", 30, 0)
-		pass(10 * time.Minute)
+		bubble.Pass(10 * time.Minute)
 		if n := w.left("good-"); n != 30 {
 			t.Fatalf("%d of 30 others have gone while a DELETE may yet be carried out", 30-n)
 		}
-		pass(20 * time.Minute)
+		bubble.Pass(20 * time.Minute)
 		if n := w.left("good-"); n > 0 {
 			t.Errorf("%d of 30 others are left after half an hour", n)
 		}
@@ -52,7 +53,7 @@ func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
 		w.mu.Lock()
 		w.answer = nil
 		w.mu.Unlock()
-		pass(2 * time.Hour)
+		bubble.Pass(2 * time.Hour)
 		w.is(40, 0)
 	})
 }
@@ -71,9 +72,9 @@ func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
 			return refuse(o)
 		}
 		w.add("team-a", "stuck-", 1, 0)
-		pass(10 * time.Minute)
+		bubble.Pass(10 * time.Minute)
 		first := tries
-		pass(24 * time.Hour)
+		bubble.Pass(24 * time.Hour)
 		if rounds := (tries - first) / first; first == 0 || rounds < 2 || rounds > 8 {
 			t.Errorf("%d DELETEs in the first 10 minutes, %d in the day after", first, tries-first)
 		}
@@ -86,17 +87,17 @@ func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
 		w.use(policyOf("p", nil))
 		w.refuseStuck()
 		w.add("team-a", "stuck-", 2500, 0)
-		pass(time.Minute)
+		bubble.Pass(time.Minute)
 		began := time.Now()
 		w.add("team-b", "good-", 300, 0)
 		for w.left("good-") > 0 && time.Since(began) < time.Minute {
-			pass(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 		}
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("300 objects of another namespace took %s", took)
 		}
 		if l := w.stored("uid-p"); l.Total.Deleted != 300 {
-			pass(2 * time.Second)
+			bubble.Pass(2 * time.Second)
 		}
 		for _, group := range w.stored("uid-p").Open {
 			if n := len(group.Objects); n > (ledger.MaxOpen+ledger.MaxDoubtful)/2+ledger.MaxOpen {
@@ -113,9 +114,9 @@ func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 		w.refuseStuck()
 		w.blind = true
 		w.add("team-a", "stuck-", 1, 0)
-		pass(time.Hour)
+		bubble.Pass(time.Hour)
 		w.add("team-b", "good-", 1, 0)
-		pass(time.Minute)
+		bubble.Pass(time.Minute)
 		w.is(0, 0, "stuck-0")
 		if s, _ := w.State("uid-p"); s.Unread == nil || !strings.Contains(s.Unread.Error(), `Job "stuck-0" of namespace "team-a" cannot be read`) {
 			t.Errorf("State says %v", s.Unread)
@@ -123,7 +124,7 @@ func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 		w.mu.Lock()
 		w.blind = false
 		w.mu.Unlock()
-		pass(5 * time.Minute)
+		bubble.Pass(5 * time.Minute)
 		w.is(1, 0)
 		if s, _ := w.State("uid-p"); s.Unread != nil {
 			t.Errorf("State still says %v", s.Unread)

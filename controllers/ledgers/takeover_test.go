@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 )
 
 func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
@@ -19,7 +20,7 @@ func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "now-", 5, 0)
 		w.add("team-a", "later-", 5, time.Second)
-		pass(600 * time.Millisecond)
+		bubble.Pass(600 * time.Millisecond)
 		w.end()
 		w.is(5, 0)
 		w.begin("second")
@@ -31,7 +32,7 @@ func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
 		w.is(0, 0, "gone", "job-0", "older")
 		w.use(policyOf("p", nil))
 		w.objects["uid-job-0"].Ready()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(1, 1)
 		if l := w.stored("uid-p"); l.Holder == "former" {
 			t.Error("it was not taken over")
@@ -50,7 +51,7 @@ func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
 		w.add("team-a", "next-", 3, 0)
 		w.objects["uid-job-0"].Ready()
 		w.objects["uid-job-1"].Ready()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(2, 0)
 		if names := w.names(); len(names) != 2 || names[0][:4] != "job-" || names[1][:4] != "job-" {
 			t.Errorf("removed %q", names)
@@ -68,7 +69,7 @@ func TestWhoIsDeposedEnds(t *testing.T) {
 		w.use(policyOf("p", nil))
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Holder = "newer"; return l })
 		w.add("team-a", "job-", 3, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.endedWith(ledger.ErrDeposed)
 		if n := len(w.names()); n > 0 {
 			t.Errorf("%d removed", n)
@@ -80,7 +81,7 @@ func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.ledgerOf("p") // after the list
 		w.use(policyOf("p", nil))
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.endedWith(ledger.ErrDeposed)
 		if l := w.stored("uid-p"); l.Holder != "former" {
 			t.Errorf("held by %s", l.Holder)
@@ -91,12 +92,12 @@ func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
 // A ledger that cannot be sealed keeps its own policy waiting. Once it can be, the process begins anew.
 func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 	inBubble(t, func(w *world) {
-		pass(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		<-w.opened
 		w.use(policyOf("p", nil), policyOf("q", nil))
 		w.add("team-a", "job-", 3, 0)
 		w.add("team-a", "other-", 3, 0)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(3, 0)
 		if n := w.stored("uid-q").Total.Deleted; n != 0 || len(w.names()) != 3 {
 			t.Errorf("%d of q, %q in all", n, w.names())
@@ -105,7 +106,7 @@ func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 			t.Errorf("trouble %v", s.Trouble)
 		}
 		w.setRefuse(nil)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.endedWith(ledgers.ErrLate)
 	}, func(w *world) {
 		w.ledgerOf("p")
@@ -123,13 +124,13 @@ func TestLedgersThatCannotBeListed(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 0)
-		pass(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		<-w.opened // policies without a ledger go on
 		if _, known := w.State("uid-p"); known || len(w.names()) > 0 {
 			t.Error("something is known of a ledger")
 		}
 		w.setRefuse(nil)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.endedWith(ledgers.ErrLate)
 	}, func(w *world) {
 		w.server.refuse = func(verb, _ string) (error, bool) {

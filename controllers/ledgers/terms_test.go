@@ -8,7 +8,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestADeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target, or by
@@ -46,7 +48,7 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 			inBubble(t, func(w *world) {
 				w.use(policyOf("p", nil))
 				w.add("team-a", "job-", 2, 10*time.Second)
-				pass(9700 * time.Millisecond)
+				bubble.Pass(9700 * time.Millisecond)
 				i, _ := w.objects["uid-job-0"].Intent()
 				target, stands := w.Lookup(i)
 				if !stands {
@@ -73,11 +75,11 @@ func TestNoLedgerRecordsADeletionOfAnotherPolicy(t *testing.T) {
 		w.use(policyOf("p", &policy.Limits{Window: time.Hour}), q)
 		w.hung = map[string]bool{"team-a": true}
 		w.add("team-a", "job-", 1, 0)
-		pass(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		w.is(0, 0) // limits permit nothing
 		w.change("job-0", func(o *object) { o.byQ = true })
 		w.use(policyOf("p", nil), q)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(0, 0)
 		if l := w.stored("uid-q"); l == nil || len(l.Open) != 1 {
 			t.Error("the ledger of the other policy does not have it")
@@ -95,11 +97,11 @@ func TestAnOwnerIsWrittenDownForTheVersionThatNamesIt(t *testing.T) {
 				o := &object{world: w, namespace: "team-a", name: "job-0", version: 1, due: time.Now().Add(time.Second)}
 				w.objects[o.uid()] = o
 				i, _ := o.Intent()
-				w.Reserve(i, policy.Target{Kind: jobs, Namespace: "team-a", Name: "owner", UID: "uid-owner", ResourceVersion: "7"}, o)
+				w.Reserve(i, policy.Target{Kind: fixture.Jobs, Namespace: "team-a", Name: "owner", UID: "uid-owner", ResourceVersion: "7"}, o)
 				if changes {
 					o.version++
 				}
-				pass(500 * time.Millisecond)
+				bubble.Pass(500 * time.Millisecond)
 				if changes {
 					w.is(0, 0, "job-0")
 				} else {
@@ -116,9 +118,9 @@ func TestLoweredLimitsApplyToRecordedEntries(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 5, 10*time.Second)
-		pass(9700 * time.Millisecond)
+		bubble.Pass(9700 * time.Millisecond)
 		w.use(policyOf("p", limited(3)))
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "removed", 3, len(w.names()))
 	})
 }
@@ -129,12 +131,12 @@ func TestEntriesThatAreNotSentInTimeFreeTheirRoom(t *testing.T) {
 		w.use(policyOf("p", limited(2)))
 		w.hung = map[string]bool{"team-a": true}
 		w.add("team-a", "hung-", 2, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(0, 0, "hung-0", "hung-1")
 		w.add("team-b", "job-", 2, 0)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(0, 0, "hung-0", "hung-1")
-		pass(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "removed of others", 2, len(w.names()))
 	})
 }
@@ -156,9 +158,9 @@ func TestRefusedDeletionsFreeTheirRoom(t *testing.T) {
 				}
 				w.takes = 3 * time.Second
 				w.add("team-a", "bad-", 1, 0)
-				pass(time.Second)
+				bubble.Pass(time.Second)
 				w.add("team-b", "job-", 1, 0)
-				pass(30 * time.Second)
+				bubble.Pass(30 * time.Second)
 				expect.Equal(t, "removed of others", 1, len(w.names()))
 			})
 		})

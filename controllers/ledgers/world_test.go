@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,9 +23,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
-
-var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
 // world is an Manager in a bubble. The test speaks for the API server, and for the reconciler: what is due is removed as
 // soon as the Manager lets it.
@@ -95,7 +94,7 @@ func (w *world) begin(identity string) {
 		defer close(opened)
 		_ = office.Open(ctx)
 	}()
-	pass(50 * time.Millisecond)
+	bubble.Pass(50 * time.Millisecond)
 }
 
 // endedWith wants the Manager to have ended by itself.
@@ -198,7 +197,7 @@ func (o *object) Intent() (policy.Intent, bool) {
 	if o.world.objects[o.uid()] != o || o.held || o.due.After(time.Now().Add(time.Second)) {
 		return policy.Intent{}, false
 	}
-	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: jobs, Mode: v1alpha1.Enforce, Ledger: true}
+	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: fixture.Jobs, Mode: v1alpha1.Enforce, Ledger: true}
 	if o.byQ || strings.HasPrefix(o.name, "other") {
 		rule.ID.Policy, rule.PolicyUID = "q", "uid-q"
 	}
@@ -236,7 +235,7 @@ func (o *object) judge() {
 	target, stands := w.Lookup(intent)
 	switch {
 	case !stands:
-		w.Reserve(intent, policy.TargetOf(jobs, intent.Subject), o)
+		w.Reserve(intent, policy.TargetOf(fixture.Jobs, intent.Subject), o)
 		return
 	case time.Now().Before(o.due), w.isHung(o.namespace):
 		return
@@ -336,12 +335,6 @@ func (w *world) is(deleted, gone int64, open ...string) {
 	if l.Total != (v1alpha1.LedgerCount{Deleted: deleted, Gone: gone}) || !slices.Equal(lines, open) {
 		w.Errorf("%v with %q open; want %d deleted, %d gone, %q open", l.Total, lines, deleted, gone, open)
 	}
-}
-
-// pass lets time pass and everything happen that it brings.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }
 
 // isWrittenDown fails the test if something is removed that the API server has no entry of.

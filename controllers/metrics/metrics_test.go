@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // next is a Observer that notes what it is told.
@@ -72,9 +73,7 @@ func (s samples) expectGrowth(t *testing.T, want samples) {
 }
 
 var (
-	jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
-	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	now  = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	now = fixture.Now
 )
 
 func removal(policyName, rule string, kind schema.GroupVersionKind, late time.Duration) retention.Removal {
@@ -93,9 +92,9 @@ func TestWitnessCountsAndPassesOn(t *testing.T) {
 	for _, result := range []retention.Result{retention.Changed, retention.Removed, retention.Removed, retention.Removed, retention.Denied} {
 		w.Attempted(result)
 	}
-	w.Removed(removal("p", "r", jobs, 250*time.Millisecond))
-	w.Removed(removal("p", "r", jobs, 500*time.Millisecond))
-	w.Removed(removal("other", "r", pods, 0))
+	w.Removed(removal("p", "r", fixture.Jobs, 250*time.Millisecond))
+	w.Removed(removal("p", "r", fixture.Jobs, 500*time.Millisecond))
+	w.Removed(removal("other", "r", fixture.Pods, 0))
 	expect.Equal(t, "passed on", []string{
 		"attempted changed", "attempted removed", "attempted removed", "attempted removed", "attempted denied",
 		"removed nightly", "removed nightly", "removed nightly",
@@ -113,9 +112,9 @@ func TestWitnessCountsAndPassesOn(t *testing.T) {
 
 func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
 	w := metrics.Observer{Next: &next{}}
-	w.Removed(removal("gone", "a", jobs, 0))
-	w.Removed(removal("gone", "b", pods, 0))
-	w.Removed(removal("stays", "a", jobs, 0))
+	w.Removed(removal("gone", "a", fixture.Jobs, 0))
+	w.Removed(removal("gone", "b", fixture.Pods, 0))
+	w.Removed(removal("stays", "a", fixture.Jobs, 0))
 	metrics.Forget(func(id policy.RuleID) bool { return id.Policy == "gone" })
 	left := gather(t)
 	for name := range left {

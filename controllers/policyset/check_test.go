@@ -1,7 +1,6 @@
 package policyset_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -86,18 +86,13 @@ func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.C
 			defer mu.Unlock()
 			changed++
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- c.Start(ctx) }()
+		stop := bubble.Start(t, c.Start)
 		test(t, c, func() int {
 			mu.Lock()
 			defer mu.Unlock()
 			return changed
 		})
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -215,10 +216,7 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 					}
 					return answer
 				}
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan error)
-				go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
-				synctest.Wait()
+				stop := following(t, l)
 				l.allowed("team-a")
 				expect.Equal(t, "room", -1, l.room("team-a"))
 				expect.Equal(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
@@ -232,10 +230,7 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 				if gate := l.book().Policies()[0].Gate; gate != nil {
 					t.Errorf("waits for approval: %v", gate)
 				}
-				cancel()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				stop()
 			})
 		})
 	}
@@ -247,9 +242,7 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 		s := newServer()
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l := bounding(t, s)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
+		stop := following(t, l)
 		read := func(fail func(string) error) {
 			s.mu.Lock()
 			l.fail = fail
@@ -267,10 +260,7 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 		read(nil)
 		expect.Equal(t, "room by the smaller quota", 1, l.room("team-a"))
 		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }
 
@@ -292,9 +282,7 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		s := newServer()
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l := bounding(t, s)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
+		stop := following(t, l)
 		later := func() {
 			l.later(15 * time.Second)
 			synctest.Wait()
@@ -327,20 +315,13 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		l.asked()
 		later()
 		expect.Equal(t, "requests when no rule asks", map[string]int{}, l.asked())
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }
 
-// following runs the loop that reads all ResourceQuotas, beside a test in a bubble.
-func following(t *testing.T, l *loop) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
-	synctest.Wait()
+// following runs the loop that reads all ResourceQuotas beside a test in a bubble, until the test or stop ends it.
+func following(t *testing.T, l *loop) (stop func()) {
+	return bubble.Start(t, func(ctx context.Context) error { return policyset.FollowQuotas(l.Reconciler, ctx) })
 }
 
 // noQuotas fails reads of the quotas of team-a alone.
@@ -357,7 +338,7 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 		s := newServer()
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l := bounding(t, s)
-		following(t, l)
+		defer following(t, l)()
 		l.allowed("team-a")
 		l.counted("p")
 		trouble := func() error { return l.editions[len(l.editions)-1].QuotaTrouble }
@@ -390,7 +371,7 @@ func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 		s := newServer()
 		s.quota("team-a/q", hard("count/jobs.batch=100"))
 		l := bounding(t, s)
-		following(t, l)
+		defer following(t, l)()
 		s.set(func() {
 			s.takes = func(path string) time.Duration {
 				return map[string]time.Duration{"/api/v1/resourcequotas": 2 * time.Second}[path]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -48,9 +49,7 @@ func TestClocksAreComparedThoughNothingIsDue(t *testing.T) {
 func comparesClocks(t *testing.T) {
 	s := newServer()
 	l := newLoop(t, s)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- policyset.FollowClock(l.Reconciler, ctx) }()
+	stop := bubble.Start(t, func(ctx context.Context) error { return policyset.FollowClock(l.Reconciler, ctx) })
 	turn := func(what string, troubled bool) {
 		t.Helper()
 		synctest.Wait()
@@ -71,8 +70,5 @@ func comparesClocks(t *testing.T) {
 	turn("ours is ahead", true)
 	set(func() { s.skewed, s.fail = 0, func(string) error { return statusError(403) } })
 	turn("they agree again, though nothing else is answered", false)
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	stop()
 }

@@ -15,9 +15,9 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // loop is a Loop on a server.
@@ -83,20 +83,19 @@ func newLoop(t *testing.T, s *server) *loop {
 
 func newUnreadLoop(t *testing.T, s *server) *loop {
 	t.Helper()
-	compiler, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
 	l := &loop{server: s, t: t}
 	l.Reconciler = &policyset.Reconciler{
-		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
+		Cache: s, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(), Clock: s.clock,
 		Leadership: leadership(func() error { return l.leadership }),
 		Rights:     &l.rights,
 		Publish:    func(e policyset.CompiledSnapshot) { l.editions = append(l.editions, e) },
 	}
-	l.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
+	live, err := rest.UnversionedRESTClientFor(&rest.Config{
 		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),
 		ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
 	expect.NoError(t, err)
+	l.Live = live
 	return l
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestWhatDelaysDeletionsIsKnown: which obstacle, of which policy, after attempts in vain for ten seconds, and no longer than it lasts.
@@ -49,11 +51,11 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 					return all
 				}
 				w.set(func() { test.begin(w) })
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				w.source(0).list(rows("x", 3, w.began.Add(-time.Hour))...)
-				w.after(retention.DelayedAfter - time.Second)
+				bubble.Pass(retention.DelayedAfter - time.Second)
 				expect.Equal(t, "delays early", nil, delays())
-				w.after(11 * time.Second)
+				bubble.Pass(11 * time.Second)
 				first := delays()
 				if test.want == "" {
 					expect.Equal(t, "delays", nil, first)
@@ -62,15 +64,15 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 				if len(first) != 1 || first[0].Policy != "a" || first[0].Namespace != "team-a" || first[0].Reason != test.want || first[0].Message == "" {
 					t.Errorf("delays: %+v, want one with reason %s", first, test.want)
 				}
-				w.after(time.Minute) // without permission one object is tried at a time, in any order
+				bubble.Pass(time.Minute) // without permission one object is tried at a time, in any order
 				all := delays()
 				if len(all) != 1 || all[0].Name != "x00000" {
 					t.Errorf("delays: %+v, want the first object", all)
 				}
-				w.after(2 * time.Minute)
+				bubble.Pass(2 * time.Minute)
 				expect.Equal(t, "delays later", all, delays())
 				w.set(func() { w.outcome, w.check, w.permit, w.ages = nil, nil, nil, nil })
-				w.after(10 * time.Minute)
+				bubble.Pass(10 * time.Minute)
 				expect.Equal(t, "delays at the end", nil, delays())
 				expect.Equal(t, "removed", 3, len(w.removed()))
 			})
@@ -84,13 +86,13 @@ func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 		doubt := func(err error) { w.set(func() { w.check = func(string) error { return err } }) }
 		inDoubt := fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace)
 		doubt(inDoubt)
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		doubt(errors.New("clock skew"))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		doubt(inDoubt)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		expect.Equal(t, "delayed", 0, w.Kinds()[0].Delayed)
 	})
 }
@@ -103,14 +105,14 @@ func TestFewObjectsOfANamespaceAreRemembered(t *testing.T) {
 				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(append(rows("x", 500, w.began.Add(-time.Hour)), row("y", w.began.Add(-time.Hour), in("team-b")))...)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		k := w.Kinds()[0]
 		expect.Equal(t, "delayed", 101, k.Delayed)
 		expect.Equal(t, "delays", 2, len(k.Delays(w.clock.Now())))
 		w.set(func() { w.outcome = nil })
-		w.after(20 * time.Minute)
+		bubble.Pass(20 * time.Minute)
 		expect.Equal(t, "delayed at the end", 0, w.Kinds()[0].Delayed)
 		expect.Equal(t, "removed", 501, len(w.removed()))
 	})

@@ -12,7 +12,9 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -41,7 +43,7 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"), own("bad-00", "b"))
+		w.use(fixture.Rule("a"), own("bad-00", "b"))
 		var all []*draft
 		for i := range namespaces {
 			all = append(all, rows(fmt.Sprintf("bad%02d-", i), each, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
@@ -54,10 +56,10 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 		}
 		w.source(0).list(all...)
 		for count(w.removed(), "good") < backlog && time.Since(w.began) < 10*time.Minute {
-			w.after(quick)
+			bubble.Pass(quick)
 		}
 		took = time.Since(w.began)
-		w.after(max(scheduled*rhythm, time.Minute))
+		bubble.Pass(max(scheduled*rhythm, time.Minute))
 		if n := inBad.Load(); n > 16 {
 			t.Errorf("%d DELETEs under way in bad namespaces after a minute", n)
 		}
@@ -214,13 +216,13 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 						return test.bad()
 					}
 				})
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				var drafts []*draft
 				for i := range test.namespaces {
 					drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 100, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
 				}
 				w.source(0).list(drafts...)
-				w.after(10 * time.Minute)
+				bubble.Pass(10 * time.Minute)
 				if n := len(w.attempted()); n < 59*test.most {
 					t.Errorf("%d attempts in ten minutes", n)
 				}
@@ -235,21 +237,21 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
 		bad := after(10*time.Second, retention.Unadmitted, true)
 		w.set(func() { w.outcome = func(policy.DeletePermit) retention.Outcome { return bad() } })
-		w.use(rule("a"))
-		w.use(rule("a"), rule("p", about(pods)))
+		w.use(fixture.Rule("a"))
+		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
 		w.source(0).list(rows("x", 1_000, w.began.Add(-2*time.Hour))...)
-		w.after(time.Minute + time.Millisecond)
+		bubble.Pass(time.Minute + time.Millisecond)
 		expect.Equal(t, "throttled", [][]string{{"team-a"}, nil}, [][]string{w.states()["Job"].Throttled, w.states()["Pod"].Throttled})
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome { return after(quick, retention.Removed, false)() }
 		})
-		w.after(20 * time.Second) // the attempt under way, then 1,000 at 400 a second, and what backs off
+		bubble.Pass(20 * time.Second) // the attempt under way, then 1,000 at 400 a second, and what backs off
 		if n := len(w.removed()); n < 990 {
 			t.Errorf("%d of 1000 removed 20 s after the webhook has recovered", n)
 		}
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "removed", 1_000, len(w.removed()))
-		w.after(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		expect.Equal(t, "throttled in the end", nil, w.states()["Job"].Throttled)
 		expect.Equal(t, "namespaces remembered", 0, w.Loads())
 	})
@@ -271,18 +273,18 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 				return after(quick, retention.Removed, false)()
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("hangs", 1, w.began.Add(-2*time.Hour))...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		w.source(0).apply(row("fails", w.began.Add(-2*time.Hour)))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		for _, later := range rows("later", 100, w.began.Add(-2*time.Hour)) {
 			w.source(0).apply(later)
 		}
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "removed meanwhile", 101, len(w.removed()))
 		close(ends)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		expect.Equal(t, "removed", 102, len(w.removed()))
 	})
 }
@@ -299,11 +301,11 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 				return after(quick, retention.Removed, false)()
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		for range 500 {
-			w.after(10 * time.Millisecond)
+			bubble.Pass(10 * time.Millisecond)
 			if len(w.states()["Job"].Throttled) == 0 {
 				t.Fatalf("the namespace is not throttled after %d attempts, of which each tenth fails", n.Load())
 			}
@@ -319,14 +321,14 @@ func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 				return after(300*time.Millisecond, retention.Removed, false)()
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("slow", 2_000, w.began.Add(-2*time.Hour))...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		for at := range 50 {
 			if throttled := w.states()["Job"].Throttled; len(throttled) == 0 {
 				t.Fatalf("not throttled after %d00 ms", 10+at)
 			}
-			w.after(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 		}
 	})
 }
@@ -356,15 +358,15 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 						return bad()
 					}
 				})
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				var drafts []*draft
 				for i := range 50 {
 					drafts = append(drafts, rows(fmt.Sprintf("good%02d-", i), 20, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
 				}
 				w.source(0).list(drafts...)
-				w.after(2 * time.Minute)
+				bubble.Pass(2 * time.Minute)
 				fails.Store(false)
-				w.after(time.Minute)
+				bubble.Pass(time.Minute)
 				expect.Equal(t, "removed when it answers again", 1_000, len(w.removed()))
 			})
 		})
@@ -389,17 +391,17 @@ func TestAStormOf429Passes(t *testing.T) {
 				}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		drafts := rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00"))
 		for i := range 20 {
 			drafts = append(drafts, rows(fmt.Sprintf("good%02d-", i), 200, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
 		}
 		w.source(0).list(drafts...)
-		w.after(storm)
+		bubble.Pass(storm)
 		if n := len(w.attempted()); n > 60 {
 			t.Errorf("%d attempts in a storm of %s that asks for a second of rest", n, storm)
 		}
-		w.after(12 * time.Second) // ten at 400 a second, and as long as it takes to be trusted again
+		bubble.Pass(12 * time.Second) // ten at 400 a second, and as long as it takes to be trusted again
 		if n := count(w.removed(), "good"); n < 3_980 {
 			t.Errorf("%d of 4000 removed after the storm", n)
 		}
@@ -421,16 +423,16 @@ func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 				return after(quick, retention.Removed, false)()
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began.Add(-2*time.Hour), in("bad-00")))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		expect.Equal(t, "attempts in the namespace", int64(2), n.Load())
 		for _, good := range rows("good", 10, w.began.Add(-2*time.Hour), in("good-00")) {
 			w.source(0).apply(good)
 		}
-		w.after(15 * time.Second)
+		bubble.Pass(15 * time.Second)
 		expect.Equal(t, "removed during the rest", []string{}, w.removed())
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "removed", 11, len(w.removed()))
 	})
 }
@@ -452,15 +454,15 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 				return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("bad", 20, w.began.Add(-2*time.Hour), in("bad-00"))...)
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.source(0).apply(row("good", w.began.Add(-2*time.Hour), in("good-00")))
-		w.after(quick)
+		bubble.Pass(quick)
 		before := n.Load()
-		w.after(15 * time.Second)
+		bubble.Pass(15 * time.Second)
 		expect.Equal(t, "attempts during the rest", 0, n.Load()-before)
-		w.after(30 * time.Second)
+		bubble.Pass(30 * time.Second)
 		if n.Load() == before {
 			t.Error("no attempts after the rest")
 		}
@@ -479,19 +481,19 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 				return after(400*time.Millisecond, retention.Removed, false)() // slow enough to be throttled
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "throttled", []string{"team-a"}, w.states()["Job"].Throttled)
 		busy.Store(true)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		before := len(w.attempted())
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if n := len(w.attempted()) - before; n < 30 || n > 70 {
 			t.Errorf("%d requests in a minute to a server that answers 429, want one in a second", n)
 		}
 		busy.Store(false)
-		w.after(3 * time.Minute)
+		bubble.Pass(3 * time.Minute)
 		expect.Equal(t, "removed when it answers again", 2_000, len(w.removed()))
 	})
 }
@@ -509,9 +511,9 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 200, w.began.Add(-2*time.Hour))...)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if n := len(w.attempted()); n < 12 || n > 12+16 {
 			t.Errorf("%d attempts in a minute, want one in 5 s, and those that began before the first was denied", n)
 		}
@@ -519,7 +521,7 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 			w.source(0).apply(row(fmt.Sprintf("x%05d", i), w.began.Add(-2*time.Hour), version(2), func(r *draft) { r.Facts.Eligible = false }))
 		}
 		denied.Store(false)
-		w.after(6 * time.Second)
+		bubble.Pass(6 * time.Second)
 		expect.Equal(t, "removed", []string{"x00199"}, w.removed())
 	})
 }
@@ -535,15 +537,15 @@ func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		drafts := rows("good", 1_000, w.began.Add(-2*time.Hour))
 		for i := range 20 {
 			drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 50, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
 		}
 		w.source(0).list(drafts...)
-		w.after(10 * time.Second) // each of them has failed once, or twice
+		bubble.Pass(10 * time.Second) // each of them has failed once, or twice
 		before := len(w.removed())
-		w.after(50 * time.Second)
+		bubble.Pass(50 * time.Second)
 		if n := len(w.removed()) - before; n < 445 {
 			t.Errorf("%d removed in 50 s at 10 a second, want nine tenths", n)
 		}
@@ -565,12 +567,12 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 						return after(quick, retention.Removed, false)()
 					}
 				})
-				w.use(rule("a", counted))
+				w.use(fixture.Rule("a", fixture.Counted))
 				w.source(0).list(append(rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00")), rows("good", 500, w.began.Add(-2*time.Hour))...)...)
-				w.after(30 * time.Second)
+				bubble.Pass(30 * time.Second)
 				expect.Equal(t, "removed", 500, len(w.removed()))
 				before, writes := len(w.attempted()), b.written()
-				w.after(10 * time.Minute)
+				bubble.Pass(10 * time.Minute)
 				if n := len(w.attempted()) - before; n < 40 {
 					t.Errorf("%d attempts in ten minutes, want one in 10 s or so", n)
 				}
@@ -609,13 +611,13 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 						return after(quick, retention.Removed, false)()
 					}
 				})
-				w.use(rule("a", counted))
+				w.use(fixture.Rule("a", fixture.Counted))
 				w.source(0).list(rows("refused", 8, w.began.Add(-2*time.Hour), in("team-b"))...)
-				w.after(test.later)
+				bubble.Pass(test.later)
 				for _, free := range rows("free", test.free, w.began.Add(-2*time.Hour), in("team-b")) {
 					w.source(0).apply(free)
 				}
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "removed", test.free, len(w.removed()))
 			})
 		})

@@ -10,7 +10,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // used makes a row one that something refers to, doubted one of which nobody knows.
@@ -30,18 +32,18 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 	for name, change := range map[string]func(*draft){"referred to": used, "in doubt": doubted} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a", about(configs)))
+				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 				s := w.source(0)
 				s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("x", w.began, change)) } })
 				s.list(row("x", w.began))
-				w.after(2 * time.Hour)
+				bubble.Pass(2 * time.Hour)
 				expect.Equal(t, "attempts", nil, w.attempted())
 				expect.Equal(t, "confirmed", []string{"x"}, s.confirmed)
 				s.set(func() { s.confirm = nil })
 				s.apply(row("x", w.began, quiet(w.began.Add(2*time.Hour+policy.QuietPeriod))))
-				w.after(policy.QuietPeriod - 1)
+				bubble.Pass(policy.QuietPeriod - 1)
 				expect.Equal(t, "removed in the quiet period", none, w.removed())
-				w.after(1)
+				bubble.Pass(1)
 				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
@@ -53,23 +55,25 @@ func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 	for name, of := range map[string]string{"itself": "x", "of an owner": "config"} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
-				w.use(rule("a", about(configs)), rule("pods", owners))
-				s := w.sourceOf(configs)
+				ofConfig := func(r *draft) {
+					r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
+				}
+				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)), fixture.Rule("pods", owners))
+				s := w.sourceOf(fixture.ConfigMaps)
 				s.set(func() { s.behind = errors.New("not watched") })
 				if of == "x" {
 					s.list(row("x", w.began))
 				} else {
 					s.list(row("config", w.began.Add(-time.Hour), used))
-					w.sourceOf(pods).list(row("pod", w.began.Add(-time.Hour), ofConfig))
+					w.sourceOf(fixture.Pods).list(row("pod", w.began.Add(-time.Hour), ofConfig))
 				}
-				w.after(2 * time.Hour)
+				bubble.Pass(2 * time.Hour)
 				expect.Equal(t, "attempts", nil, w.attempted())
 				if n := len(s.confirmed); n < 2 || n > 5*3600 {
 					t.Errorf("confirmed %d times", n)
 				}
 				s.set(func() { s.behind = nil })
-				w.after(time.Second)
+				bubble.Pass(time.Second)
 				expect.Equal(t, "removed", 1, len(w.removed()))
 			})
 		})
@@ -79,9 +83,9 @@ func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 // TestWhatDependsOnTheSubjectAloneIsNotConfirmed: it would cost a question for each deletion.
 func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		expect.Equal(t, "confirmed", nil, w.source(0).confirmed)
 	})
@@ -101,7 +105,7 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a", about(configs)))
+				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 				s := w.source(0)
 				s.list(row("x", w.began))
 				w.set(func() {
@@ -110,10 +114,10 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 						return test.outcome
 					}
 				})
-				w.after(24 * time.Hour)
+				bubble.Pass(24 * time.Hour)
 				expect.Equal(t, "attempts", test.attempts, len(w.attempted()))
 				s.apply(row("x", w.began)) // of the same version, and not referred to any more
-				w.after(time.Second)
+				bubble.Pass(time.Second)
 				went := test.outcome.Result == retention.Removed
 				expect.Equal(t, "tried again", !went, len(w.attempted()) > test.attempts)
 			})
@@ -129,12 +133,12 @@ func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
 			}
 		})
-		w.use(rule("a", about(configs)))
+		w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 		s := w.source(0)
 		s.list(row("x", w.began.Add(-time.Hour)))
 		for range 3600 {
 			s.apply(row("x", w.began.Add(-time.Hour)))
-			w.after(time.Second)
+			bubble.Pass(time.Second)
 		}
 		if n := len(w.attempted()); n > 20 {
 			t.Errorf("%d attempts in an hour", n)
@@ -147,17 +151,17 @@ func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 	b := newBook()
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
 		w.guard()
-		w.use(rule("counted", about(configs), counted))
+		w.use(fixture.Rule("counted", fixture.About(fixture.ConfigMaps), fixture.Counted))
 		s := w.source(0)
 		b.wrote = func() { s.apply(row("x", w.began, used)) }
 		s.list(row("x", w.began))
-		w.after(24 * time.Hour)
+		bubble.Pass(24 * time.Hour)
 		expect.Equal(t, "attempts", nil, w.attempted())
 		expect.Equal(t, "written", 1, b.writes)
 		s.apply(row("x", w.began, quiet(w.began.Add(24*time.Hour+policy.QuietPeriod))))
-		w.after(policy.QuietPeriod - 1)
+		bubble.Pass(policy.QuietPeriod - 1)
 		expect.Equal(t, "removed in the quiet period", none, w.removed())
-		w.after(1)
+		bubble.Pass(1)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
@@ -165,17 +169,19 @@ func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 // TestTheRulesAboutAnOwnersKindAreConfirmed: what refers to it may keep it by now.
 func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
-		w.use(rule("keeps", about(configs), mode(v1alpha1.Suspended)), rule("pods", owners))
-		s := w.sourceOf(configs)
+		ofConfig := func(r *draft) {
+			r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
+		}
+		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
+		s := w.sourceOf(fixture.ConfigMaps)
 		s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("config", w.began)) } })
 		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
-		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
-		w.after(time.Minute)
+		w.sourceOf(fixture.Pods).list(row("pod", w.began, ofConfig))
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "attempts", nil, w.attempted())
 		s.set(func() { s.confirm = nil })
 		s.apply(row("config", w.began, used))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		expect.Equal(t, "removed", []string{"config"}, w.removed())
 	})
 }
@@ -194,11 +200,11 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a", about(configs), owning))
+				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps), owning))
 				s := w.source(0)
 				w.afterPrepare(s, func() { s.apply(row("x", w.began, ofJob, test.change)) })
 				s.list(row("x", w.began, ofJob))
-				w.after(2 * time.Hour)
+				bubble.Pass(2 * time.Hour)
 				expect.Equal(t, "removed", test.want, w.removed())
 			})
 		})
@@ -208,13 +214,15 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 // TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt in the last moment.
 func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
-		w.use(rule("keeps", about(configs), mode(v1alpha1.Suspended)), rule("pods", owners))
-		s := w.sourceOf(configs)
+		ofConfig := func(r *draft) {
+			r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
+		}
+		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
+		s := w.sourceOf(fixture.ConfigMaps)
 		w.afterPrepare(s, func() { s.apply(row("config", w.began)) })
 		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
-		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
-		w.after(time.Minute)
+		w.sourceOf(fixture.Pods).list(row("pod", w.began, ofConfig))
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "removed", none, w.removed())
 	})
 }

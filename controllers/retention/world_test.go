@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -24,31 +22,11 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var (
-	jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
-	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-
-	// configs are what other objects may refer to; rules about them ask that.
-	configs = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-)
-
-// rule is an enforced rule about Jobs with a TTL of an hour, in a policy of its own. What it asks has its name.
-func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
-	r := &policy.Rule{ID: policy.RuleID{Policy: name, Rule: name}, Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
-	for _, o := range options {
-		o(r)
-	}
-	return r
-}
-
-func about(kind schema.GroupVersionKind) func(*policy.Rule) {
-	return func(r *policy.Rule) { r.Kind = kind }
-}
-func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.Mode = m } }
-func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
-func invalid(r *policy.Rule)                  { r.Problems = []policy.Problem{{Path: "spec"}} }
+func invalid(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec"}} }
 
 // random gives random numbers to any number of goroutines.
 func random(seed uint64) *rand.Rand { return rand.New(&lockedSource{source: rand.NewPCG(seed, 0)}) }
@@ -217,7 +195,7 @@ type world struct {
 	*retention.Reconciler
 	snapshot *policy.Snapshot
 	t        *testing.T
-	clock    wallClock
+	clock    bubble.Clock
 	began    time.Time
 	cancel   context.CancelFunc
 	stopped  chan struct{} // closed when Start has returned
@@ -244,16 +222,6 @@ type world struct {
 	marks  []string // NAME@VERSION ANNOTATION in order
 	marked func(policy.EligibleSincePatch) retention.Outcome
 }
-
-// wallClock is the clock of the bubble, and may be set.
-type wallClock struct {
-	clock.RealClock
-	ahead atomic.Int64 // nanoseconds
-}
-
-func (c *wallClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-func (c *wallClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
 // inBubble runs a test with a started world, and checks that it ends.
 func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *world)) {
@@ -412,7 +380,7 @@ func (w *world) remove(ctx context.Context, permit policy.DeletePermit, target p
 // Mark implements retention.Remover.
 func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
 	w.mustBeFresh(since)
-	if !m.Valid() || kind != jobs {
+	if !m.Valid() || kind != fixture.Jobs {
 		w.t.Errorf("mark %s with marking %v", kind, m.Valid())
 	}
 	w.mu.Lock()
@@ -464,7 +432,7 @@ var compiler, _ = engine.NewCompiler(engine.Options{})
 // program is what a rule with that key asks.
 func program(r *policy.Rule) *engine.Program {
 	eligible := fmt.Sprintf("object.kind != %q", r.Key)
-	if r.Kind == configs {
+	if r.Kind == fixture.ConfigMaps {
 		eligible += " && references.count == 0"
 	}
 	compiled, problems := compiler.Rule(v1alpha1.Rule{
@@ -506,12 +474,6 @@ func (w *world) source(n int) *source {
 		w.t.Fatalf("%d sources were opened, not %d", len(w.sources), n+1)
 	}
 	return w.sources[n]
-}
-
-// after lets time pass and everything happen that it brings.
-func (w *world) after(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }
 
 // removed are the names removed so far, in order.

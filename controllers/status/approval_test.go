@@ -18,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -360,7 +361,7 @@ func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 		w.kinds = []retention.KindState{kindOf(e, w.began)}
 		w.Use(e)
 	}, func(t *testing.T, w *world) {
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		expect.Equal(t, "policies", 20, len(w.previewed))
 		expect.Equal(t, "tellings", 1, w.tellings)
 	})
@@ -413,7 +414,7 @@ func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.R
 		e := w.create(gated(gate), status)
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
 	}, func(t *testing.T, w *world) {
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		test(t, w, keeper)
 	})
 }
@@ -430,7 +431,7 @@ func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
 		e := w.create(two(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")})
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(6, w.began)...)}
 	}, func(t *testing.T, w *world) {
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "told", []string{`h counted, uncounted ["b"], no gate`}, keeper.told)
 	})
 }
@@ -463,7 +464,7 @@ func TestAGateOpensOnce(t *testing.T) {
 				}
 				for range 60 {
 					w.Changed()
-					w.after(10 * time.Second)
+					bubble.Pass(10 * time.Second)
 				}
 				expect.Equal(t, "told in ten minutes", test.want, keeper.told)
 				expect.Equal(t, "writes in ten minutes", writes, len(w.written()))
@@ -479,7 +480,7 @@ func TestAGateOpensWhenLessIsDue(t *testing.T) {
 				keeper.told = nil
 				expect.Equal(t, "pending", 6, w.status().PendingApproval.Due)
 				w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "told", []string{"h counted, uncounted [], gate " + gate.Hash}, keeper.told)
 				expect.Equal(t, "pending", true, w.status().PendingApproval == nil)
 				expect.Equal(t, "ready", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
@@ -515,7 +516,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 					w.kinds = []retention.KindState{complete}
 					test.before(w, complete)
 				}, func(t *testing.T, w *world) {
-					w.after(time.Minute)
+					bubble.Pass(time.Minute)
 					expect.Equal(t, "told", 0, len(w.previewed))
 					expect.Equal(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
 					w.set(func() {
@@ -524,7 +525,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 						w.kinds = []retention.KindState{complete}
 					})
 					w.Changed()
-					w.after(3 * time.Second)
+					bubble.Pass(3 * time.Second)
 					expect.Equal(t, "told once it is counted", true, len(w.previewed) > 0)
 					expect.Equal(t, "of", own.UID, w.previewed[0].Policy)
 					expect.Equal(t, "gate", own.Gate, w.previewed[0].Gate)
@@ -540,10 +541,10 @@ func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
 		p := gated(everywhere)
 		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
 		w.Use(editionOf(p))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "told", 0, len(keeper.told))
 		w.set(func() { w.fail = nil })
-		w.after(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		expect.Equal(t, "told once it is written", []string{"i counted, uncounted [], gate i"}, keeper.told)
 	})
 }
@@ -552,12 +553,12 @@ func TestAFormIsWrittenAtOnce(t *testing.T) {
 	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
 		writes := len(w.written())
 		w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		expect.Equal(t, "writes", writes+1, len(w.written()))
 		p := gated(nil)
 		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
 		w.Use(editionOf(p))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		expect.Equal(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
 	})
 }
@@ -569,9 +570,9 @@ func TestCountedSoonWhileAGateWaits(t *testing.T) {
 				keeper.told = nil
 				for range 10 {
 					w.Changed()
-					w.after(time.Second) // the last count is never older than two seconds
+					bubble.Pass(time.Second) // the last count is never older than two seconds
 					w.Use(editionOf(gated(gate)))
-					w.after(time.Second)
+					bubble.Pass(time.Second)
 					expect.Equal(t, "told within a second", 1, len(keeper.told))
 					keeper.told = nil
 				}
@@ -590,14 +591,14 @@ func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 		e := w.create(keeper.policy(everywhere), noStatus)
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(3, w.began)...)}
 	}, func(t *testing.T, w *world) {
-		w.after(50 * time.Minute)
+		bubble.Pass(50 * time.Minute)
 		expect.Equal(t, "told", []string{`h counted, uncounted ["b"], gate h`}, keeper.told)
 		if n := len(w.written()); n > 2 {
 			t.Errorf("%d writes", n)
 		}
 		w.set(func() { invalid = rule("b") })
 		w.Use(editionOf(keeper.policy(uncounted)))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "told once it is valid", `h counted, uncounted [], gate h`, keeper.told[len(keeper.told)-1])
 		expect.Equal(t, "told once", 2, len(keeper.told))
 	})
@@ -609,7 +610,7 @@ func TestASecondRestartLetsNothingThrough(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.create(gated(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
 	}, func(t *testing.T, w *world) {
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "writes", 1, len(w.written()))
 		expect.Equal(t, "pending", pending, w.status().PendingApproval)
 		expect.Equal(t, "approval", "True BacklogTooLarge", condition(w.status(), v1alpha1.ConditionApprovalRequired))

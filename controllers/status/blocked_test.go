@@ -15,7 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks: conditions, one Event when it begins and one when it ends.
@@ -37,7 +39,7 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 		}
 		jobs(policy.Facts{Selected: true, Err: errors.New("eligible: no such key: succeded")})
 		w.Use(e)
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "Blocked of p", "True EvaluationFailed", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
 		expect.Equal(t, "why", "rules of other policies keep 20 objects that this policy would delete now: 20 by rule b of ClusterRetentionPolicy q (EvaluationFailed); "+
 			"run kubectl sunset explain job.batch/x-00 -n team-a", message(w.statusOf("p"), v1alpha1.ConditionBlocked))
@@ -48,9 +50,9 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 		expect.Equal(t, "why", "rule b fails on 20 of 20 objects, first on team-a/x-00: eligible: no such key: succeded; "+
 			"this policy keeps objects that other policies would delete now: 20 of ClusterRetentionPolicy p", message(w.statusOf("q"), v1alpha1.ConditionReady))
 		expect.Equal(t, "blocks", []v1alpha1.BlockedPolicy{{Policy: "p", Objects: 20}}, w.statusOf("q").Blocks)
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		jobs(policy.Facts{})
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "Blocked of p at the end", "", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
 		expect.Equal(t, "Ready of q at the end", "True Ready", condition(w.statusOf("q"), v1alpha1.ConditionReady))
 		var told []string
@@ -95,12 +97,12 @@ func TestSixBlockers(t *testing.T) {
 			s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint("x-", i), UID: types.UID(fmt.Sprint("uid-", i)), ResourceVersion: "1", Created: start}
 			rows = append(rows, index.NewFactRow(s, layout, facts...))
 		}
-		x := index.New(jobs.GroupKind(), func() {})
+		x := index.New(fixture.Jobs.GroupKind(), func() {})
 		x.SetSnapshot(e.Book, time.Now())
-		x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: layout}, rows, time.Now())
-		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: jobs}} })
+		x.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: layout}, rows, time.Now())
+		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: fixture.Jobs}} })
 		w.Use(e)
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		first := w.status().BlockedBy[0]
 		expect.Equal(t, "the first", v1alpha1.BlockingRule{Policy: "q5", Rule: "r-q5", Reason: "EvaluationFailed", Objects: 1}, first)
 		expect.Equal(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
@@ -136,9 +138,9 @@ func TestAProblemThatPassesIsNotTold(t *testing.T) {
 				w.store(named(e, "p"), status)
 				w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 				w.Use(e)
-				w.after(test.lasts)
+				bubble.Pass(test.lasts)
 				w.set(func() { w.doubt = nil })
-				w.after(time.Minute)
+				bubble.Pass(time.Minute)
 				if events := w.events(); len(events) != test.want {
 					t.Errorf("%d Events, want %d: %q", len(events), test.want, events)
 				}
@@ -159,7 +161,7 @@ func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
 		s := nodesThat(func(*fleet, *policy.Policy) {})
 		s.facts = map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
 		w.put(s)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
 	})
 }
@@ -169,7 +171,7 @@ func TestOverridesThatSuspendAreNamed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		w.put(scene{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
 		expect.Equal(t, "message", "Sunset deletes objects when they are due; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
 			message(w.status(), v1alpha1.ConditionEnforcing))

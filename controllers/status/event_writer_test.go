@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -61,12 +62,9 @@ func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *sta
 	synctest.Test(t, func(t *testing.T) {
 		p := &page{fail: fail, began: time.Now()}
 		s := status.NewScribe(p, clock.RealClock{})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); _ = s.Start(ctx) }()
+		stop := bubble.Start(t, s.Start)
 		test(t, p, s)
-		cancel()
-		<-done
+		stop()
 		expect.Equal(t, "leader only", true, s.NeedLeaderElection())
 	})
 }
@@ -75,16 +73,11 @@ func about(namespace, name string) *eventsv1.Event {
 	return &eventsv1.Event{Regarding: corev1.ObjectReference{Kind: "Job", Namespace: namespace, Name: name}, Reason: "Expired", Action: "Delete", Type: "Normal"}
 }
 
-func settle(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
 func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		s.Tell(about("team-a", "nightly"))
 		s.Tell(about("", "batch"))
-		settle(time.Second)
+		bubble.Pass(time.Second)
 		var namespaces []string
 		for _, e := range p.written {
 			namespaces = append(namespaces, e.Namespace)
@@ -102,7 +95,7 @@ func TestEveryEventAboutOneObjectIsWritten(t *testing.T) {
 			e := about("", "batch")
 			e.Note = fmt.Sprint(i)
 			s.Tell(e)
-			settle(time.Second)
+			bubble.Pass(time.Second)
 		}
 		names := map[string]bool{}
 		for i, e := range p.written {
@@ -125,11 +118,11 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 		if taken < 200 || taken > 201 {
 			t.Errorf("%d were taken", taken)
 		}
-		settle(time.Second)
+		bubble.Pass(time.Second)
 		if n := p.count(); n < 50 || n > 100 {
 			t.Errorf("%d were written in a second", n)
 		}
-		settle(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "written in the end", taken, p.count())
 	})
 }
@@ -144,7 +137,7 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 		for i := range 20 {
 			expect.Equal(t, "taken", true, s.Tell(about("good", fmt.Sprint("job-", i))))
 		}
-		settle(time.Second)
+		bubble.Pass(time.Second)
 		expect.Equal(t, "written", 20, p.count())
 	})
 }
@@ -178,7 +171,7 @@ func TestAnEventThatIsNotWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			writing(t, test.fail, func(t *testing.T, p *page, s *status.EventWriter) {
 				s.Tell(about("team-a", "nightly"))
-				settle(time.Minute)
+				bubble.Pass(time.Minute)
 				expect.Equal(t, "tries", test.tries, len(p.tries))
 				expect.Equal(t, "written", test.wrote, len(p.written))
 			})

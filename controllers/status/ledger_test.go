@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -104,7 +105,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
-				w.after(5 * time.Second)
+				bubble.Pass(5 * time.Second)
 				expect.Equal(t, "gathered", test.want, gathered(t, "sunset_ledger_"))
 			})
 		})
@@ -113,7 +114,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 
 func TestAPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
 	})
 }
@@ -123,7 +124,7 @@ func TestTheStatusSumsTheLedgerUp(t *testing.T) {
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	full := ledgers.State{Ledger: kept(), Open: 4, Charged: 20, FreeAt: free, Waiting: 7}
 	inBubble(t, counted(full, limits), func(t *testing.T, w *world) {
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		s := w.status()
 		charged := int64(20)
 		expect.Equal(t, "ledger", &v1alpha1.LedgerStatus{
@@ -164,7 +165,7 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 					e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
 					w.kinds = append(w.kinds, kindOf(e, w.began))
 				})
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "enforcing", test.want, condition(w.status(), v1alpha1.ConditionEnforcing))
 				if said := message(w.status(), v1alpha1.ConditionEnforcing); !strings.Contains(said, test.says) {
 					t.Errorf("the message is %q", said)
@@ -180,7 +181,7 @@ func TestALedgerThatIsNotReadYetIsTold(t *testing.T) {
 		delete(w.ledgers, "uid-p")
 	}
 	inBubble(t, arrange, func(t *testing.T, w *world) {
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "enforcing", "False LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }
@@ -191,7 +192,7 @@ func TestARecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
 		w.server["p"].Status = v1alpha1.RetentionPolicyStatus{Deleted: 12, Ledger: &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}}
 	}
 	inBubble(t, arrange, func(t *testing.T, w *world) {
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "deleted", 12, w.status().Deleted)
 		expect.Equal(t, "ledger", &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}, w.status().Ledger)
 	})
@@ -204,11 +205,11 @@ func TestWhatIsChargedFallsInTime(t *testing.T) {
 		w.set(func() {
 			w.kinds = []retention.KindState{kindOf(policyset.CompiledSnapshot{Book: w.snapshot}, time.Now())}
 		})
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.ledgers["uid-p"] = ledgers.State{Ledger: kept(), Charged: 5}
-		w.after(28 * time.Minute)
+		bubble.Pass(28 * time.Minute)
 		expect.Equal(t, "charged before", 15, *w.status().Ledger.Charged)
-		w.after(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		expect.Equal(t, "charged after", 5, *w.status().Ledger.Charged)
 	})
 }

@@ -2,10 +2,8 @@ package status_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand"
 	"net/http"
 	"strings"
@@ -34,7 +32,10 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -88,8 +89,7 @@ type leading struct {
 // TestNoMarkSurvivesUseThatALeaderSaw plays random changes of use, suspensions, failures and restarts. Nothing may be deleted before
 // the time to live has passed since some leader has last seen the object in use.
 func TestNoMarkSurvivesUseThatALeaderSaw(t *testing.T) {
-	compiler, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	compiler := fixture.Compiler(t)
 	deleted, trusted := 0, 0
 	for seed := range int64(70) {
 		synctest.Test(t, func(t *testing.T) {
@@ -180,7 +180,7 @@ func (m *marking) say(what string, args ...any) {
 
 func (m *marking) pass(d time.Duration) {
 	m.say("%s pass", d)
-	m.leader.after(d)
+	bubble.Pass(d)
 }
 
 // flip takes an object into use or out of it, and the leader sees that.
@@ -324,7 +324,7 @@ func (m *marking) start() {
 	})
 	expect.NoError(m.t, err)
 	l.Reporter = &status.Reporter{Client: l, Live: l, Events: l, Clock: clock.RealClock{}, State: l, Gates: l.loop, Ledgers: l.ledgers}
-	l.kinds = []retention.KindState{{Index: l.index, Kind: jobs}}
+	l.kinds = []retention.KindState{{Index: l.index, Kind: fixture.Jobs}}
 	if m.mute {
 		l.fail = errors.New("mute")
 	}
@@ -343,7 +343,7 @@ func (m *marking) start() {
 			o.pending = time.Now()
 		}
 	}
-	l.index.Replace(index.Listing{ID: 1, Kind: jobs, Layout: l.layout()}, rows, time.Now())
+	l.index.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: l.layout()}, rows, time.Now())
 	synctest.Wait()
 }
 
@@ -355,7 +355,7 @@ func (m *marking) stop(clean bool) {
 		m.leader.set(func() { m.leader.fail = errors.New("killed") })
 	}
 	m.leader.stop()
-	m.leader.after(time.Duration(m.r.Intn(20)) * time.Second)
+	bubble.Pass(time.Duration(m.r.Intn(20)) * time.Second)
 }
 
 type leads struct{}
@@ -426,6 +426,5 @@ func (m *marking) RoundTrip(request *http.Request) (*http.Response, error) {
 	for _, p := range m.policies(kind) {
 		items = append(items, p.Object)
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": "5000"}, "items": items})
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body)))}, err
+	return answer.JSON(http.StatusOK, map[string]any{"metadata": map[string]any{"resourceVersion": "5000"}, "items": items}), nil
 }

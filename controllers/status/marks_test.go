@@ -11,7 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestWhereTheNextLeaderMustNotBelieveMarks: what the status says while a leader runs, and once it has stopped.
@@ -72,14 +74,14 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 				e = editionOf(p)
 				k := kindOf(e, now, test.rows...)
 				if test.unlisted {
-					k.Index = index.New(jobs.GroupKind(), func() {})
+					k.Index = index.New(fixture.Jobs.GroupKind(), func() {})
 				}
 				if test.unmarkable {
 					k.Unmarkable = &retention.SourceError{Reason: "Forbidden", Message: "may not patch"}
 				}
 				w.set(func() { w.kinds = []retention.KindState{k} })
 				w.Use(e)
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "while it runs", test.running, w.status().Rules[0].DistrustedMarks)
 				w.stop()
 				expect.Equal(t, "at the end", test.ended, w.status().Rules[0].DistrustedMarks)

@@ -13,7 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestMessagesAreShort: 64 rules that keep objects with long names are named in part.
@@ -26,17 +28,17 @@ func TestMessagesAreShort(t *testing.T) {
 		}
 		e := editionOf(policyOf(v1alpha1.Enforce, rules...))
 		w.store(named(e, "p"), noStatus)
-		x := index.New(jobs.GroupKind(), func() {})
+		x := index.New(fixture.Jobs.GroupKind(), func() {})
 		x.SetSnapshot(e.Book, time.Now())
 		var rows []*index.FactRow
 		for i := range 3 {
 			name := fmt.Sprint(strings.Repeat("x", 250), i)
 			rows = append(rows, index.NewFactRow(policy.Subject{Namespace: "team-a", Name: name, UID: types.UID(name), Flags: policy.OfFlux}, layout, facts...))
 		}
-		x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: layout}, rows, time.Now())
-		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: jobs}} })
+		x.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: layout}, rows, time.Now())
+		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: fixture.Jobs}} })
 		w.Use(e)
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		said := message(w.status(), v1alpha1.ConditionManagedByFlux)
 		if !strings.Contains(said, "rule r-02 keeps 3 Job") || strings.Contains(said, "rule r-03") || !strings.Contains(said, "; and 61 more rules: another controller") {
 			t.Errorf("the message is %q", said)
@@ -51,7 +53,7 @@ func TestNoMessageIsTooLong(t *testing.T) {
 		w.put(scene{kind: func(k *retention.KindState) {
 			k.Lost = &retention.SourceError{Reason: "ListFailed", Message: strings.Repeat("ä", 40_000)}
 		}})
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		for _, c := range w.status().Conditions {
 			if len(c.Message) > policy.MaxConditionMessage || !utf8.ValidString(c.Message) {
 				t.Errorf("%s has a message of %d bytes", c.Type, len(c.Message))

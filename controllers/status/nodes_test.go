@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -269,23 +270,23 @@ func TestAReportOfANodeIsInTheStatusSoon(t *testing.T) {
 		w.create(p, v1alpha1.RetentionPolicyStatus{
 			Deleted: 50, NodeImages: &v1alpha1.NodeImagesStatus{Removed: v1alpha1.ImageCount{Images: 40}}, Rules: []v1alpha1.RuleStatus{{Name: "img", Deleted: 40}},
 		})
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		writes := len(w.written())
 		w.set(func() {
 			f.Put(nodeReport("n-1", p, time.Now(), 2))
 			f.version++
 		})
-		w.after(4 * time.Second)
+		bubble.Pass(4 * time.Second)
 		s := w.status()
 		expect.Equal(t, "images", int64(10), s.NodeImages.Images)
 		expect.Equal(t, "deleted", []int64{51, 41, 41}, []int64{s.Deleted, s.Rules[0].Deleted, s.NodeImages.Removed.Images})
-		w.after(29 * time.Minute)
+		bubble.Pass(29 * time.Minute)
 		expect.Equal(t, "writes", 1, len(w.written())-writes)
-		w.after(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		expect.Equal(t, "nodes once it is stale", int64(1), w.status().NodeImages.StaleNodes)
 
 		w.Use(editionOf(withMode(policyOf(v1alpha1.DryRun, rule("a")), v1alpha1.DryRun)))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		if s := w.status(); s.NodeImages != nil || s.Deleted != 51 {
 			t.Errorf("without rules about images: %d deleted, %+v", s.Deleted, s.NodeImages)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -274,26 +275,26 @@ func TestEveryReasonIsReported(t *testing.T) {
 						w.store(&policy.Policy{Name: p, UID: types.UID("uid-" + p), Generation: 3}, noStatus)
 					}
 					w.put(scene{})
-					w.after(time.Minute)
+					bubble.Pass(time.Minute)
 					expect.Equal(t, "Ready before", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 					expect.Equal(t, "Events before", nil, w.events())
 					w.put(s)
-					w.after(5 * time.Second)
+					bubble.Pass(5 * time.Second)
 					expect.Equal(t, name, status+" "+shown, condition(w.status(), name))
 					text := message(w.status(), name)
 					said += fmt.Sprintf("%s: %s\n", reason, text)
 					stops := slices.ContainsFunc(w.status().Conditions, func(c metav1.Condition) bool { return c.Type == name && v1alpha1.StopsDeletions(&c) && c.Message != "" })
 					expect.Equal(t, "kubectl sunset status shows it", a.events != "", stops)
 					expect.Equal(t, "metric", 1.0, gathered(t, "sunset_policy_condition")[fmt.Sprintf(" %s %s %s", name, shown, status)])
-					w.after(time.Duration(a.seconds-5) * time.Second)
+					bubble.Pass(time.Duration(a.seconds-5) * time.Second)
 					if a.events == "" {
-						w.after(time.Minute)
+						bubble.Pass(time.Minute)
 						expect.Equal(t, "Events about p", nil, slices.DeleteFunc(w.events(), func(e string) bool { return !strings.Contains(e, "/p ") }), cmpopts.EquateEmpty())
 						return
 					}
 					expect.Equal(t, "Event and line of the log when it begins", text, reported(t, w, "Warning "+begins, "policy has a problem"))
 					w.put(scene{})
-					w.after(time.Minute)
+					bubble.Pass(time.Minute)
 					said += fmt.Sprintf("  then %s: %s\n", ends, reported(t, w, "Normal "+ends, "problem of policy has ended"))
 				})
 			})
@@ -404,7 +405,7 @@ func TestEveryVerdictIsCounted(t *testing.T) {
 				inBubble(t, nil, func(t *testing.T, w *world) {
 					w.store(&policy.Policy{Name: "p", UID: "uid-p", Generation: 3}, noStatus)
 					w.put(s)
-					w.after(5 * time.Second)
+					bubble.Pass(5 * time.Second)
 					expect.Equal(t, "metric", map[string]float64{" Job.batch " + reason: 1}, gathered(t, "sunset_verdicts"))
 				})
 			})

@@ -12,7 +12,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestALeaderComparesItsFirstCountWithTheOneBefore: what the leader before counted stays in the status until this leader has found no
@@ -26,7 +28,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	recount := &policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
 	scoped := &v1alpha1.PendingApproval{Hash: anew.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
 	first := &policy.ApprovalGate{Hash: gated(nil).ApprovalHash()}
-	listing := func(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
+	listing := func(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKind(), func() {}) }
 	lost := func(k *retention.KindState) {
 		listing(k)
 		k.Lost = &retention.SourceError{Reason: "KindNotFound"}
@@ -101,7 +103,7 @@ func TestALeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
 			e := w.create(p, before)
 			w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
 		}, func(t *testing.T, w *world) {
-			w.after(time.Second)
+			bubble.Pass(time.Second)
 			expect.Equal(t, "opened", opens, min(1, len(w.previewed)))
 			expect.Equal(t, "written", 1-opens, len(w.written()))
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -31,7 +32,7 @@ func TestWhatComesBackIsACondition(t *testing.T) {
 		w.store(named(e, "p"), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now(), kind(1, 5)...)} })
 		w.Use(e)
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "condition", "True Recreated", condition(w.status(), v1alpha1.ConditionRecreated))
 		if said := message(w.status(), v1alpha1.ConditionRecreated); !strings.Contains(said, "rule a keeps 5 Job, such as team-a/loop-0, team-a/loop-1, team-a/loop-2: ") {
 			t.Errorf("the message is %q", said)
@@ -43,7 +44,7 @@ func TestWhatComesBackIsACondition(t *testing.T) {
 		}
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now(), kind(2, 0)...)} })
 		w.Changed()
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "still there", "", message(w.status(), v1alpha1.ConditionRecreated))
 		if events := strings.Join(w.events(), "\n"); strings.Count(events, "RecreatedResolved") != 1 {
 			t.Errorf("its end is not told once:\n%s", events)

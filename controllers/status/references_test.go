@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -50,7 +51,7 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
 		say := func(when, known, ready string) {
 			t.Helper()
-			w.after(5 * time.Second)
+			bubble.Pass(5 * time.Second)
 			expect.Equal(t, when+": known", known, condition(w.status(), "ReferencesKnown"))
 			expect.Equal(t, when+": ready", ready, condition(w.status(), "Ready"))
 		}
@@ -62,7 +63,7 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 		x.Replace("Pod", nil)
 		say("once they are", "True ReferencesKnown", "True Ready")
 		writes := len(w.written())
-		w.after(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		if more := len(w.written()) - writes; more > 1 { // the one is when the quiet period ends
 			t.Errorf("%d writes while nothing happened", more)
 		}
@@ -81,11 +82,11 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 func TestOnlyPoliciesThatAskHaveTheCondition(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *world, _ *references.Index) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "of one that asks", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
 		e.Book = editionOf(policyOf(v1alpha1.DryRun, rule("a"))).Book
 		w.Use(e)
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "of one that does not any more", "", condition(w.status(), "ReferencesKnown"))
 		expect.Equal(t, "ready", "True Ready", condition(w.status(), "Ready"))
 	})
@@ -106,7 +107,7 @@ func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
 		e.References = []references.Declared{{From: app, To: job}}
 		w.Use(e)
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "known", "True ReferencesKnown", condition(w.status(), "ReferencesKnown"))
 		expect.Equal(t, "message", "all references to the kinds that the rules ask about are known; the cluster does not have these kinds: App.v1.example.com",
 			message(w.status(), "ReferencesKnown"))
@@ -131,14 +132,14 @@ func TestReferencesAreExported(t *testing.T) {
 		x.Expect("E", job)
 		x.Replace("Pod", []references.Referrer{{UID: "3", Targets: to("a")}})
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		want := map[string]float64{
 			" Job": 2, "_referrers Pod": 1, "_referrers Deployment.apps": 2, "_synced Pod": 1, "_synced Deployment.apps": 0,
 		}
 		expect.Equal(t, "gauges", want, gathered(t, "sunset_references"))
 		e.Referred = nil
 		w.Use(e)
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "gauges when no rule asks", map[string]float64{}, gathered(t, "sunset_references"))
 	})
 }
@@ -151,7 +152,7 @@ func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 		p.Name, p.Namespace = "team-a/p", "team-a"
 		p.Rules[0].ID.Policy, p.Rules[0].Namespace = p.Name, "team-a"
 		w.asks(p)
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "message", "rules that read references keep every Job, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
 	})
 }
@@ -164,7 +165,7 @@ func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 		w.asks(p)
 		uncounted := func(when string, want ...string) {
 			t.Helper()
-			w.after(5 * time.Second)
+			bubble.Pass(5 * time.Second)
 			if previews := w.status().Previews; len(previews) != 1 || !slices.Equal(want, previews[0].Uncounted) {
 				t.Errorf("%s: %v; want uncounted %v", when, previews, want)
 			}
@@ -172,9 +173,9 @@ func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 		uncounted("while Pods are not listed", "a")
 		x.Replace("Pod", nil)
 		uncounted("once they are", "a")
-		w.after(15 * time.Second)
+		bubble.Pass(15 * time.Second)
 		uncounted("25 seconds later", "a")
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		uncounted("later still")
 	})
 }
@@ -182,7 +183,7 @@ func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
 		x.Replace("Pod", nil)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		e := w.asks(gated(anew, rule("a", asking), rule("b")))
 		e.ReferencesSince = time.Now()
 		w.Use(e)
@@ -191,9 +192,9 @@ func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
 			w.set(func() { n = len(w.previewed) })
 			return n
 		}
-		w.after(29 * time.Second)
+		bubble.Pass(29 * time.Second)
 		expect.Equal(t, "gates that opened within the quiet period", 0, passed())
-		w.after(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		synctest.Wait()
 		if passed() == 0 {
 			t.Error("the gate stays shut")

@@ -13,7 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var noStatus v1alpha1.RetentionPolicyStatus
@@ -28,11 +30,11 @@ func listed(rows ...*index.FactRow) func(w *world) {
 
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "writes", 1, len(w.written()))
-		w.after(30 * time.Minute)
+		bubble.Pass(30 * time.Minute)
 		expect.Equal(t, "writes", 1, len(w.written()))
-		w.after(time.Hour) // for a leader that starts, the time of the count is renewed
+		bubble.Pass(time.Hour) // for a leader that starts, the time of the count is renewed
 		expect.Equal(t, "writes", 2, len(w.written()))
 	})
 }
@@ -41,7 +43,7 @@ func TestACountThatFindsNothingNewIsNotWritten(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		for range 60 {
 			w.Changed()
-			w.after(time.Second)
+			bubble.Pass(time.Second)
 		}
 		expect.Equal(t, "writes", 1, len(w.written()))
 	})
@@ -50,7 +52,7 @@ func TestACountThatFindsNothingNewIsNotWritten(t *testing.T) {
 func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		for i := range 600 {
-			w.after(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 			w.kinds[0].Index.Apply(1, row(fmt.Sprint("x", i), w.began), time.Now())
 		}
 		writes := w.written()
@@ -62,7 +64,7 @@ func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
 				t.Errorf("writes at %s and %s", writes[i-1], writes[i])
 			}
 		}
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "matched when all is quiet", 600, w.status().Matched)
 	})
 }
@@ -71,12 +73,12 @@ func TestCountsThatChangeByThemselvesAreWrittenInTime(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "due", v1alpha1.DueCounts{Hour: 1, Day: 1, Week: 1}, w.status().Due)
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		expect.Equal(t, "due an hour later", v1alpha1.DueCounts{Now: 1, Hour: 1, Day: 1, Week: 1}, w.status().Due)
 		writes := len(w.written())
-		w.after(5 * time.Hour)
+		bubble.Pass(5 * time.Hour)
 		expect.Equal(t, "writes after that", writes, len(w.written()))
 	})
 }
@@ -95,13 +97,13 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, listed(), func(t *testing.T, w *world) {
-				w.after(time.Minute)
+				bubble.Pass(time.Minute)
 				before := w.kinds[0]
 				w.set(func() { w.kinds = append([]retention.KindState{}, w.kinds...); test.change(w) })
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "condition", test.want, condition(w.status(), test.condition))
 				w.set(func() { w.kinds, w.doubt = []retention.KindState{before}, nil })
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "ready when it is gone", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 			})
 		})
@@ -110,11 +112,11 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 
 func TestAnEditionIsReportedSoon(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		p := policyOf(v1alpha1.Suspended, rule("a"))
 		p.Generation = 4
 		w.Use(editionOf(p))
-		w.after(4 * time.Second)
+		bubble.Pass(4 * time.Second)
 		expect.Equal(t, "generation", 4, w.status().ObservedGeneration)
 		expect.Equal(t, "enforcing", "False Suspended", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
@@ -123,12 +125,12 @@ func TestAnEditionIsReportedSoon(t *testing.T) {
 // TestAnEditIsReportedAtOnce: whoever applies a policy reads its status next, however recently it was written.
 func TestAnEditIsReportedAtOnce(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		for generation := int64(4); generation < 8; generation++ {
 			p := policyOf(v1alpha1.Enforce, rule("a"))
 			p.Generation = generation
 			w.Use(editionOf(p))
-			w.after(tick + tick/10)
+			bubble.Pass(tick + tick/10)
 			expect.Equal(t, "generation", generation, w.status().ObservedGeneration)
 		}
 	})
@@ -137,7 +139,7 @@ func TestAnEditIsReportedAtOnce(t *testing.T) {
 // TestACountThatTakesLongDelaysAnEditLess: whoever edits a policy waits five times as long as a count, and all else fifty times.
 func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "rest while nothing is edited", 10*time.Second, w.RestAfter(200*time.Millisecond))
 		p := policyOf(v1alpha1.Enforce, rule("a"))
 		p.Generation = 4
@@ -156,21 +158,21 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "counts", 1, len(w.previewed))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "counts while nothing changes", 1, len(w.previewed))
 		changed := editionOf(e.Book.Policies()...)
 		changed.Outdated = map[types.UID]time.Time{"uid-p": now}
 		listed := w.kinds
 		w.set(func() {
-			w.kinds = []retention.KindState{{Index: index.New(jobs.GroupKind(), func() {}), Kind: jobs}}
+			w.kinds = []retention.KindState{{Index: index.New(fixture.Jobs.GroupKind(), func() {}), Kind: fixture.Jobs}}
 		})
 		w.Use(changed)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "counts while it is being listed", 1, len(w.previewed))
 		w.set(func() { w.kinds = listed })
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "counts once it is listed", true, len(w.previewed) > 1)
 		expect.Equal(t, "of what is too old since", now, w.previewed[1].Outdated)
 		counts := len(w.previewed)
@@ -178,7 +180,7 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 		later := editionOf(suspended)
 		later.Outdated = map[types.UID]time.Time{"uid-p": now.Add(time.Hour)}
 		w.Use(later)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "counts while it is suspended", counts, len(w.previewed))
 	})
 }
@@ -195,22 +197,22 @@ func TestDeletedCountsGoOn(t *testing.T) {
 		want    int64
 	}{
 		"nothing":                          {func(*world) {}, 10},
-		"deletions":                        {func(w *world) { w.after(5 * time.Second); w.removed(3, a) }, 13},
+		"deletions":                        {func(w *world) { bubble.Pass(5 * time.Second); w.removed(3, a) }, 13},
 		"deletions before the first count": {func(w *world) { w.removed(3, a) }, 13},
-		"deletions before and after":       {func(w *world) { w.removed(3, a); w.after(5 * time.Second); w.removed(4, a) }, 17},
+		"deletions before and after":       {func(w *world) { w.removed(3, a); bubble.Pass(5 * time.Second); w.removed(4, a) }, 17},
 		"writes that fail": {func(w *world) {
 			w.removed(3, a)
-			w.after(5 * time.Second)
+			bubble.Pass(5 * time.Second)
 			w.set(func() { w.fail = errors.New("no answer") })
 			w.removed(4, a)
-			w.after(time.Minute)
+			bubble.Pass(time.Minute)
 			w.removed(5, a)
-			w.after(time.Minute)
+			bubble.Pass(time.Minute)
 			w.set(func() { w.fail = nil })
 		}, 22},
 		"a restart": {func(w *world) {
 			w.removed(3, a)
-			w.after(5 * time.Second)
+			bubble.Pass(5 * time.Second)
 			w.stop()
 			e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
 			*w.Reporter = status.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w, Gates: w, Ledgers: w.ledgers}
@@ -224,7 +226,7 @@ func TestDeletedCountsGoOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *world) {
 				test.happens(w)
-				w.after(time.Minute)
+				bubble.Pass(time.Minute)
 				expect.Equal(t, "deleted", test.want, w.status().Deleted)
 				expect.Equal(t, "deleted by the rule", test.want, w.status().Rules[0].Deleted)
 			})
@@ -235,11 +237,11 @@ func TestDeletedCountsGoOn(t *testing.T) {
 func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
 	for name, before := range map[string]func(*world){
 		"deleted before the end":          func(*world) {},
-		"deleted after the end has begun": func(w *world) { w.cancel(); w.after(2 * time.Second) },
+		"deleted after the end has begun": func(w *world) { w.cancel(); bubble.Pass(2 * time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, listed(), func(t *testing.T, w *world) {
-				w.after(4 * time.Second)
+				bubble.Pass(4 * time.Second)
 				before(w)
 				w.removed(3, rule("a"))
 				w.stop()
@@ -251,7 +253,7 @@ func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
 
 func TestTheEndDoesNotWaitForEver(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(4 * time.Second)
+		bubble.Pass(4 * time.Second)
 		w.removed(3, rule("a"))
 		w.cancel()
 		began := time.Now()
@@ -266,15 +268,15 @@ func TestTheEndDoesNotWaitForEver(t *testing.T) {
 func TestANamesakeBeginsAtNothing(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		w.removed(3, rule("a"))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "deleted", 3, w.status().Deleted)
 		namesake := policyOf(v1alpha1.Enforce, rule("a", func(r *policy.Rule) { r.PolicyUID = "uid-2" }))
 		namesake.UID = types.UID("uid-2")
 		w.create(namesake, noStatus)
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "deleted by the namesake", 0, w.status().Deleted)
 		w.removed(2, namesake.Rules[0])
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "deleted by the namesake then", 2, w.status().Deleted)
 	})
 }
@@ -288,9 +290,9 @@ func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, listed(), func(t *testing.T, w *world) {
 				w.set(func() { change(w) })
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				w.removed(1, rule("a"))
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "writes", 0, w.patches)
 			})
 		})
@@ -300,9 +302,9 @@ func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
 func TestAFailedWriteIsTriedAgain(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *world) {
 		w.set(func() { w.fail = errors.New("no answer") })
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.set(func() { w.fail = nil })
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "writes", 1, len(w.written()))
 	})
 }
@@ -311,7 +313,7 @@ func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.Changed()
 		w.Attempted(retention.Busy)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "writes", 0, len(w.written()))
 		expect.Equal(t, "leader only", true, w.NeedLeaderElection())
 	})
@@ -329,10 +331,10 @@ func TestAClockThatIsWrongIsTold(t *testing.T) {
 	}, func(t *testing.T, w *world) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), v1alpha1.RetentionPolicyStatus{})
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
 		w.set(func() { trouble = errors.New("clock skew") })
-		w.after(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		expect.Equal(t, "enforcing by a clock that is wrong", "False Stale", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }

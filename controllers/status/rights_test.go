@@ -16,7 +16,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var resource = schema.GroupResource{Group: "batch", Resource: "jobs"}
@@ -44,7 +46,7 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 			test.kind(&kind)
 			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
 			said := message(s, test.condition)
-			want := rbac.OfSunset(p, jobs.GroupKind(), resource).YAML()
+			want := rbac.OfSunset(p, fixture.Jobs.GroupKind(), resource).YAML()
 			expect.Equal(t, "has the role", test.role, strings.Contains(said, "\n"+want))
 			if ready := message(s, v1alpha1.ConditionReady); strings.Contains(ready, "\n") || !strings.HasPrefix(ready, "Sunset may not ") {
 				t.Errorf("ready: %s", ready)
@@ -57,7 +59,7 @@ func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
 	p := ownPolicy(v1alpha1.Enforce, rule("a"), rule("b"))
 	lack := &permissions.Missing{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
 	s := status.View{Edition: editionOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
-	expect.Equal(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
+	expect.Equal(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, fixture.Jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
 }
 
 // TestWhatAConditionSaysIsOneLine: it is applied as it is, and whoever wrote the policy chose the kind and the account.
@@ -99,7 +101,7 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 				e := w.asks(p)
 				e.Book = editionOf(p, q).Book
 				w.Use(e)
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				want := "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet"
 				expect.Equal(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
 				if roles := test.roles(p, q); len(roles) > 0 {

@@ -14,10 +14,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // now is when the tables below are judged.
-var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+var now = fixture.Now
 
 func TestConditions(t *testing.T) {
 	problem := func(p *policy.Policy) {
@@ -93,7 +94,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func unlisted(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
+func unlisted(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKind(), func() {}) }
 
 func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))

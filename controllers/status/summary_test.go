@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -27,15 +28,15 @@ func TestTheLogSumsUpEachPolicy(t *testing.T) {
 			w.Changed()
 		}
 		due(3)
-		w.after(30 * time.Second)
+		bubble.Pass(30 * time.Second)
 		expect.Equal(t, "within the first minute", nil, w.log("policy summary"))
 		w.removed(3, rule("a"))
 		due(0)
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		w.removed(2, rule("a"))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.removed(1, rule("a"))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.stop()
 		line := `"policy"="p" "deleted"=%d "in"=%q "due"=0 "held"=0 "blocked"=0 "errors"=0`
 		expect.Equal(t, "lines", []string{
@@ -64,7 +65,7 @@ func TestTheSummaryHasReasons(t *testing.T) {
 			inBubble(t, nil, func(t *testing.T, w *world) {
 				w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 				w.put(test.scene)
-				w.after(2 * time.Minute)
+				bubble.Pass(2 * time.Minute)
 				got := ""
 				for _, line := range w.log("policy summary") {
 					if strings.HasPrefix(line, `"policy"="p"`) {

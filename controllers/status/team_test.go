@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -219,7 +220,7 @@ func TestStatusesOfBothKindsAreWritten(t *testing.T) {
 		w.set(func() {
 			w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began, yes(w.began), yes(w.began.Add(time.Hour))))}
 		})
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "generation of p", 3, w.status().ObservedGeneration)
 		s := w.statusOf("team-a/own")
 		expect.Equal(t, "generation of own", 2, s.ObservedGeneration)
@@ -227,7 +228,7 @@ func TestStatusesOfBothKindsAreWritten(t *testing.T) {
 		expect.Equal(t, "deleted", 7, s.Deleted)
 		expect.Equal(t, "matched by the cluster's rule", 1, s.ClusterRules[0].Matched)
 		expect.Equal(t, "writes", 2, len(w.written()))
-		w.after(20 * time.Minute)
+		bubble.Pass(20 * time.Minute)
 		expect.Equal(t, "writes while nothing changes", 2, len(w.written()))
 	})
 }
@@ -239,11 +240,11 @@ func TestARightThatIsMissingIsWrittenWhenItIsKnown(t *testing.T) {
 		w.Rights = func(*policy.Rule) (error, bool) { return missing, true }
 		e := w.create(own, noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began)} })
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "permitted", "True Permitted", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
 		w.set(func() { missing = errors.New("missing permission") })
 		w.Changed()
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "permitted", "False Forbidden", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
 	})
 }
@@ -253,7 +254,7 @@ func TestEventsOnARetentionPolicy(t *testing.T) {
 		p := ownPolicy(v1alpha1.Enforce, rule("b", func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }))
 		w.create(p, noStatus)
 		w.removed(1, p.Rules[0])
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		due := w.began.UTC().Format(time.RFC3339)
 		expect.Equal(t, "events", []string{
 			"1s Job/team-a/job-0 Normal Expired: deleted by rule team-a/own/b, due " + due + " by team-a/own",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -26,7 +27,7 @@ func TestThrottledNamespacesAreNamed(t *testing.T) {
 					k.Throttled = test.throttled
 					w.kinds = append(w.kinds, k)
 				})
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				reason := "Enforcing"
 				if test.want != all {
 					reason = "Throttled"

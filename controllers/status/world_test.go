@@ -32,13 +32,12 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
-
-var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
 // rule is an enforced rule about Jobs with a TTL of an hour.
 func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
-	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, PolicyUID: "uid-p", Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
+	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, PolicyUID: "uid-p", Key: name, Kind: fixture.Jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
 	for _, o := range options {
 		o(r)
 	}
@@ -89,10 +88,10 @@ func timeOf(t time.Time) metav1.Time { return metav1.Time{Time: t} }
 
 // kindOf is a listed kind.
 func kindOf(e policyset.CompiledSnapshot, now time.Time, rows ...*index.FactRow) retention.KindState {
-	x := index.New(jobs.GroupKind(), func() {})
+	x := index.New(fixture.Jobs.GroupKind(), func() {})
 	x.SetSnapshot(e.Book, now)
-	x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: columns}, rows, now)
-	return retention.KindState{Index: x, Kind: jobs}
+	x.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns}, rows, now)
+	return retention.KindState{Index: x, Kind: fixture.Jobs}
 }
 
 // world is a Reporter in a bubble, with a reconciler, an API server and Events in the hands of the test.
@@ -353,12 +352,6 @@ func (w *world) Tell(e *eventsv1.Event) bool {
 	return true
 }
 
-// after lets time pass and everything happen that it brings.
-func (w *world) after(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
 func (w *world) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -390,7 +383,7 @@ func (w *world) events() []string {
 func (w *world) removed(times int, r *policy.Rule) {
 	for i := range times {
 		w.Removed(retention.Removal{
-			Kind: jobs, Subject: policy.Subject{Namespace: "team-a", Name: fmt.Sprint("job-", i)}, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now(),
+			Kind: fixture.Jobs, Subject: policy.Subject{Namespace: "team-a", Name: fmt.Sprint("job-", i)}, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now(),
 		})
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // crowd is cluster policy p, and 20 RetentionPolicies of each namespace.
@@ -59,17 +61,17 @@ func TestSlowWritesInANamespaceDelayNoOther(t *testing.T) {
 		e := editionOf(w.crowd("bad", "good")...)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 		w.Use(e)
-		w.after(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		expect.Equal(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
 		expect.Equal(t, "written in the good namespace", 20, w.writtenOf("good"))
 		expect.Equal(t, "written in the bad namespace", 0, w.writtenOf("bad"))
 
-		w.after(20 * time.Second) // later changes do not wait either
+		bubble.Pass(20 * time.Second) // later changes do not wait either
 		w.set(func() { w.doubt = errors.New("clock skew") })
-		w.after(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		expect.Equal(t, "Ready of the cluster policy", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
 		w.set(func() { w.doubt = nil })
-		w.after(8 * time.Minute)
+		bubble.Pass(8 * time.Minute)
 		expect.Equal(t, "written in the bad namespace", 20, w.writtenOf("bad"))
 	})
 }
@@ -98,7 +100,7 @@ func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
 			names = append(names, fmt.Sprintf("bad-%02d", i))
 		}
 		w.Use(editionOf(w.crowd(append(names, "good")...)...))
-		w.after(40 * time.Second)
+		bubble.Pass(40 * time.Second)
 		expect.Equal(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
 		expect.Equal(t, "at once in a namespace", 1, most)
 		if mostInAll > 65 {
@@ -113,7 +115,7 @@ func TestTheLastStatusesAreWritten(t *testing.T) {
 		w.slow = slowIn("bad/", time.Hour)
 		all := w.crowd("bad")
 		w.Use(editionOf(all...))
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.removed(3, all[0].Rules[0])
 		w.stop()
 		expect.Equal(t, "deleted", int64(3), w.status().Deleted)
@@ -138,7 +140,7 @@ func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
 			namespaces = append(namespaces, fmt.Sprintf("bad-%02d", i))
 		}
 		w.Use(editionOf(w.crowd(namespaces...)...))
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.set(func() { w.doubt, ends = errors.New("clock skew"), true })
 		w.stop()
 		expect.Equal(t, "written in the good namespace", 20, last)
@@ -151,7 +153,7 @@ func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
 		end := time.Now().Add(15 * time.Second)
 		w.slow = func(string) time.Duration { return max(0, time.Until(end)) }
 		w.Use(editionOf(w.crowd("bad")...))
-		w.after(34 * time.Second) // the write has taken 15 s, and the next one begins 15 s later
+		bubble.Pass(34 * time.Second) // the write has taken 15 s, and the next one begins 15 s later
 		expect.Equal(t, "written", 20, w.writtenOf("bad"))
 		expect.Equal(t, "writes", 21, w.patches)
 	})
@@ -178,7 +180,7 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 					all = append(all, team(w, fmt.Sprint("team-", i), test.rules))
 				}
 				w.Use(editionOf(all...))
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				expect.Equal(t, "at once", test.want, most)
 				expect.Equal(t, "written", 1, w.writtenOf("team-39"))
 			})
@@ -202,7 +204,7 @@ func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
 			all = append(all, p)
 		}
 		w.Use(editionOf(all...))
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "at once", 8, most)
 		w.set(func() { expect.Equal(t, "generation of the last", 3, w.server["p-199"].Status.ObservedGeneration) })
 	})
@@ -217,7 +219,7 @@ func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 		}
 		all = append(all, team(w, "z", 1))
 		w.Use(editionOf(all...))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.set(func() { w.slow = func(string) time.Duration { return 300 * time.Millisecond } })
 		for i, p := range all {
 			edited := *p
@@ -225,9 +227,9 @@ func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 			all[i] = &edited
 		}
 		w.Use(editionOf(all...))
-		w.after(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		w.set(func() { expect.Equal(t, "generation in status", 4, w.server["z/r"].Status.ObservedGeneration) })
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.set(func() {
 			expect.Equal(t, "generation of a large one", 4, w.server["team-9/r"].Status.ObservedGeneration)
 		})
@@ -238,7 +240,7 @@ func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 func team(w *world, namespace string, rules int) *policy.Policy {
 	p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.DryRun}
 	for k := range rules {
-		p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: namespace, Kind: jobs, Mode: p.Mode})
+		p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: namespace, Kind: fixture.Jobs, Mode: p.Mode})
 	}
 	w.store(p, noStatus)
 	return p
@@ -258,11 +260,11 @@ func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 			busy = append(busy, fmt.Sprintf("busy-%02d", i))
 		}
 		w.Use(editionOf(w.crowd("quiet")...))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.Use(editionOf(w.crowd(append(busy, "quiet")...)...))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.set(func() { w.doubt, order = errors.New("clock skew"), nil })
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if at := slices.Index(order, "quiet"); at < 0 || at >= 16+1 {
 			t.Errorf("the quiet namespace comes after %d others", at)
 		}
@@ -286,14 +288,14 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 		edited := &policy.Policy{Namespace: "z", Name: "z/r", UID: "z", Generation: 3, Mode: v1alpha1.DryRun}
 		w.store(edited, noStatus)
 		w.Use(editionOf(edited))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.set(func() { w.slowReads = 10 * time.Second })
 		next := *edited
 		next.Generation++
 		fresh := teams(w, 60)
 		all := append(fresh, &next)
 		w.Use(editionOf(all...))
-		w.after(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		observed := func(p *policy.Policy) int64 {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -304,10 +306,10 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 		later.Generation++
 		all = append(fresh, &later)
 		w.Use(editionOf(all...))
-		w.after(30 * time.Second)
+		bubble.Pass(30 * time.Second)
 		expect.Equal(t, "later generation in status", later.Generation, observed(&later))
 		w.set(func() { w.slowReads = 100 * time.Millisecond })
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		for _, p := range all {
 			expect.Equal(t, p.Name+" in status", p.Generation, observed(p))
 		}
@@ -320,13 +322,13 @@ func TestManyWritesDelayNoEdit(t *testing.T) {
 		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
 		all := teams(w, 320)
 		w.Use(editionOf(all...))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.set(func() { w.doubt = errors.New("clock skew") })
-		w.after(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		edited := *all[319]
 		edited.Generation++
 		w.Use(editionOf(append(all[:319:319], &edited)...))
-		w.after(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		expect.Equal(t, "generation in status", edited.Generation, w.server[edited.Name].Status.ObservedGeneration)

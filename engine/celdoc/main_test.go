@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestPageIsUpToDate fails when docs/cel.md was not generated again.
@@ -27,8 +27,7 @@ func TestPageIsUpToDate(t *testing.T) {
 
 // TestPageIsTrue compiles the rules and expressions that the page tells its readers to write.
 func TestPageIsTrue(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	c := fixture.Compiler(t)
 	_, rest, _ := strings.Cut(page, "```yaml\n")
 	block, _, _ := strings.Cut(rest, "```")
 	var written struct{ Rules []v1alpha1.Rule }

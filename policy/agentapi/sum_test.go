@@ -2,7 +2,6 @@ package agentapi_test
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 // counted is n images of 10 bytes each.
@@ -289,7 +289,7 @@ func BenchmarkSum(b *testing.B) {
 	for i := range 10 {
 		policies = append(policies, policyOf(fmt.Sprint("p-", i), v1alpha1.Enforce, about(images, "old"), about(images, "older")))
 	}
-	before := heap()
+	before := memory.Heap()
 	r := agentapi.NewReports()
 	for i := range 5000 {
 		report := reportOf(fmt.Sprintf("node-%04d", i))
@@ -307,7 +307,7 @@ func BenchmarkSum(b *testing.B) {
 		for b.Loop() {
 			r.Sum(policies, now)
 		}
-		b.ReportMetric(float64(heap()-before)/(1<<20), "MB-kept")
+		b.ReportMetric(float64(memory.Heap()-before)/(1<<20), "MB-kept")
 	})
 	b.Run("put", func(b *testing.B) {
 		b.ReportAllocs()
@@ -315,14 +315,6 @@ func BenchmarkSum(b *testing.B) {
 			r.Put(one)
 		}
 	})
-}
-
-// heap is what is in use.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 func ofEach(policies []*policy.Policy) (all []v1alpha1.NodeImagePolicyReport) {

@@ -3,7 +3,6 @@ package listwatch_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/test/answer"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -31,9 +31,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	case query.Get("continue") == "more":
 		body = fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, other)
 	}
-	return &http.Response{
-		StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
+	return answer.Text(200, body), nil
 }
 
 // TestEveryRequestAsksForTheSame: pages and watches are of the same objects, in the same form.
@@ -98,9 +96,7 @@ func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
 		code, reason, why = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "storage is initializing"
 	}
 	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, why)
-	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
+	return answer.Text(code, body), nil
 }
 
 // TestAListingThatIsAlwaysPutOffIsTold: the reflector would ask again and again, and never say why there is none.
@@ -118,18 +114,14 @@ func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
 type forgetful struct{ server }
 
 func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := s.server.RoundTrip(r)
-	code, body := 200, ""
+	page, err := s.server.RoundTrip(r)
 	switch query := r.URL.Query(); {
 	case query.Get("continue") != "":
-		code, body = 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","message":"too old"}`
+		return answer.Status(410), nil
 	case query.Get("limit") == "":
-		body = fmt.Sprintf(`{"metadata":{"resourceVersion":"11"},"items":[%s,%s]}`, job, other)
-	default:
-		return answer, err
+		return answer.Text(200, fmt.Sprintf(`{"metadata":{"resourceVersion":"11"},"items":[%s,%s]}`, job, other)), nil
 	}
-	answer.StatusCode, answer.Body = code, io.NopCloser(strings.NewReader(body))
-	return answer, err
+	return page, err
 }
 
 // TestAnExpiredContinueTokenRelistsWithoutPages: a kind that takes longer to page than history is kept would never be listed.
@@ -156,22 +148,20 @@ type follower struct{ streams bool }
 
 func (f follower) RoundTrip(r *http.Request) (*http.Response, error) {
 	const mark = `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
-	code, body := 200, fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, job)
+	body := fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, job)
 	switch query := r.URL.Query(); {
 	case query.Get("sendInitialEvents") == "true" && !f.streams:
-		code, body = 422, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+		return answer.Status(422), nil
 	case query.Get("sendInitialEvents") == "true":
 		body = event("ADDED", job) + event("BOOKMARK", mark)
 		fallthrough
 	case query.Get("watch") == "true":
-		if code == 200 && !f.streams {
+		if !f.streams {
 			body = ""
 		}
 		body += event("MODIFIED", job) + event("BOOKMARK", mark) + event("DELETED", job)
 	}
-	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
+	return answer.Text(200, body), nil
 }
 
 // full is an object with all methods that an Object must have.

@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // podSpec has one reference of each sort.
@@ -105,8 +106,7 @@ type builtIn struct {
 }
 
 func newBuiltIn(t *testing.T) builtIn {
-	compiler, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	compiler := fixture.Compiler(t)
 	return builtIn{t, compiler}
 }
 

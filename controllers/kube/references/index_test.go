@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 )
 
 // start is when every test begins.
-var start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+var start = fixture.Now
 
 // model is the same as an Index, in the way nobody can get wrong: all referrers, looked through at each question.
 type model struct {

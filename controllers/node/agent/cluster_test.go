@@ -13,10 +13,11 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestPodsAreListedOnceASecond(t *testing.T) {
-	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	at := clocktesting.NewFakeClock(fixture.Now)
 	h := newHost(t, at)
 	for name, node := range map[string]string{"here": hostName, "there": "node-2"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{NodeName: node}}
@@ -47,7 +48,7 @@ func TestPodsAreListedOnceASecond(t *testing.T) {
 }
 
 func TestPodsThatWereNotListedAreListedAgain(t *testing.T) {
-	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	at := clocktesting.NewFakeClock(fixture.Now)
 	h := newHost(t, at)
 	if _, _, err := h.cluster.Pods(t.Context()); err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestPodsThatWereNotListedAreListedAgain(t *testing.T) {
 }
 
 func TestTheNodeAsRulesSeeIt(t *testing.T) {
-	h := newHost(t, clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)))
+	h := newHost(t, clocktesting.NewFakeClock(fixture.Now))
 	h.disk.locate(t.Context())
 	of := func(labels map[string]string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: labels}}
@@ -100,7 +101,7 @@ func TestTheNodeAsRulesSeeIt(t *testing.T) {
 // TestTheLabelsOfTheNodeAreConfirmed: whether a policy is about the node is known by the node's labels, and a watch may lag behind.
 // Before an image is removed they are read like the rules and the policies.
 func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
-	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	at := clocktesting.NewFakeClock(fixture.Now)
 	h := newHost(t, at)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: map[string]string{"pool": "build"}}}
 	h.forget(node.DeepCopy())

@@ -11,9 +11,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var estimatedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var estimatedAt = fixture.Now
 
 // TestAnEstimate is of five images of ten bytes, which are as many hours old as their number.
 func TestAnEstimate(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // host is an agent without its manager: the API server, the container runtime and the disk are the test's.
@@ -61,8 +62,7 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 	kept, err := history.Open(t.TempDir(), readings(), history.Options{Machine: hostName, Gap: time.Minute, Every: 15 * time.Second})
 	expect.NoError(t, err)
 	t.Cleanup(func() { _ = kept.Close() })
-	compiler, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	compiler := fixture.Compiler(t)
 	disk := &disk{runtime: h.shelf, clock: at, statfs: h.shelf.statfs}
 	h.cluster = &cluster{live: h.server, clock: at, name: hostName, disk: disk}
 	h.join("uid-1")

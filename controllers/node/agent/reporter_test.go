@@ -20,6 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // reporting is a host of which only the reporter does anything, when the test says so.
@@ -30,7 +31,7 @@ type reporting struct {
 
 func newReporting(t *testing.T) *reporting {
 	t.Helper()
-	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	at := clocktesting.NewFakeClock(fixture.Now)
 	r := &reporting{host: newHost(t, at), time: at}
 	r.read()
 	r.add(idOf(1), 10)

@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // told is an agent's rules beside an API server that the test decides on.
@@ -37,8 +38,7 @@ func newTold(t *testing.T) *told {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	expect.NoError(t, v1alpha1.AddToScheme(scheme))
-	compiler, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	compiler := fixture.Compiler(t)
 	w := &told{T: t, time: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))}
 	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, o ...client.GetOption) error {

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // generation is that of the policy that nodes are told of; 0 for none.
@@ -30,21 +31,21 @@ func (w *world) generation() int64 {
 func TestNodesAreToldWithinASecond(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.use(about("Image", 1))
-		w.after(0)
+		bubble.Pass(0)
 		if w.generation() != 1 {
 			t.Error("not told at once")
 		}
 		for n := range int64(20) { // edits, ten a second
 			w.use(about("Image", 2+n))
-			w.after(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 		}
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		if got, n := w.generation(), w.written(); got != 21 || n > 5 {
 			t.Errorf("told of generation %d in %d writes", got, n)
 		}
 		before := w.written()
 		w.use(about("Image", 21))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		expect.Equal(t, "writes though nothing had changed", 0, w.written()-before)
 	})
 }
@@ -52,18 +53,18 @@ func TestNodesAreToldWithinASecond(t *testing.T) {
 func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.use(about("Job", 1))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		if w.rules() != nil || w.written() > 0 {
 			t.Error("written")
 		}
 		w.use(about("Image", 2))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		w.use(about("Job", 3))
-		w.after(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		if rules := w.rules(); rules == nil || len(rules.Policies)+len(rules.Known) > 0 {
 			t.Errorf("nodes are still told of %+v", rules)
 		}
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		expect.Equal(t, "writes", 2, w.written())
 	})
 }
@@ -71,14 +72,14 @@ func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
 func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.use(about("Image", 1))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		spoilt := w.rules()
 		spoilt.Policies[0].Spec.Rules[0].TTL = "1s"
 		expect.NoError(t, w.server.Update(t.Context(), spoilt))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		expect.Equal(t, "ttl", "30d", w.rules().Policies[0].Spec.Rules[0].TTL)
 		expect.NoError(t, w.server.Delete(t.Context(), w.rules()))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		if w.generation() != 1 {
 			t.Error("not there again")
 		}
@@ -89,12 +90,12 @@ func TestOnlyALeaderWrites(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.follows = true
 		w.use(about("Image", 1))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		if w.written() > 0 || w.board.Unwritten() == nil || !w.board.NeedLeaderElection() || !w.census.NeedLeaderElection() {
 			t.Error("written without leading, or not told")
 		}
 		w.set(func() { w.follows = false })
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		if w.generation() != 1 || w.board.Unwritten() != nil || w.changed != 2 {
 			t.Errorf("trouble %v, told %d times", w.board.Unwritten(), w.changed)
 		}
@@ -105,7 +106,7 @@ func TestTroubleIsToldUntilItEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.fail = errors.New("no")
 		w.use(about("Image", 1))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if err := w.board.Unwritten(); err == nil || !strings.Contains(err.Error(), "no") {
 			t.Errorf("trouble: %v", err)
 		}
@@ -113,7 +114,7 @@ func TestTroubleIsToldUntilItEnds(t *testing.T) {
 			t.Errorf("tried %d times in a minute", w.reads)
 		}
 		w.set(func() { w.fail = nil })
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		if w.board.Unwritten() != nil || w.generation() != 1 {
 			t.Errorf("trouble: %v", w.board.Unwritten())
 		}
@@ -125,12 +126,12 @@ func TestARuleThatDoesNotFitIsTold(t *testing.T) {
 		long := about("Image", 1)
 		long.Variables = []v1alpha1.Variable{{Name: "long", Expression: strings.Repeat("x", agentapi.MaxBytes)}}
 		w.use(long)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		if !w.board.Missing("uid-p") || w.rules().Policies[0].Hash != agentapi.LeftOut {
 			t.Error("not left out")
 		}
 		w.use(about("Image", 2))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		if w.board.Missing("uid-p") || w.changed != 2 {
 			t.Errorf("still left out; told %d times", w.changed)
 		}
@@ -141,8 +142,7 @@ func TestARuleThatDoesNotFitIsTold(t *testing.T) {
 func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
 	invalid := about("Image", 1)
 	invalid.AddProblems(policy.Problem{Path: "spec.rules[0].unheardOf", Message: "unknown field"})
-	compiler, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	compiler := fixture.Compiler(t)
 	for name, most := range map[string]int{"a rule that is invalid": agentapi.MaxBytes, "one that does not fit": 0} {
 		t.Run(name, func(t *testing.T) {
 			told := agentapi.Render(policy.NewSnapshot([]*policy.Policy{invalid}, nil, policy.DefaultProtection()), most).Policies[0]
@@ -172,7 +172,7 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 			expect.NoError(t, w.server.Create(t.Context(), r))
 		}
 		images := func() int64 {
-			w.after(15 * time.Second)
+			bubble.Pass(15 * time.Second)
 			sums, read := w.census.Sum([]*policy.Policy{p}, time.Now())
 			if !read {
 				return -1
@@ -205,18 +205,18 @@ func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
 		} {
 			w.set(func() { w.unread = err })
 			w.use(p)
-			w.after(time.Minute)
+			bubble.Pass(time.Minute)
 			trouble := w.census.Unread()
 			if _, read := w.census.Sum([]*policy.Policy{p}, time.Now()); read || trouble == nil || trouble.Reason != reason {
 				t.Errorf("%s: trouble %+v, read %v", reason, trouble, read)
 			}
 			w.set(func() { w.unread = nil })
-			w.after(15 * time.Second)
+			bubble.Pass(15 * time.Second)
 			if _, read := w.census.Sum([]*policy.Policy{p}, time.Now()); !read || w.census.Unread() != nil {
 				t.Errorf("%s: trouble %+v afterwards, read %v", reason, w.census.Unread(), read)
 			}
 			w.use(about("Job", 2))
-			w.after(time.Second)
+			bubble.Pass(time.Second)
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/node/hub"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -51,18 +50,10 @@ func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 		w.server = fake.NewClientBuilder().WithScheme(scheme).Build()
 		o := hub.Options{Client: interceptor.NewClient(w.server, w.between()), Clock: clock.RealClock{}, Leadership: w, Changed: func() { w.set(func() { w.changed++ }) }}
 		w.board, w.census = hub.NewRulePublisher(o), hub.NewReportCollector(o)
-		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
-		ended := sync.WaitGroup{}
-		for _, start := range []func(context.Context) error{w.board.Start, w.census.Start} {
-			ended.Go(func() {
-				if err := start(ctx); err != nil {
-					t.Error(err)
-				}
-			})
-		}
+		stopPublisher, stopCollector := bubble.Start(t, w.board.Start), bubble.Start(t, w.census.Start)
 		test(t, w)
-		cancel()
-		ended.Wait()
+		stopPublisher()
+		stopCollector()
 	})
 }
 
@@ -136,12 +127,6 @@ func (w *world) use(policies ...*policy.Policy) {
 	snapshot := policy.NewSnapshot(policies, nil, policy.DefaultProtection())
 	w.board.Use(snapshot)
 	w.census.Use(snapshot)
-}
-
-// after lets time pass and everything happen that it brings.
-func (w *world) after(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
 }
 
 // rules is what nodes are told; nil for nothing.

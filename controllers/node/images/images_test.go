@@ -25,6 +25,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // machine is a node whose runtime and Pods the test decides, and whose time only it lets pass.
@@ -60,8 +61,7 @@ func newMachine(t *testing.T) *machine {
 	kept, err := history.Open(t.TempDir(), m.reading(), history.Options{Machine: "node", Gap: 2 * interval, Every: interval})
 	expect.NoError(t, err)
 	t.Cleanup(func() { _ = kept.Close() })
-	compiler, err := engine.NewCompiler(engine.Options{})
-	expect.NoError(t, err)
+	compiler := fixture.Compiler(t)
 	m.Node = images.New(images.Options{
 		Runtime: runtime{m}, Cluster: api{m}, History: kept, Readings: m.reading, Clock: m.clock, Compiler: compiler, Interval: interval,
 		Failed: func(code string) { m.failed = append(m.failed, code) },

@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain after the next look, though it is the same; then no more.
@@ -29,8 +30,7 @@ func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	questions := retention.NewRuleSet(p.Rules[0].Kind, []*engine.Program{programs[p.Rules[0].Key]}, nil)
 	source := m.Open(questions)
 	compiler := func(deadline time.Duration) *engine.Compiler {
-		c, err := engine.NewCompiler(engine.Options{EvalDeadline: deadline})
-		expect.NoError(t, err)
+		c := fixture.CompilerWith(t, engine.Options{EvalDeadline: deadline})
 		return c
 	}
 	m.Compiler = compiler(time.Nanosecond)

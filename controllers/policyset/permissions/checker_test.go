@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestWhatIsAsked(t *testing.T) {
@@ -44,11 +45,11 @@ func TestRights(t *testing.T) {
 		"may not delete":               {[]string{"delete"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
 		"may nothing":                  {[]string{"list", "delete", "patch"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list, delete jobs.batch in namespace team-a"},
 		"may not patch, and need not":  {[]string{"patch"}, rule(), []string{"list", "delete"}, ""},
-		"may not patch, and marks":     {[]string{"patch"}, rule(marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
-		"may patch, and marks":         {nil, rule(marking), []string{"list", "delete", "patch"}, ""},
-		"what lives in no namespace":   {nil, rule(about(nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"may not patch, and marks":     {[]string{"patch"}, rule(fixture.Marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
+		"may patch, and marks":         {nil, rule(fixture.Marking), []string{"list", "delete", "patch"}, ""},
+		"what lives in no namespace":   {nil, rule(fixture.About(fixture.Nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
 		"nobody to act as":             {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty"},
-		"what the cluster cannot know": {nil, rule(about(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
+		"what the cluster cannot know": {nil, rule(fixture.About(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,12 +79,12 @@ func TestRightsToAnOwner(t *testing.T) {
 		verbs  []string
 		want   string
 	}{
-		"all are there":              {nil, rule(about(pods)), jobs, []string{"get", "delete"}, ""},
-		"marking needs nothing more": {[]string{"patch", "list"}, rule(about(pods), marking), jobs, []string{"get", "delete"}, ""},
-		"may not delete":             {[]string{"delete"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
-		"may not get":                {[]string{"get"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
-		"an owner in no namespace":   {nil, rule(about(pods)), nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
-		"nobody to act as":           {nil, rule(about(pods), of("")), jobs, nil, "missing permission: spec.serviceAccountName is empty"},
+		"all are there":              {nil, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, ""},
+		"marking needs nothing more": {[]string{"patch", "list"}, rule(fixture.About(fixture.Pods), fixture.Marking), fixture.Jobs, []string{"get", "delete"}, ""},
+		"may not delete":             {[]string{"delete"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"may not get":                {[]string{"get"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
+		"an owner in no namespace":   {nil, rule(fixture.About(fixture.Pods)), fixture.Nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"nobody to act as":           {nil, rule(fixture.About(fixture.Pods), of("")), fixture.Jobs, nil, "missing permission: spec.serviceAccountName is empty"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,10 +111,10 @@ func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.CheckOwner(t.Context(), rule(), jobs); !errors.Is(err, permissions.ErrMissing) {
+	if _, err := c.CheckOwner(t.Context(), rule(), fixture.Jobs); !errors.Is(err, permissions.ErrMissing) {
 		t.Errorf("may not get: %v", err)
 	}
-	if _, known := c.Known(rule(about(pods))); known {
+	if _, known := c.Known(rule(fixture.About(fixture.Pods))); known {
 		t.Error("what is about owners is known of a rule")
 	}
 }
@@ -156,7 +157,7 @@ func TestAnswersCountForASecond(t *testing.T) {
 	}{
 		"the kind": {func(ctx context.Context, c *permissions.Checker) (time.Time, error) { return c.Check(ctx, rule()) }, []string{"list", "delete"}},
 		"an owner": {func(ctx context.Context, c *permissions.Checker) (time.Time, error) {
-			return c.CheckOwner(ctx, rule(), jobs)
+			return c.CheckOwner(ctx, rule(), fixture.Jobs)
 		}, []string{"get", "delete"}},
 	} {
 		t.Run(about, func(t *testing.T) {
@@ -186,10 +187,10 @@ func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
 	s, _, c := asking()
 	rules := map[string]*policy.Rule{
 		"the same":          rule(func(r *policy.Rule) { r.ID.Rule, r.TTL = "other", time.Hour }),
-		"another mark":      rule(marking),
+		"another mark":      rule(fixture.Marking),
 		"another account":   rule(of("other")),
 		"another namespace": rule(func(r *policy.Rule) { r.Namespace = "team-b" }),
-		"another kind":      rule(about(nodes)),
+		"another kind":      rule(fixture.About(fixture.Nodes)),
 	}
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,9 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // looking is a Loop in a bubble that looks after some rules.
@@ -55,15 +57,9 @@ func looksSlowly(t *testing.T, takes time.Duration, test func(t *testing.T, l *l
 				l.changes++
 			},
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- l.Start(ctx) }()
-		synctest.Wait()
+		stop := bubble.Start(t, l.Start)
 		test(t, l)
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }
 
@@ -129,7 +125,7 @@ func TestTheLoopFollowsTheRules(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		expect.Equal(t, "without rules", 0, l.told(time.Minute))
 		expect.Equal(t, "asked", nil, l.verbs())
-		l.use(rule(), rule(marking))
+		l.use(rule(), rule(fixture.Marking))
 		expect.Equal(t, "with two", 1, l.told(10*time.Second))
 		expect.Equal(t, "asked", []string{"list", "delete", "list", "delete", "patch"}, l.verbs())
 	})
@@ -190,16 +186,14 @@ func (h hanging) Create(ctx context.Context, r *authorizationv1.SubjectAccessRev
 func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mapper := meta.NewDefaultRESTMapper(nil)
-		mapper.Add(jobs, meta.RESTScopeNamespace)
+		mapper.Add(fixture.Jobs, meta.RESTScopeNamespace)
 		s, silent, other := &server{}, rule(), rule()
 		silent.Namespace = "silent"
 		l := &permissions.Loop{
 			Checker: permissions.New(hanging{s, "silent"}, mapper, clock.RealClock{}), Changed: func() {},
 			Rules: func() []*policy.Rule { return []*policy.Rule{silent, other} },
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- l.Start(ctx) }()
+		stop := bubble.Start(t, l.Start)
 		time.Sleep(time.Minute)
 		if err, known := l.Known(other); err != nil || !known {
 			t.Errorf("after a minute the rights of another namespace are known: %v, %v", known, err)
@@ -209,9 +203,6 @@ func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 		if err, _ := l.Known(other); !errors.Is(err, permissions.ErrMissing) {
 			t.Errorf("three minutes after they are taken away: %v", err)
 		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }

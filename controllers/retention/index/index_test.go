@@ -8,34 +8,20 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // now is when every test begins.
-var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-
-var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+var now = fixture.Now
 
 // namespaces are those that are known unless a test says otherwise.
 var namespaces = map[string]policy.Namespace{"team-a": {Labels: labels.Set{"tier": "ci"}}, "team-b": {Labels: labels.Set{"tier": "prod"}}}
-
-// rule is an enforced rule about Jobs with a TTL of an hour. Its facts are under its name.
-func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
-	r := &policy.Rule{ID: policy.RuleID{Policy: "p-" + name, Rule: name}, Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
-	for _, o := range options {
-		o(r)
-	}
-	return r
-}
-
-func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.Mode = m } }
-func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
 
 // policyOf is a policy with one rule, about the namespaces with these labels.
 func policyOf(r *policy.Rule, selector string) *policy.Policy {
@@ -120,8 +106,8 @@ func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *world
 	for _, r := range rules {
 		names = append(names, r.Key)
 	}
-	w := &world{t: t, listing: index.Listing{ID: 1, Kind: jobs, Layout: columns[strings.Join(names, " ")]}}
-	w.Index = index.New(jobs.GroupKind(), func() { w.wakes++ })
+	w := &world{t: t, listing: index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns[strings.Join(names, " ")]}}
+	w.Index = index.New(fixture.Jobs.GroupKind(), func() { w.wakes++ })
 	w.SetBook(book(rules...), now)
 	w.Replace(w.listing, rows, now)
 	w.wakes = 0
@@ -134,7 +120,7 @@ func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *world
 }
 
 func oneRule(options ...func(*policy.Rule)) []*policy.Rule {
-	return []*policy.Rule{rule("a", options...)}
+	return []*policy.Rule{fixture.Rule("a", options...)}
 }
 
 // take calls TakeDue until nothing more is due and gives the UIDs in the order in which they came.
@@ -159,7 +145,7 @@ func (w *world) reason(uid string, at time.Time) policy.Reason {
 var never = []string(nil)
 
 func TestOnlyTheCurrentListingCounts(t *testing.T) {
-	current, other := index.Listing{ID: 1, Kind: jobs, Layout: columns["a"]}, index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}
+	current, other := index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a"]}, index.Listing{ID: 2, Kind: fixture.Jobs, Layout: columns["a"]}
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
 		change func(w *world)
@@ -204,8 +190,8 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 }
 
 func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
-	x := index.New(jobs.GroupKind(), func() {})
-	x.SetSnapshot(book(rule("a")), now)
+	x := index.New(fixture.Jobs.GroupKind(), func() {})
+	x.SetSnapshot(book(fixture.Rule("a")), now)
 	x.Apply(1, row("early", now.Add(-2*time.Hour)), now)
 	if n, synced := x.Len(); n != 0 || synced {
 		t.Errorf("%d subjects, synced %v; want none", n, synced)
@@ -220,13 +206,13 @@ func TestLenAndHas(t *testing.T) {
 	n, synced := w.Len()
 	expect.Equal(t, "subjects", 2, n)
 	expect.Equal(t, "synced", true, synced)
-	expect.Equal(t, "has facts", true, w.has(rule("a")))
-	expect.Equal(t, "has facts judged by another book", false, w.Has(book(rule("a")), rule("a")))
-	expect.Equal(t, "has facts of another rule", false, w.has(rule("b")))
+	expect.Equal(t, "has facts", true, w.has(fixture.Rule("a")))
+	expect.Equal(t, "has facts judged by another book", false, w.Has(book(fixture.Rule("a")), fixture.Rule("a")))
+	expect.Equal(t, "has facts of another rule", false, w.has(fixture.Rule("b")))
 	w.Unsync(w.listing.ID)
 	_, synced = w.Len()
 	expect.Equal(t, "synced in doubt", false, synced)
-	expect.Equal(t, "has facts in doubt", false, w.has(rule("a")))
+	expect.Equal(t, "has facts in doubt", false, w.has(fixture.Rule("a")))
 }
 
 func TestDueInOrder(t *testing.T) {
@@ -276,9 +262,9 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 }
 
 func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{rule("a"), rule("b", ttl(2*time.Hour))}, row("x", now, under("a b")))
+	w := newWorld(t, []*policy.Rule{fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Hour))}, row("x", now, under("a b")))
 	w.TakeDue(now.Add(2*time.Hour), func(_ policy.Subject, id policy.RuleID) {
-		expect.Equal(t, "rule", policy.RuleID{Policy: "p-b", Rule: "b"}, id)
+		expect.Equal(t, "rule", policy.RuleID{Policy: "b", Rule: "b"}, id)
 	})
 }
 
@@ -338,19 +324,19 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 		added *policy.Rule
 		want  policy.Reason
 	}{
-		"an enforced rule without facts keeps":        {rule("b"), policy.Stale},
-		"a suspended rule without facts keeps":        {rule("b", mode(v1alpha1.Suspended)), policy.Stale},
-		"a dry run without facts has no say":          {rule("b", mode(v1alpha1.DryRun)), policy.Expired},
-		"a rule that asks the same has facts already": {rule("b", func(r *policy.Rule) { r.Key = "a" }), policy.Expired},
+		"an enforced rule without facts keeps":        {fixture.Rule("b"), policy.Stale},
+		"a suspended rule without facts keeps":        {fixture.Rule("b", fixture.Mode(v1alpha1.Suspended)), policy.Stale},
+		"a dry run without facts has no say":          {fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)), policy.Expired},
+		"a rule that asks the same has facts already": {fixture.Rule("b", func(r *policy.Rule) { r.Key = "a" }), policy.Expired},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(), row("x", due))
-			w.SetBook(book(rule("a"), test.added), now)
+			w.SetBook(book(fixture.Rule("a"), test.added), now)
 			expect.Equal(t, "reason", test.want, w.reason("x", now))
 			expect.Equal(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
 
-			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["b a"]},
+			w.Replace(index.Listing{ID: 2, Kind: fixture.Jobs, Layout: columns["b a"]},
 				[]*index.FactRow{row("x", due, under("b a"))}, now)
 			if test.added.Mode == v1alpha1.Enforce {
 				expect.Equal(t, "reason with facts", policy.Expired, w.reason("x", now))
@@ -366,7 +352,7 @@ func TestReconsider(t *testing.T) {
 		want   []string
 	}{
 		"still due":           {func(*world) {}, []string{"x"}},
-		"due later":           {func(w *world) { w.SetBook(book(rule("a", ttl(2*time.Hour))), due) }, never},
+		"due later":           {func(w *world) { w.SetBook(book(fixture.Rule("a", fixture.TTL(2*time.Hour))), due) }, never},
 		"kept":                {func(w *world) { w.Unsync(w.listing.ID) }, never},
 		"gone":                {func(w *world) { w.Forget(w.listing.ID, "x", now) }, never},
 		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, never},
@@ -397,7 +383,7 @@ func TestMarkGone(t *testing.T) {
 		"a newer version is judged":         {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
 		"listed at the same version":        {"1", func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, false},
 		"listed at a newer version":         {"1", func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now, at("2"))}, now) }, true},
-		"the rules change":                  {"1", func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, false},
+		"the rules change":                  {"1", func(w *world) { w.SetBook(book(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, false},
 		"taken, then marked, then pondered": {"1", func(w *world) { w.Reconsider("x", later) }, false},
 		"forgotten":                         {"1", func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
 		"forgotten and seen again": {"1", func(w *world) {
@@ -456,25 +442,25 @@ func TestSetBook(t *testing.T) {
 		before, after *policy.Snapshot
 		want          time.Time // when it is due; zero for never
 	}{
-		"the same":                              {book(rule("a")), book(rule("a")), due},
-		"a longer TTL":                          {book(rule("a")), book(rule("a", ttl(3*time.Hour))), now.Add(3 * time.Hour)},
-		"a shorter TTL":                         {book(rule("a")), book(rule("a", ttl(time.Minute))), now.Add(time.Minute)},
-		"suspended":                             {book(rule("a")), book(rule("a", mode(v1alpha1.Suspended))), time.Time{}},
-		"a dry run":                             {book(rule("a")), book(rule("a", mode(v1alpha1.DryRun))), time.Time{}},
-		"enforced":                              {book(rule("a", mode(v1alpha1.DryRun))), book(rule("a")), due},
-		"resumed":                               {book(rule("a", mode(v1alpha1.Suspended))), book(rule("a")), due},
-		"made invalid":                          {book(rule("a")), book(rule("a", invalid)), time.Time{}},
-		"mended":                                {book(rule("a", invalid)), book(rule("a")), due},
-		"no rules":                              {book(rule("a")), book(), time.Time{}},
-		"rules for the first time":              {book(), book(rule("a")), due},
-		"another rule keeps":                    {book(rule("a")), book(rule("a"), rule("b", mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
-		"another rule no more":                  {book(rule("a"), rule("b", ttl(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), book(rule("a")), due},
+		"the same":                              {book(fixture.Rule("a")), book(fixture.Rule("a")), due},
+		"a longer TTL":                          {book(fixture.Rule("a")), book(fixture.Rule("a", fixture.TTL(3*time.Hour))), now.Add(3 * time.Hour)},
+		"a shorter TTL":                         {book(fixture.Rule("a")), book(fixture.Rule("a", fixture.TTL(time.Minute))), now.Add(time.Minute)},
+		"suspended":                             {book(fixture.Rule("a")), book(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), time.Time{}},
+		"a dry run":                             {book(fixture.Rule("a")), book(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), time.Time{}},
+		"enforced":                              {book(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), book(fixture.Rule("a")), due},
+		"resumed":                               {book(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), book(fixture.Rule("a")), due},
+		"made invalid":                          {book(fixture.Rule("a")), book(fixture.Rule("a", invalid)), time.Time{}},
+		"mended":                                {book(fixture.Rule("a", invalid)), book(fixture.Rule("a")), due},
+		"no rules":                              {book(fixture.Rule("a")), book(), time.Time{}},
+		"rules for the first time":              {book(), book(fixture.Rule("a")), due},
+		"another rule keeps":                    {book(fixture.Rule("a")), book(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
+		"another rule no more":                  {book(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), book(fixture.Rule("a")), due},
 		"a namespace gets labels":               {tiered("ci", "prod"), tiered("ci", "ci"), due},
 		"a namespace loses labels":              {tiered("ci", "ci"), tiered("ci", "prod"), time.Time{}},
 		"a namespace becomes known":             {tiered("", ""), tiered("", "ci"), due},
 		"a selected namespace becomes known":    {tiered("ci", ""), tiered("ci", "ci"), due},
 		"a namespace is forgotten":              {tiered("", "ci"), tiered("", ""), time.Time{}},
-		"an expression that has not been asked": {book(rule("a")), book(rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
+		"an expression that has not been asked": {book(fixture.Rule("a")), book(fixture.Rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -498,7 +484,7 @@ func tiered(selects, teamA string) *policy.Snapshot {
 	if teamA != "" {
 		known["team-a"] = policy.Namespace{Labels: labels.Set{"tier": teamA}}
 	}
-	return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), selects)}, known, policy.DefaultProtection())
+	return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), selects)}, known, policy.DefaultProtection())
 }
 
 func TestANamespaceThatComesAndGoes(t *testing.T) {
@@ -513,7 +499,7 @@ func TestANamespaceThatComesAndGoes(t *testing.T) {
 func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
 	hold := func(held bool) *policy.Snapshot {
 		known := map[string]policy.Namespace{"team-a": {Held: held}, "team-b": {}}
-		return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), "")}, known, policy.DefaultProtection())
+		return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), "")}, known, policy.DefaultProtection())
 	}
 	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")))
 	due := now.Add(time.Hour)
@@ -530,8 +516,8 @@ func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
 	// The soonest is in team-a, which has its own rule; judging it again would put it on top again and wake.
 	bookWith := func(d time.Duration) *policy.Snapshot {
 		return policy.NewSnapshot([]*policy.Policy{
-			policyOf(rule("a"), "ci"),
-			policyOf(rule("b", ttl(d), func(r *policy.Rule) { r.Key = "a" }), "prod"),
+			policyOf(fixture.Rule("a"), "ci"),
+			policyOf(fixture.Rule("b", fixture.TTL(d), func(r *policy.Rule) { r.Key = "a" }), "prod"),
 		}, namespaces, policy.DefaultProtection())
 	}
 	w := newWorld(t, oneRule())
@@ -554,7 +540,7 @@ func TestWake(t *testing.T) {
 		"one that is never due":        {func(w *world) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
 		"one that is forgotten":        {func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
 		"one that becomes due earlier": {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
-		"a shorter TTL":                {func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, true},
+		"a shorter TTL":                {func(w *world) { w.SetBook(book(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, true},
 		"a listing":                    {func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, true},
 		"one that is given back": {func(w *world) {
 			w.take(now.Add(2 * time.Hour))
@@ -574,7 +560,7 @@ func TestWake(t *testing.T) {
 func TestScan(t *testing.T) {
 	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")), row("z", now, in("kube-system")))
 	w.SetBook(policy.NewSnapshot([]*policy.Policy{
-		policyOf(rule("a"), ""), policyOf(rule("b"), "prod"), policyOf(rule("c", mode(v1alpha1.DryRun)), "ci"),
+		policyOf(fixture.Rule("a"), ""), policyOf(fixture.Rule("b"), "prod"), policyOf(fixture.Rule("c", fixture.Mode(v1alpha1.DryRun)), "ci"),
 	}, namespaces, policy.DefaultProtection()), now)
 	got := map[string][]string{}
 	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
@@ -584,8 +570,8 @@ func TestScan(t *testing.T) {
 		}
 	})
 	expect.Equal(t, "shown", map[string][]string{
-		"x": {"p-a/a known=true eligible=true", "p-c/c known=false eligible=false"},
-		"y": {"p-a/a known=true eligible=true", "p-b/b known=false eligible=false"},
+		"x": {"a/a known=true eligible=true", "c/c known=false eligible=false"},
+		"y": {"a/a known=true eligible=true", "b/b known=false eligible=false"},
 		"z": {},
 	}, got)
 }
@@ -625,14 +611,14 @@ func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
 		w.Apply(w.listing.ID, row(uid, now, in(fmt.Sprint("ci-", i))), now)
 		w.Forget(w.listing.ID, types.UID(uid), now)
 	}
-	w.SetBook(book(rule("a", ttl(time.Minute))), now)
+	w.SetBook(book(fixture.Rule("a", fixture.TTL(time.Minute))), now)
 	if n := w.Spaces(); n > 10 {
 		t.Errorf("%d namespaces remembered without a subject", n)
 	}
 }
 
 func TestKind(t *testing.T) {
-	expect.Equal(t, "kind", jobs.GroupKind(), newWorld(t, nil).Kind())
+	expect.Equal(t, "kind", fixture.Jobs.GroupKind(), newWorld(t, nil).Kind())
 }
 
 func TestLookAt(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // marks makes a rule one without startTime.
@@ -112,9 +113,9 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &world{listing: index.Listing{ID: 1, Kind: jobs, Layout: columns["a"]}}
-			w.Index = index.New(jobs.GroupKind(), func() {})
-			w.SetBook(book(rule("a", marks)), now)
+			w := &world{listing: index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a"]}}
+			w.Index = index.New(fixture.Jobs.GroupKind(), func() {})
+			w.SetBook(book(fixture.Rule("a", marks)), now)
 			w.Replace(w.listing, nil, now)
 			if _, synced := w.Len(); !synced {
 				t.Fatal("not synced")
@@ -169,8 +170,8 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 		"neither":                     {nil, x(1, notEligible), never, false, ""},
 		"held":                        {nil, x(1, flags(policy.IsHeld)), []string{"x"}, true, mark},
 		"on its way out":              {nil, x(1, flags(policy.IsTerminating)), never, false, ""},
-		"a dry run":                   {mode(v1alpha1.DryRun), x(1), never, false, ""},
-		"suspended":                   {mode(v1alpha1.Suspended), x(1), never, false, ""},
+		"a dry run":                   {fixture.Mode(v1alpha1.DryRun), x(1), never, false, ""},
+		"suspended":                   {fixture.Mode(v1alpha1.Suspended), x(1), never, false, ""},
 		"suspended by the namespace":  {kept, x(1), never, false, ""},
 		"not approved":                {unapproved, x(1), never, false, ""},
 		"in a namespace yet unknown":  {nil, x(1, in("unborn")), never, false, ""},
@@ -189,7 +190,7 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 				options = append(options, test.rule)
 			}
 			w := newWorld(t, oneRule(options...), test.row)
-			w.SetBook(book(rule("a", options...)), now)
+			w.SetBook(book(fixture.Rule("a", options...)), now)
 			expect.Equal(t, "taken", test.taken, w.take(later))
 			j, _ := w.Claim("x", later)
 			expect.Equal(t, "is to be written on", test.valid, j.Marking.Valid())
@@ -220,13 +221,13 @@ func TestNothingGoesInItsQuietPeriod(t *testing.T) {
 	over := now.Add(policy.QuietPeriod)
 	for name, options := range map[string][]func(*policy.Rule){
 		"its time has come":    nil,
-		"there are too many":   {room(0), ttl(policy.Week)},
-		"it is written down":   {counted},
+		"there are too many":   {room(0), fixture.TTL(policy.Week)},
+		"it is written down":   {fixture.Counted},
 		"too many, and no TTL": {room(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
-			w.SetBook(book(rule("a", options...)), now)
+			w.SetBook(book(fixture.Rule("a", options...)), now)
 			w.take(over.Add(-index.Ahead))
 			expect.Equal(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
 			due, _, _ := w.Next()

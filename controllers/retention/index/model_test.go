@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // model is what an Index promises, in the plainest way: all rows, ranked and judged anew whenever somebody asks.
@@ -102,11 +103,11 @@ func (m *model) layoutIn(namespace string) *index.Columns {
 }
 
 func (m *model) rule(row *known) (policy.Subject, []policy.Evaluation) {
-	page := m.snapshot.Effective(jobs.GroupKind(), row.Namespace)
+	page := m.snapshot.Effective(fixture.Jobs.GroupKind(), row.Namespace)
 	var evaluations []policy.Evaluation
 	for _, r := range page.Rules {
 		evaluation := policy.Evaluation{Rule: r, Standing: m.standing(r.ID, row.UID)}
-		if facts, ok := row.facts[r.Key]; ok && m.listing.Kind == jobs {
+		if facts, ok := row.facts[r.Key]; ok && m.listing.Kind == fixture.Jobs {
 			evaluation.Facts, evaluation.Known = facts, m.synced && m.snapshot.Knows(row.Namespace)
 		}
 		evaluations = append(evaluations, evaluation)
@@ -116,18 +117,18 @@ func (m *model) rule(row *known) (policy.Subject, []policy.Evaluation) {
 
 // standing ranks every row for one answer.
 func (m *model) standing(id policy.RuleID, uid types.UID) policy.RankResult {
-	if !slices.Contains(m.snapshot.Ranked(jobs.GroupKind()), id) {
+	if !slices.Contains(m.snapshot.Ranked(fixture.Jobs.GroupKind()), id) {
 		return policy.RankResult{}
 	}
 	var members []policy.Candidate
 	for _, row := range m.rows {
-		for _, r := range m.snapshot.Effective(jobs.GroupKind(), row.Namespace).Rules {
+		for _, r := range m.snapshot.Effective(fixture.Jobs.GroupKind(), row.Namespace).Rules {
 			if member, ok := m.member(row, r); ok && r.ID == id {
 				members = append(members, member)
 			}
 		}
 	}
-	standings := m.snapshot.Ranking(jobs.GroupKind(), id).Rank(members)
+	standings := m.snapshot.Ranking(fixture.Jobs.GroupKind(), id).Rank(members)
 	for i := range members {
 		if members[i].UID == uid {
 			return standings[i]
@@ -142,7 +143,7 @@ func (m *model) member(row *known, r *policy.Rule) (policy.Candidate, bool) {
 	switch {
 	case row.gone, row.leaving, row.Flags.Has(policy.IsTerminating):
 		return member, false
-	case !ok, facts.Err != nil, m.listing.Kind != jobs:
+	case !ok, facts.Err != nil, m.listing.Kind != fixture.Jobs:
 		member.Unknown = true
 		return member, true
 	}
@@ -198,7 +199,7 @@ var places = []string{"team-a", "team-b", "unborn", "kube-system", ""}
 
 func newPlayer(seed int64) *player {
 	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, world: &world{}, out: map[types.UID]bool{}}
-	p.world.Index = index.New(jobs.GroupKind(), func() { p.world.wakes++ })
+	p.world.Index = index.New(fixture.Jobs.GroupKind(), func() { p.world.wakes++ })
 	p.model = &model{rows: map[types.UID]*known{}, snapshot: &policy.Snapshot{}}
 	if p.Intn(2) == 0 {
 		p.setBook()
@@ -283,9 +284,9 @@ func (p *player) aliveIn(namespace string) *index.Columns {
 
 func (p *player) replace() {
 	p.listings++
-	next := index.Listing{ID: p.listings, Kind: jobs, Layout: p.layout(cluster), Layouts: map[string]*index.Columns{}}
+	next := index.Listing{ID: p.listings, Kind: fixture.Jobs, Layout: p.layout(cluster), Layouts: map[string]*index.Columns{}}
 	if p.Intn(8) == 0 {
-		next.Kind = schema.GroupVersionKind{Group: jobs.Group, Version: "v2", Kind: jobs.Kind}
+		next.Kind = schema.GroupVersionKind{Group: fixture.Jobs.Group, Version: "v2", Kind: fixture.Jobs.Kind}
 	}
 	p.alive = map[string][]*index.Columns{}
 	for _, namespace := range places[:2] {
@@ -347,7 +348,7 @@ func (p *player) applyStale() {
 	p.world.Forget(1<<40, p.uid(), p.now)
 	p.world.Unsync(1 << 40)
 	uid := types.UID("u0")
-	p.world.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
+	p.world.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: fixture.Jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
 }
 
 // readVersion is one that a read past the watch may bring; newer and equal say how it compares with what is known.
@@ -450,7 +451,7 @@ func (p *player) anyPolicies() []*policy.Policy {
 		for _, key := range cluster {
 			if p.Intn(3) == 0 {
 				keep := p.Intn(4)
-				of.Overrides = append(of.Overrides, &policy.Override{From: of.Name, Policy: "p-" + key, Keep: &keep, InForce: true})
+				of.Overrides = append(of.Overrides, &policy.Override{From: of.Name, Policy: key, Keep: &keep, InForce: true})
 			}
 		}
 		policies = append(policies, of)
@@ -461,7 +462,7 @@ func (p *player) anyPolicies() []*policy.Policy {
 // anyRule is a rule that asks under a key, with any settings.
 func (p *player) anyRule(key string) *policy.Rule {
 	modes := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended}
-	r := rule(key, ttl(time.Duration(p.Intn(5))*time.Hour), mode(modes[p.Intn(5)]))
+	r := fixture.Rule(key, fixture.TTL(time.Duration(p.Intn(5))*time.Hour), fixture.Mode(modes[p.Intn(5)]))
 	if key == "c" {
 		r.Mark = "mark"
 	}
@@ -624,8 +625,8 @@ func (p *player) compare(t *testing.T) {
 		sameRule := cmp.Comparer(func(a, b *policy.Rule) bool { return a == b })
 		t.Fatalf("after %v: -want +got\n%s", p.ops, cmp.Diff(want, got, sameRule, cmpopts.EquateErrors(), cmpopts.EquateEmpty()))
 	}
-	for _, r := range p.model.snapshot.Rules(jobs.GroupKind()) {
-		has := p.model.synced && p.model.listing.Kind == jobs && slices.Contains(p.model.layoutIn(r.Namespace).Columns, r.Key)
+	for _, r := range p.model.snapshot.Rules(fixture.Jobs.GroupKind()) {
+		has := p.model.synced && p.model.listing.Kind == fixture.Jobs && slices.Contains(p.model.layoutIn(r.Namespace).Columns, r.Key)
 		for uid, row := range p.model.rows {
 			has = has && (placeOf(uid) != r.Namespace || slices.Contains(row.came.Layout.Columns, r.Key))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func keep(n int) func(*policy.Rule) { return func(r *policy.Rule) { r.Keep = n } }
@@ -60,8 +61,8 @@ func (w *world) with(reason policy.Reason) []string {
 
 func TestTheNewestStay(t *testing.T) {
 	override := func(n int) *policy.Snapshot {
-		return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), ""), {Name: "team-b/own", Namespace: "team-b", Mode: v1alpha1.Enforce,
-			Overrides: []*policy.Override{{From: "team-b/own", Policy: "p-a", Keep: &n, InForce: true}}}}, namespaces, policy.DefaultProtection())
+		return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), ""), {Name: "team-b/own", Namespace: "team-b", Mode: v1alpha1.Enforce,
+			Overrides: []*policy.Override{{From: "team-b/own", Policy: "a", Keep: &n, InForce: true}}}}, namespaces, policy.DefaultProtection())
 	}
 	tests := map[string]struct {
 		more   []*index.FactRow // beside 1, 2, 3 and 4 of team-a, the newest first
@@ -85,13 +86,13 @@ func TestTheNewestStay(t *testing.T) {
 		"one changes groups":                           {nil, func(w *world) { w.Apply(1, aged("2", 2, at("2"), group("x")), now) }, []string{"1", "2", "3"}, []string{"4"}},
 		"one turns out to fail":                        {nil, func(w *world) { w.Apply(1, aged("4", 4, at("2"), failing), now) }, []string{"1", "2"}, []string{"3"}},
 		"one says that it began before it was created": {[]*index.FactRow{aged("0", 99, func(r *draft) { r.Created = now.Add(-99 * time.Hour) })}, nil, []string{"0", "1"}, []string{"2", "3", "4"}},
-		"more may stay":                                {nil, func(w *world) { w.SetBook(book(rule("a", keep(3))), now) }, []string{"1", "2", "3"}, []string{"4"}},
-		"fewer may stay":                               {nil, func(w *world) { w.SetBook(book(rule("a", keep(1))), now) }, []string{"1"}, []string{"2", "3", "4"}},
-		"none has to stay":                             {nil, func(w *world) { w.SetBook(book(rule("a")), now) }, nil, []string{"1", "2", "3", "4"}},
-		"a rule in its place":                          {nil, func(w *world) { w.SetBook(book(rule("b", keep(3), func(r *policy.Rule) { r.Key = "a" })), now) }, []string{"1", "2", "3"}, []string{"4"}},
+		"more may stay":                                {nil, func(w *world) { w.SetBook(book(fixture.Rule("a", keep(3))), now) }, []string{"1", "2", "3"}, []string{"4"}},
+		"fewer may stay":                               {nil, func(w *world) { w.SetBook(book(fixture.Rule("a", keep(1))), now) }, []string{"1"}, []string{"2", "3", "4"}},
+		"none has to stay":                             {nil, func(w *world) { w.SetBook(book(fixture.Rule("a")), now) }, nil, []string{"1", "2", "3", "4"}},
+		"a rule in its place":                          {nil, func(w *world) { w.SetBook(book(fixture.Rule("b", keep(3), func(r *policy.Rule) { r.Key = "a" })), now) }, []string{"1", "2", "3"}, []string{"4"}},
 		"one namespace keeps more":                     {[]*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) { w.SetBook(override(1), now) }, []string{"b"}, []string{"1", "2", "3", "4"}},
 		"listed anew": {nil, func(w *world) {
-			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}, []*index.FactRow{aged("3", 3), aged("4", 4), aged("5", 5)}, now)
+			w.Replace(index.Listing{ID: 2, Kind: fixture.Jobs, Layout: columns["a"]}, []*index.FactRow{aged("3", 3), aged("4", 4), aged("5", 5)}, now)
 		}, []string{"3", "4"}, []string{"5"}},
 	}
 	for name, test := range tests {
@@ -122,23 +123,23 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 		"held ones count":               {[]func(*policy.Rule){room(2)}, []*index.FactRow{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"2", "3", "4"}},
 		"one nobody can judge does not": {[]func(*policy.Rule){room(2)}, []*index.FactRow{aged("0", 0, failing)}, nil, []string{"3", "4"}},
 		"the newest stay beyond it":     {[]func(*policy.Rule){room(1), keep(3)}, nil, nil, []string{"4"}},
-		"before their TTL":              {[]func(*policy.Rule){room(3), ttl(1000 * time.Hour)}, nil, nil, []string{"4"}},
+		"before their TTL":              {[]func(*policy.Rule){room(3), fixture.TTL(1000 * time.Hour)}, nil, nil, []string{"4"}},
 		"another one comes":             {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"4"}},
 		"one goes by itself":            {[]func(*policy.Rule){room(3)}, nil, func(w *world) { w.Forget(1, "1", now) }, nil},
-		"less room":                     {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
+		"less room":                     {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(fixture.Rule("a", room(3))), now) }, []string{"4"}},
 		"fair: those with most give":    {[]func(*policy.Rule){fair(3)}, []*index.FactRow{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
 		"fair: one comes elsewhere":     {[]func(*policy.Rule){fair(4)}, nil, func(w *world) { w.Apply(1, aged("b", 9, in("team-b")), now) }, []string{"4"}},
 		"fair: one goes elsewhere":      {[]func(*policy.Rule){fair(4)}, []*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) { w.Forget(1, "b", now) }, nil},
 		"fair: another namespace joins": {[]func(*policy.Rule){fair(4)}, []*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) {
 			joined := func(selects string) *policy.Snapshot {
-				return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
+				return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
 			}
 			w.SetBook(joined("ci"), now) // team-a alone
 			expect.Equal(w.t, "due alone", never, w.take(now))
 			w.SetBook(joined(""), now)
 		}, []string{"4"}},
-		"fair, and then each for itself":     {[]func(*policy.Rule){fair(2)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
-		"each for itself, and then together": {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(rule("a", fair(3))), now) }, []string{"4"}},
+		"fair, and then each for itself":     {[]func(*policy.Rule){fair(2)}, nil, func(w *world) { w.SetBook(book(fixture.Rule("a", room(3))), now) }, []string{"4"}},
+		"each for itself, and then together": {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(fixture.Rule("a", fair(3))), now) }, []string{"4"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,8 +176,8 @@ func TestWhatIsOnItsWayOutTakesNoPlace(t *testing.T) {
 		"it changes, and outlives its end":    {func(w *world) { w.Apply(1, aged("4", 0, at("2")), now); w.MarkGone(aged("4", 4).Subject(), now) }, []string{"1", "4"}},
 		"it is gone, and comes back newer":    {func(w *world) { w.MarkGone(aged("4", 4).Subject(), now); w.Apply(1, aged("4", 0, at("2")), now) }, []string{"1", "4"}},
 		"it is listed anew":                   {func(w *world) { w.Replace(w.listing, []*index.FactRow{aged("4", 0, at("2")), aged("3", 3)}, now) }, []string{"3"}},
-		"the rules change":                    {func(w *world) { w.SetBook(book(rule("a", keep(4))), now) }, []string{"1", "2", "3"}},
-		"the rules change, and then it fails": {func(w *world) { w.SetBook(book(rule("a", keep(4))), now); w.Release("4", now) }, []string{"1", "2", "3", "4"}},
+		"the rules change":                    {func(w *world) { w.SetBook(book(fixture.Rule("a", keep(4))), now) }, []string{"1", "2", "3"}},
+		"the rules change, and then it fails": {func(w *world) { w.SetBook(book(fixture.Rule("a", keep(4))), now); w.Release("4", now) }, []string{"1", "2", "3", "4"}},
 		"somebody nobody knows fails":         {func(w *world) { w.Release("nobody", now) }, []string{"1", "2"}},
 	}
 	for name, test := range tests {

@@ -9,18 +9,19 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // ownRule is a rule of a RetentionPolicy of team-a.
 func ownRule(key string) *policy.Rule {
-	return rule(key, func(r *policy.Rule) { r.Namespace, r.ID.Policy = "team-a", "team-a/own" })
+	return fixture.Rule(key, func(r *policy.Rule) { r.Namespace, r.ID.Policy = "team-a", "team-a/own" })
 }
 
 // bookWithOwn has rule a everywhere and rule b in team-a.
 func bookWithOwn() *policy.Snapshot {
 	own := ownRule("b")
 	return policy.NewSnapshot([]*policy.Policy{
-		policyOf(rule("a"), ""), {Name: own.ID.Policy, Namespace: "team-a", Mode: own.Mode, Rules: []*policy.Rule{own}},
+		policyOf(fixture.Rule("a"), ""), {Name: own.ID.Policy, Namespace: "team-a", Mode: own.Mode, Rules: []*policy.Rule{own}},
 	}, namespaces, policy.DefaultProtection())
 }
 
@@ -114,7 +115,7 @@ func TestRowsOfTwoLayouts(t *testing.T) {
 	expect.Equal(t, "without facts", policy.Stale, w.reason("old", now))
 	expect.Equal(t, "with facts", policy.Expired, w.reason("changed", now))
 	expect.Equal(t, "due", []string{"changed"}, w.take(now))
-	w.SetBook(book(rule("a")), now)
+	w.SetBook(book(fixture.Rule("a")), now)
 	expect.Equal(t, "due when the own rule is gone", 2, len(w.take(now)))
 	w.SetBook(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("old", due, under("a b")), row("changed", due, at("2"), under("a b"))}, now)

@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // loop re-creates Jobs, and Sunset deletes them by a rule with a TTL of an hour. Its clock is fake.
@@ -132,7 +133,7 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	})
 	t.Run("by an edit", func(t *testing.T) {
 		l, uid := kept(t)
-		l.SetBook(book(rule("a", ttl(time.Minute))), l.now)
+		l.SetBook(book(fixture.Rule("a", fixture.TTL(time.Minute))), l.now)
 		deleted, _ := l.expire(uid)
 		expect.Equal(t, "deleted", true, deleted)
 		more, _ := l.turns("x", 20, 0, 0)
@@ -140,15 +141,15 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	})
 	t.Run("not by an edit of another rule", func(t *testing.T) {
 		l, uid := kept(t)
-		l.SetBook(book(rule("a"), rule("b", ttl(time.Minute), mode(v1alpha1.DryRun))), l.now)
-		l.SetBook(book(rule("a"), rule("b", ttl(2*time.Minute), mode(v1alpha1.DryRun))), l.now)
+		l.SetBook(book(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(time.Minute), fixture.Mode(v1alpha1.DryRun))), l.now)
+		l.SetBook(book(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Minute), fixture.Mode(v1alpha1.DryRun))), l.now)
 		_, reason := l.expire(uid)
 		expect.Equal(t, "reason", policy.KeptRecreated, reason)
 	})
 	t.Run("not by what the controller settles", func(t *testing.T) {
 		l, uid := kept(t)
 		for _, lacks := range []bool{true, false} {
-			l.SetBook(book(rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
+			l.SetBook(book(fixture.Rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
 		}
 		_, reason := l.expire(uid)
 		expect.Equal(t, "reason", policy.KeptRecreated, reason)
@@ -172,10 +173,10 @@ func TestOnlyDeletionsBySunsetCountAsRecreations(t *testing.T) {
 // TestAnOwnerThatComesBack: what goes instead of the subject has the same name each time, the subject another.
 func TestAnOwnerThatComesBack(t *testing.T) {
 	l := newLoop(t)
-	l.SetBook(book(rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
+	l.SetBook(book(fixture.Rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
 	deleted, reason := 0, policy.Reason("")
 	for n := range 20 {
-		owner := &policy.Owner{Kind: jobs, Name: "owner", UID: types.UID(fmt.Sprint("owner-", n))}
+		owner := &policy.Owner{Kind: fixture.Jobs, Name: "owner", UID: types.UID(fmt.Sprint("owner-", n))}
 		uid := l.create(fmt.Sprint("w", n), 0, func(d *draft) { d.Facts[0].Owner = owner })
 		// Another subject of the same owner comes and goes with it.
 		other := l.create(fmt.Sprint("v", n), 0, func(d *draft) { d.Facts[0].Owner = owner })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
 	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 )
 
 var (
-	start   = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	start   = fixture.Now
 	options = history.Options{Machine: "node-1", Gap: gap, Every: interval}
 )
 

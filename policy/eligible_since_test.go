@@ -181,7 +181,7 @@ func TestTheZeroMarkingPermitsNothing(t *testing.T) {
 // was right has moved, and nothing is due before its mark, or its creation, plus the TTL.
 func TestMarkingOnceIsEnough(t *testing.T) {
 	written := 0
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		at := now.Add(time.Duration(r.Int63n(int64(hour))))
 		for i := range w.evaluations {
 			evaluation := &w.evaluations[i]

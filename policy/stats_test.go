@@ -226,7 +226,7 @@ func TestPoliciesThatWaitDoNotHideEachOther(t *testing.T) {
 // TestTalliesAgreeWithVerdicts: a policy counts as due now what goes on Decide's word, or on Forecast's for a dry run,
 // as far as the policy itself says due.
 func TestTalliesAgreeWithVerdicts(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		all := tallyOf(w.subject, w.evaluations...)
 		for p := range 4 {
 			name := fmt.Sprint("p", p)
@@ -246,7 +246,7 @@ func TestTalliesAgreeWithVerdicts(t *testing.T) {
 }
 
 // foresees is the decision, or the forecast where the policy is not in force.
-func (w world) foresees(policyName string) policy.Verdict {
+func (w subjectCase) foresees(policyName string) policy.Verdict {
 	for _, r := range w.evaluations {
 		switch dry := r.Rule.Mode == "" || r.Rule.Mode == v1alpha1.DryRun; {
 		case r.Rule.ID.Policy != policyName:
@@ -261,9 +261,9 @@ func (w world) foresees(policyName string) policy.Verdict {
 }
 
 // saysDue reports whether a rule of the policy, alone and one day, would delete the subject, held or not.
-func (w world) saysDue(policyName string) bool {
+func (w subjectCase) saysDue(policyName string) bool {
 	for _, r := range w.evaluations {
-		alone := world{evaluations: rulings(r)}.with(func(rule *policy.Rule) {
+		alone := subjectCase{evaluations: rulings(r)}.with(func(rule *policy.Rule) {
 			rule.Unapproved = false
 			if rule.Mode == "" || rule.Mode == v1alpha1.DryRun {
 				rule.Mode = v1alpha1.Enforce

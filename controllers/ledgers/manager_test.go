@@ -14,7 +14,7 @@ import (
 )
 
 func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 2000, 0)
 		bubble.Pass(10 * time.Second)
@@ -43,7 +43,7 @@ func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
 }
 
 func TestWhatIsDueInASecondIsWrittenAhead(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)
 		bubble.Pass(9500 * time.Millisecond)
@@ -61,7 +61,7 @@ func TestWhatIsDueInASecondIsWrittenAhead(t *testing.T) {
 }
 
 func TestNamespacesTakeTurns(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(200)))
 		w.add("team-a", "many-", 1000, 0)
 		bubble.Pass(20 * time.Millisecond)
@@ -77,7 +77,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 }
 
 func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.server.unrecorded = true
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 0)
@@ -99,7 +99,7 @@ func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
 func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 	for name, landed := range map[string]bool{"it was written": true, "it was not": false} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", limited(20))) // just enough
 				n := 0
 				w.setRefuse(func(verb, _ string) (error, bool) {
@@ -120,7 +120,7 @@ func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 
 // The last write is lost, and nothing else happens: what has ended is written all the same.
 func TestAnEndIsNotForgotten(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 1, 0)
 		bubble.Pass(500 * time.Millisecond)
@@ -142,7 +142,7 @@ func TestAnEndIsNotForgotten(t *testing.T) {
 }
 
 func TestAnEditIsGotOverAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger {
 			l.Labels = map[string]string{"a": "b"}
@@ -155,7 +155,7 @@ func TestAnEditIsGotOverAtOnce(t *testing.T) {
 }
 
 func TestTroubleIsNoStorm(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.setRefuse(func(verb, _ string) (error, bool) { return errDown, false })
 		began := w.now()
@@ -176,7 +176,7 @@ func TestTroubleIsNoStorm(t *testing.T) {
 }
 
 func TestWhatIsRefusedStopsNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(400)))
 		w.answer = func(o *object) *retention.Outcome {
 			if o.namespace == "refused" {
@@ -196,7 +196,7 @@ func TestWhatIsRefusedStopsNoOther(t *testing.T) {
 func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
 	for name, limits := range map[string]*policy.Limits{"without limits": nil, "within limits": limited(400)} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", limits))
 				w.add("denied", "stuck-", 900, 10*time.Second)
 				bubble.Pass(9500 * time.Millisecond)
@@ -218,7 +218,7 @@ func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
 }
 
 func TestLimitsWaitAndGoOn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 12, 0)
 		bubble.Pass(10 * time.Second)
@@ -247,7 +247,7 @@ func TestLimitsWaitAndGoOn(t *testing.T) {
 }
 
 func TestLimitsThatAreLoweredStopWhatIsWrittenDown(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(1000)))
 		w.add("team-a", "job-", 300, 10*time.Second)
 		bubble.Pass(9700 * time.Millisecond)
@@ -261,7 +261,7 @@ func TestLimitsThatAreLoweredStopWhatIsWrittenDown(t *testing.T) {
 }
 
 func TestWhatSpentItsLimitsIsNotForgottenWithThem(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 5, 0)
 		bubble.Pass(5 * time.Second)
@@ -282,7 +282,7 @@ func TestWhatSpentItsLimitsIsNotForgottenWithThem(t *testing.T) {
 }
 
 func TestNothingIsWrittenDownInDoubt(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.mu.Lock()
 		w.doubt = errors.New("clock skew")
@@ -299,7 +299,7 @@ func TestNothingIsWrittenDownInDoubt(t *testing.T) {
 }
 
 func TestWhatWasWrittenDownOnOtherTermsDoesNotStand(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)
 		bubble.Pass(9700 * time.Millisecond)
@@ -317,7 +317,7 @@ func TestWhatWasWrittenDownOnOtherTermsDoesNotStand(t *testing.T) {
 }
 
 func TestWhoWaitsForNothingIsPruned(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))
 		w.add("team-a", "job-", 100, 0)
 		bubble.Pass(5 * time.Second)
@@ -342,7 +342,7 @@ func TestWhoWaitsForNothingIsPruned(t *testing.T) {
 }
 
 func TestAnObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
 		w.add("team-a", "job-", 2, 10*time.Second)
 		bubble.Pass(9500 * time.Millisecond)
@@ -359,7 +359,7 @@ func TestAnObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
 
 // The lost write has opened an entry of a version that is no more when it shows.
 func TestWhatALostWriteLeftBehindIsWithdrawn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.setRefuse(func(verb, _ string) (error, bool) {
 			if verb == "update" {
@@ -378,7 +378,7 @@ func TestWhatALostWriteLeftBehindIsWithdrawn(t *testing.T) {
 }
 
 func TestADeleteNobodySawTheAnswerTo(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.answer = func(o *object) *retention.Outcome {
 			if o.name == "job-0" { // it has landed

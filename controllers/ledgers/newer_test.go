@@ -29,7 +29,7 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 	} {
 		for when, before := range map[string]bool{"from the start": true, "later": false} {
 			t.Run(name+" "+when, func(t *testing.T) {
-				inBubble(t, func(w *world) {
+				inBubble(t, func(w *harness) {
 					bubble.Pass(time.Second)
 					w.use(policyOf("p", nil), policyOf("q", nil))
 					bubble.Pass(time.Second)
@@ -58,7 +58,7 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 						return
 					}
 					expect.Equal(t, "removed after it was mended", 3, w.stored("uid-q").Total.Deleted)
-				}, func(w *world) {
+				}, func(w *harness) {
 					w.ledgerOf("p")
 					w.ledgerOf("q")
 					if before {
@@ -82,7 +82,7 @@ func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 		"the policy's UID": {map[string]any{"policy": map[string]any{"kind": "ClusterRetentionPolicy", "name": "p", "uid": int64(7)}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
 				bubble.Pass(5 * time.Second)
 				w.writesNewer("uid-p", test.fields)

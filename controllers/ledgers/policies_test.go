@@ -17,7 +17,7 @@ import (
 func itoa(i int) string { return strconv.Itoa(i) }
 
 func TestALedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 2, 0)
 		bubble.Pass(5 * time.Second)
@@ -25,14 +25,14 @@ func TestALedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 		if rules := w.stored("uid-p").Rules; len(rules) != 1 || rules[0].Deleted != 7 {
 			t.Errorf("rules %v", rules)
 		}
-	}, func(w *world) {
+	}, func(w *harness) {
 		*w.server.policies["uid-p"] = v1alpha1.RetentionPolicyStatus{Deleted: 7, Rules: []v1alpha1.RuleStatus{{Name: "old", Deleted: 5}}}
 	})
 }
 
 // A policy that keeps a ledger no more has what waits and what stands judged anew; nothing of it stays open.
 func TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))
 		w.add("team-a", "job-", 3, 0)
 		bubble.Pass(time.Second)
@@ -51,7 +51,7 @@ func TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
 }
 
 func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 1, 0)
 		bubble.Pass(5 * time.Second)
@@ -72,7 +72,7 @@ func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T)
 
 // TestWhatWasWrittenDownInALedgerThatIsGoneStays: nobody would ever count it.
 func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)
 		bubble.Pass(9500 * time.Millisecond)
@@ -95,7 +95,7 @@ func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
 func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) {
 	for name, running := range map[string]bool{"while it runs": true, "before it begins": false} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
 				if running {
 					w.add("team-a", "job-", 2, 0)
@@ -113,7 +113,7 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 				w.server.mu.Unlock()
 				bubble.Pass(10 * time.Second)
 				w.is(4, 0)
-			}, func(w *world) {
+			}, func(w *harness) {
 				if !running {
 					w.policies["uid-p"].Ledger = &v1alpha1.LedgerStatus{Name: "uid-p"}
 				}
@@ -123,7 +123,7 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 }
 
 // removePolicy has a policy leave the snapshot, which is no reason to delete its ledger, and then go.
-func (w *world) removePolicy(t *testing.T, uid string) {
+func (w *harness) removePolicy(t *testing.T, uid string) {
 	t.Helper()
 	w.use()
 	bubble.Pass(5 * time.Second)
@@ -140,7 +140,7 @@ func (w *world) removePolicy(t *testing.T, uid string) {
 func TestAPolicyThatIsGoneTakesItsLedgerWithIt(t *testing.T) {
 	for name, nonsense := range map[string]bool{"as it was": false, "edited into nonsense": true} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
 				w.add("team-a", "job-", 2, 0)
 				bubble.Pass(5 * time.Second)
@@ -166,7 +166,7 @@ func spoil(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger {
 }
 
 func TestNonsenseKeepsEverythingOfItsPolicyAndNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.server.mu.Lock()
 		w.policies["uid-q"] = &v1alpha1.RetentionPolicyStatus{}
 		w.server.mu.Unlock()
@@ -186,7 +186,7 @@ func TestNonsenseKeepsEverythingOfItsPolicyAndNoOther(t *testing.T) {
 }
 
 func TestADryRunMakesNoLedger(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		dry := policyOf("p", nil)
 		dry.Mode = v1alpha1.DryRun
 		w.use(dry)
@@ -207,7 +207,7 @@ func TestADryRunMakesNoLedger(t *testing.T) {
 
 // What nobody can look at stays open and charged, and costs little.
 func TestWhatCannotBeLookedAtStopsNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 3, 0)
 		bubble.Pass(5 * time.Minute)
@@ -220,7 +220,7 @@ func TestWhatCannotBeLookedAtStopsNoOther(t *testing.T) {
 		w.mu.Unlock()
 		bubble.Pass(2 * time.Minute)
 		w.is(3, 1)
-	}, func(w *world) {
+	}, func(w *harness) {
 		w.blind = true
 		w.ledgerOf("p", "gone uid-gone 1")
 	})

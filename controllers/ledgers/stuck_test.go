@@ -13,7 +13,7 @@ import (
 )
 
 // refuseStuck has the API server answer 500 to every DELETE of an object whose name begins with "stuck", and leave it.
-func (w *world) refuseStuck() {
+func (w *harness) refuseStuck() {
 	w.answer = func(o *object) *retention.Outcome {
 		if strings.HasPrefix(o.name, "stuck") {
 			return &retention.Outcome{Unsure: true, Result: retention.Busy, Err: errors.New("webhook: 500")}
@@ -22,7 +22,7 @@ func (w *world) refuseStuck() {
 	}
 }
 
-func (w *world) left(prefix string) (n int) {
+func (w *harness) left(prefix string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, o := range w.objects {
@@ -35,7 +35,7 @@ func (w *world) left(prefix string) (n int) {
 
 // TestStuckObjectsDoNotUseUpLimits: as many objects as limits allow answer every DELETE with 500.
 func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(10)))
 		w.refuseStuck()
 		w.add("team-a", "stuck-", 10, 0)
@@ -60,7 +60,7 @@ func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
 
 // TestStuckObjectsAreRetriedWithBackoff counts the DELETEs of one in a day.
 func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(10)))
 		w.refuseStuck()
 		refuse, tries, last := w.answer, 0, time.Duration(0)
@@ -83,7 +83,7 @@ func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
 
 // TestANamespaceOfStuckObjectsLeavesRoomToOthers: 2,500 objects of one namespace answer every DELETE with 500.
 func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.refuseStuck()
 		w.add("team-a", "stuck-", 2500, 0)
@@ -109,7 +109,7 @@ func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
 
 // TestWithoutPermissionToReadAnEntryStaysInDoubt, State says why, and it ends once there is one.
 func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(1)))
 		w.refuseStuck()
 		w.blind = true

@@ -16,7 +16,7 @@ import (
 )
 
 func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "now-", 5, 0)
 		w.add("team-a", "later-", 5, time.Second)
@@ -28,7 +28,7 @@ func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
 }
 
 func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.is(0, 0, "gone", "job-0", "older")
 		w.use(policyOf("p", nil))
 		w.objects["uid-job-0"].Ready()
@@ -37,16 +37,16 @@ func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
 		if l := w.stored("uid-p"); l.Holder == "former" {
 			t.Error("it was not taken over")
 		}
-	}, func(w *world) {
-		w.objects["uid-older"] = &object{world: w, namespace: "team-a", name: "older", version: 2, held: true}
-		w.objects["uid-job-0"] = &object{world: w, namespace: "team-a", name: "job-0", version: 1}
+	}, func(w *harness) {
+		w.objects["uid-older"] = &object{harness: w, namespace: "team-a", name: "older", version: 2, held: true}
+		w.objects["uid-job-0"] = &object{harness: w, namespace: "team-a", name: "job-0", version: 1}
 		w.ledgerOf("p", "gone uid-gone 1", "job-0 uid-job-0 1", "older uid-older 1")
 	})
 }
 
 // Limits are used up by what was open already; it needs no more of them.
 func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
 		w.add("team-a", "next-", 3, 0)
 		w.objects["uid-job-0"].Ready()
@@ -56,16 +56,16 @@ func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
 		if names := w.names(); len(names) != 2 || names[0][:4] != "job-" || names[1][:4] != "job-" {
 			t.Errorf("removed %q", names)
 		}
-	}, func(w *world) {
+	}, func(w *harness) {
 		for i := range 2 {
-			w.objects[types.UID("uid-job-"+itoa(i))] = &object{world: w, namespace: "team-a", name: "job-" + itoa(i), version: 1}
+			w.objects[types.UID("uid-job-"+itoa(i))] = &object{harness: w, namespace: "team-a", name: "job-" + itoa(i), version: 1}
 		}
 		w.ledgerOf("p", "job-0 uid-job-0 1", "job-1 uid-job-1 1")
 	})
 }
 
 func TestWhoIsDeposedEnds(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Holder = "newer"; return l })
 		w.add("team-a", "job-", 3, 0)
@@ -78,7 +78,7 @@ func TestWhoIsDeposedEnds(t *testing.T) {
 }
 
 func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.ledgerOf("p") // after the list
 		w.use(policyOf("p", nil))
 		bubble.Pass(5 * time.Second)
@@ -91,7 +91,7 @@ func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
 
 // A ledger that cannot be sealed keeps its own policy waiting. Once it can be, the process begins anew.
 func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		bubble.Pass(20 * time.Second)
 		<-w.opened
 		w.use(policyOf("p", nil), policyOf("q", nil))
@@ -108,7 +108,7 @@ func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 		w.setRefuse(nil)
 		bubble.Pass(5 * time.Second)
 		w.endedWith(ledgers.ErrLate)
-	}, func(w *world) {
+	}, func(w *harness) {
 		w.ledgerOf("p")
 		w.ledgerOf("q")
 		w.server.refuse = func(verb, name string) (error, bool) {
@@ -121,7 +121,7 @@ func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 }
 
 func TestLedgersThatCannotBeListed(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 0)
 		bubble.Pass(20 * time.Second)
@@ -132,7 +132,7 @@ func TestLedgersThatCannotBeListed(t *testing.T) {
 		w.setRefuse(nil)
 		bubble.Pass(5 * time.Second)
 		w.endedWith(ledgers.ErrLate)
-	}, func(w *world) {
+	}, func(w *harness) {
 		w.server.refuse = func(verb, _ string) (error, bool) {
 			if verb == "list" {
 				return errDown, false
@@ -144,13 +144,13 @@ func TestLedgersThatCannotBeListed(t *testing.T) {
 
 // TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime: each write of 60 ledgers hangs until its timeout.
 func TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		began := time.Now()
 		<-w.opened
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("it took %s until objects were listed", took)
 		}
-	}, func(w *world) {
+	}, func(w *harness) {
 		for i := range 60 {
 			w.ledgerOf("slow-" + strconv.Itoa(i))
 		}

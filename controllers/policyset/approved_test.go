@@ -33,7 +33,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 	t.Run("of what a leader that starts counts", func(t *testing.T) {
 		s := newServer()
 		s.policy("p", two)
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.report("p", enforced(l.named("p"), s, "other"))
 		l = l.restart()
 		l.approve("p", l.named("p").Gate.Hash)
@@ -45,7 +45,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 		s := newServer()
 		s.hold("team-a", "true")
 		s.policy("p", strings.Replace(two, "Enforce", "DryRun", 1))
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.counted("p", "other")
 		l.hold("team-a", "")
 		l.policy("p", two)
@@ -58,7 +58,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 		s := newServer()
 		s.hold("team-a", "true")
 		s.policy("p", two)
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.counted("p")
 		l.hold("team-a", "")
 		l.refresh()
@@ -73,7 +73,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 	t.Run("before approval is always required", func(t *testing.T) {
 		s := newServer()
 		s.policy("p", spec("Enforce", "1h"))
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.report("p", enforced(l.named("p"), s))
 		l = l.restart()
 		l.approve("p", l.named("p").Gate.Hash)
@@ -87,7 +87,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 	t.Run("while approval comes to be always required", func(t *testing.T) {
 		s := newServer()
 		s.policy("p", spec("Enforce", "1h"))
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		status := enforced(l.named("p"), s)
 		l.policy("p", askingAlways("Enforce", "1h"))
 		l.report("p", status)
@@ -103,7 +103,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
 	s := newServer()
 	s.policy("p", two)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.approve("p", l.named("p").ApprovalHash())
 	l.refresh()
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
@@ -123,7 +123,7 @@ func TestAFormStaysApproved(t *testing.T) {
 	s := newServer()
 	s.hold("team-a", "true")
 	s.policy("p", askingAlways("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.approve("p", l.named("p").ApprovalHash())
 	l.refresh()
 	l.hold("team-a", "")
@@ -152,7 +152,7 @@ func TestAFormStaysApproved(t *testing.T) {
 func TestAnApprovalOfNothingApprovesNothing(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.approve("p", l.named("p").RecountHash(time.Time{}))
 	l.refresh()
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
@@ -162,7 +162,7 @@ func TestAnApprovalOfNothingApprovesNothing(t *testing.T) {
 func TestAStatusWithoutATimeStillMakesNamespacesWait(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	p := l.named("p")
 	l.report("p", v1alpha1.RetentionPolicyStatus{
 		ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash}},
@@ -190,22 +190,22 @@ func TestACountOfAnotherFormIsNoPreview(t *testing.T) {
 func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 	ofPods := strings.Replace(spec("Enforce", "1h"), "{apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object)", "{apiVersion: v1, kind: Pod}, eligible: 'true', startTime: created(object)", 1)
 	for name, test := range map[string]struct {
-		change  func(l *loop)
+		change  func(l *harness)
 		restart bool
 		want    []string
 	}{
-		"nothing":                        {func(*loop) {}, false, free},
-		"a policy that kept is deleted":  {func(l *loop) { l.removePolicy("q") }, false, waits},
-		"a hold is removed":              {func(l *loop) { l.hold("team-a", "") }, false, waits},
-		"a restart":                      {func(*loop) {}, true, waits},
-		"a policy is deleted, a restart": {func(l *loop) { l.removePolicy("q") }, true, waits},
+		"nothing":                        {func(*harness) {}, false, free},
+		"a policy that kept is deleted":  {func(l *harness) { l.removePolicy("q") }, false, waits},
+		"a hold is removed":              {func(l *harness) { l.hold("team-a", "") }, false, waits},
+		"a restart":                      {func(*harness) {}, true, waits},
+		"a policy is deleted, a restart": {func(l *harness) { l.removePolicy("q") }, true, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", spec("DryRun", "1h"))
 			s.policy("q", spec("Suspended", "1h"))
 			s.hold("team-a", "true")
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.later(time.Minute)
 			l.counted("p")
 			previews := []v1alpha1.Preview{{Hash: l.named("p").Hash, Time: metav1.Time{Time: l.clock.Now()}}}

@@ -28,7 +28,7 @@ func old(n int) objects {
 }
 
 // evaluations are what the rules of a snapshot say about each object.
-func (o objects) rulings(l *loop, snapshot *policy.Snapshot) (subjects []policy.Subject, evaluations [][]policy.Evaluation) {
+func (o objects) rulings(l *harness, snapshot *policy.Snapshot) (subjects []policy.Subject, evaluations [][]policy.Evaluation) {
 	page := snapshot.Effective(jobs, "team-a")
 	evaluations = make([][]policy.Evaluation, len(o))
 	for i, age := range o {
@@ -58,9 +58,9 @@ func (o objects) rulings(l *loop, snapshot *policy.Snapshot) (subjects []policy.
 }
 
 // count counts the objects for a policy as last published.
-func (o objects) count(l *loop, name string) policy.Backlog {
+func (o objects) count(l *harness, name string) policy.Backlog {
 	l.t.Helper()
-	subjects, evaluations := o.rulings(l, l.book())
+	subjects, evaluations := o.rulings(l, l.snapshot())
 	stats := policy.NewStats(l.clock.Now())
 	for i := range o {
 		stats.AddAfter(subjects[i], evaluations[i], func(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
@@ -75,8 +75,8 @@ func (o objects) count(l *loop, name string) policy.Backlog {
 }
 
 // deletes is how many objects go by the rules as last published.
-func (o objects) deletes(l *loop) (n int) {
-	subjects, evaluations := o.rulings(l, l.book())
+func (o objects) deletes(l *harness) (n int) {
+	subjects, evaluations := o.rulings(l, l.snapshot())
 	for i := range o {
 		if v, _ := policy.Decide(subjects[i], evaluations[i], l.clock.Now()); v.Action == policy.Delete {
 			n++
@@ -150,9 +150,9 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 			s := newServer()
 			s.namespace("team-a", ci)
 			test.before(s)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.allowed("team-a") // which reads quotas
-			for _, policy := range l.book().Policies() {
+			for _, policy := range l.snapshot().Policies() {
 				l.counted(policy.Name)
 			}
 			l.later(2 * time.Second)

@@ -96,9 +96,9 @@ func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.C
 	})
 }
 
-// check gives a snapshot to a Checker and waits.
-func checkAll(c *policyset.Checker, l *loop) []*policy.Rule {
-	e := l.editions[len(l.editions)-1]
+// checkAll gives a snapshot to a Checker and waits.
+func checkAll(c *policyset.Checker, l *harness) []*policy.Rule {
+	e := l.published[len(l.published)-1]
 	c.Use(e)
 	synctest.Wait()
 	return e.Book.Policies()[0].Rules
@@ -107,7 +107,7 @@ func checkAll(c *policyset.Checker, l *loop) []*policy.Rule {
 func TestWarnings(t *testing.T) {
 	s := newServer()
 	s.policy("p", reading("succeeded", "suceeded"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, changes func() int) {
 		rules := checkAll(c, l)
@@ -140,7 +140,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", reading("suceeded"))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			checking(t, &documents{texts: texts}, func(t *testing.T, c *policyset.Checker, _ func() int) {
 				rules := checkAll(c, l)
 				expect.Equal(t, "warnings", 0, len(c.Warnings(rules[0].Key)))
@@ -152,7 +152,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 	s := newServer()
 	s.policy("p", reading("suceeded"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	d := &documents{}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
 		checkAll(c, l)
@@ -168,7 +168,7 @@ func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 func TestEditsShareAReadOfTheDocument(t *testing.T) {
 	s := newServer()
 	s.policy("p", reading("succeeded"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}, takes: time.Second}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
 		checkAll(c, l)
@@ -176,7 +176,7 @@ func TestEditsShareAReadOfTheDocument(t *testing.T) {
 			l.policy("p", reading(fmt.Sprint("failures", i)))
 			l.sync()
 			l.reconcile()
-			c.Use(l.editions[len(l.editions)-1])
+			c.Use(l.published[len(l.published)-1])
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()

@@ -55,7 +55,7 @@ func (c *slowCompiler) floods() (n int) {
 }
 
 // compilingSlowly runs a test in a bubble, where some policies take long to compile.
-func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*testing.T, *loop, *slowCompiler)) {
+func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*testing.T, *harness, *slowCompiler)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := oneEnforced(t)
@@ -69,7 +69,7 @@ func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*te
 
 // TestNobodyWaitsForWhatATenantHasCompiled holds the compiler for an hour.
 func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
-	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *loop, _ *slowCompiler) {
+	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
 		began := time.Now()
 		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
@@ -78,7 +78,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		}
 		l.hold("team-a", "true")
 		time.Sleep(maxAge + 1)
-		if err := check("team-a"); err != nil || !l.book().Effective(jobs, "team-a").Held {
+		if err := check("team-a"); err != nil || !l.snapshot().Effective(jobs, "team-a").Held {
 			t.Errorf("a hold elsewhere is not in force: %v", err)
 		}
 		l.policy("p", spec("Suspended", "1h"))
@@ -101,7 +101,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 
 // TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile since nobody knows what it will be about.
 func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
-	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, _ *slowCompiler) {
+	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
 		if _, err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
 			t.Errorf("check while it is compiled: %v; want an error about all namespaces", err)
@@ -114,7 +114,7 @@ func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 
 // TestNobodyWaitsForAnEditionThatChangesNothingForThem: publishing takes long where many rules are in force.
 func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
-	compilingSlowly(t, nil, func(t *testing.T, l *loop, _ *slowCompiler) {
+	compilingSlowly(t, nil, func(t *testing.T, l *harness, _ *slowCompiler) {
 		publish := l.Publish
 		l.Publish = func(e policyset.CompiledSnapshot) { time.Sleep(time.Hour); publish(e) }
 		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
@@ -145,7 +145,7 @@ func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
 
 // TestAHoldThatTheCacheShowsCountsAtOnce though what was read together with it is still being compiled: a live read shows nothing new then.
 func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
-	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *loop, _ *slowCompiler) {
+	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.allowed("team-a")
 		time.Sleep(maxAge + 1)
 		l.allowed("team-b") // the next check reads no policies
@@ -154,7 +154,7 @@ func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 		l.sync()
 		go l.reconcile()
 		synctest.Wait()
-		if _, err := l.Check(t.Context(), "team-a"); err != nil || !l.book().Effective(jobs, "team-a").Held {
+		if _, err := l.Check(t.Context(), "team-a"); err != nil || !l.snapshot().Effective(jobs, "team-a").Held {
 			t.Errorf("the hold is not in force: %v", err)
 		}
 	})
@@ -162,7 +162,7 @@ func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 
 // TestTheNewestFormOfAPolicyCounts however long an earlier one took, and a policy that goes meanwhile is gone.
 func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
-	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, c *slowCompiler) {
+	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, c *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
 		_, _ = l.Check(t.Context(), "team-a")
 		c.take(nil) // the first form is still being compiled
@@ -187,7 +187,7 @@ func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 // TestANamespaceRestsFromCompiling: others come first, and what has been edited many times is compiled once.
 func TestANamespaceRestsFromCompiling(t *testing.T) {
 	takes := map[string]time.Duration{"team-a/own": 150 * time.Millisecond, "team-b/own": time.Millisecond}
-	compilingSlowly(t, takes, func(t *testing.T, l *loop, c *slowCompiler) {
+	compilingSlowly(t, takes, func(t *testing.T, l *harness, c *slowCompiler) {
 		edit := func(name, ttl string) {
 			l.policy(name, ownRules("Enforce", ttl))
 			time.Sleep(maxAge + 1)
@@ -216,7 +216,7 @@ func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 	for i := range 50 {
 		slow[fmt.Sprintf("flood-%d/own", i)] = takes
 	}
-	compilingSlowly(t, slow, func(t *testing.T, l *loop, c *slowCompiler) {
+	compilingSlowly(t, slow, func(t *testing.T, l *harness, c *slowCompiler) {
 		see := func(names ...string) {
 			for _, name := range names {
 				l.policy(name, ownRules("Enforce", fmt.Sprintf("%ds", 1+time.Now().Unix()%1000)))
@@ -264,7 +264,7 @@ func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
 	for i := range large {
 		slow[fmt.Sprintf("flood-%d/own", i)] = takes
 	}
-	compilingSlowly(t, slow, func(t *testing.T, l *loop, c *slowCompiler) {
+	compilingSlowly(t, slow, func(t *testing.T, l *harness, c *slowCompiler) {
 		for name := range slow {
 			l.policy(name, strings.Replace(ownRules("Enforce", "5m"), "eligible: finished(object)", "eligible: finished(object) && object.metadata.name != '"+strings.Repeat("x", 1000)+"'", 1))
 		}
@@ -294,9 +294,9 @@ func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 		s.policy(fmt.Sprintf("team-a/own-%d", i), large(eighth))
 	}
 	s.policy("team-b/own", large(eighth))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	invalid := func() (names []string) {
-		for _, p := range l.book().Policies() {
+		for _, p := range l.snapshot().Policies() {
 			if len(p.Problems) > 0 {
 				names = append(names, p.Name)
 			}

@@ -25,11 +25,11 @@ func schemaGroupKind(group, kind string) schema.GroupKind {
 var enforced = []string{"p/jobs Enforce 1h"}
 
 // oneEnforced is a loop with a policy p in force everywhere.
-func oneEnforced(t *testing.T) *loop {
+func oneEnforced(t *testing.T) *harness {
 	t.Helper()
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	return newLoop(t, s)
+	return newHarness(t, s)
 }
 
 func TestLiveReadsAreSharedForASecond(t *testing.T) {
@@ -49,7 +49,7 @@ func TestLiveReadsAreSharedForASecond(t *testing.T) {
 	expect.Equal(t, "requests for another namespace", map[string]int{"namespaces/team-b": 1}, l.asked())
 	l.allowed("")
 	expect.Equal(t, "requests for none", map[string]int{}, l.asked())
-	expect.Equal(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "editions", 1, len(l.published))
 }
 
 func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
@@ -96,7 +96,7 @@ func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
 		s := newServer()
 		s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "ttl: 1h, override: {ttl: {min: 1m}}", 1))
 		s.policy("team-a/own", "{mode: Enforce, overrides: [{policy: p, rule: jobs, ttl: "+ttl+"}]}")
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		expect.Equal(t, "rules", []string{want[0]}, l.allowed("team-a"))
 		l.later(2 * time.Second)
 		l.edit("team-a/own", deleted)
@@ -105,12 +105,12 @@ func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
 }
 
 // selecting has a policy about namespaces with tier=ci; team-a is one.
-func selecting(t *testing.T) *loop {
+func selecting(t *testing.T) *harness {
 	t.Helper()
 	s := newServer()
 	s.policy("p", strings.Replace(spec("Enforce", "1h"), "{mode", "{namespaceSelector: {matchLabels: {tier: ci}}, mode", 1))
 	s.namespace("team-a", map[string]string{"tier": "ci"})
-	return newLoop(t, s)
+	return newHarness(t, s)
 }
 
 func TestNamespacesSeenOnlyLive(t *testing.T) {
@@ -164,7 +164,7 @@ func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
 				l.hold("team-a", step.value)
 				l.later(time.Second + 1)
 				l.allowed("team-a")
-				held := l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held
+				held := l.published[len(l.published)-1].Book.Effective(jobs, "team-a").Held
 				expect.Equal(t, "held by "+step.value, step.want, held)
 			}
 		})
@@ -172,7 +172,7 @@ func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
 }
 
 // fillOneByOne reads so many namespaces that the next one brings all.
-func (l *loop) fillOneByOne() {
+func (l *harness) fillOneByOne() {
 	for i := range policyset.ManyNamespaces {
 		name := fmt.Sprint("other-", i)
 		l.namespace(name, nil)
@@ -187,7 +187,7 @@ func TestManyNamespacesAreReadInOneList(t *testing.T) {
 		s.namespace(fmt.Sprint("ns-", i), nil)
 	}
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	for range 3 {
 		for i := range 100 {
 			l.allowed(fmt.Sprint("ns-", i))
@@ -199,7 +199,7 @@ func TestManyNamespacesAreReadInOneList(t *testing.T) {
 		}
 		l.later(time.Second + 1)
 	}
-	expect.Equal(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "editions", 1, len(l.published))
 }
 
 // TestARelabelledNamespaceStaysSo: the cache is behind a live read, and something else makes the loop read it.
@@ -253,10 +253,10 @@ func TestANamespaceThatComesBackIsAllowed(t *testing.T) {
 
 func TestDoubtFailsClosed(t *testing.T) {
 	lost := errors.New("connection refused")
-	failing := func(part string, err error) func(l *loop) {
-		return func(l *loop) { l.fail = about(part, err) }
+	failing := func(part string, err error) func(l *harness) {
+		return func(l *harness) { l.fail = about(part, err) }
 	}
-	tests := map[string]func(l *loop){
+	tests := map[string]func(l *harness){
 		"policies cannot be listed":    failing("clusterretentionpolicies", statusError(http.StatusInternalServerError)),
 		"own policies are not listed":  failing("/retentionpolicies", lost),
 		"policies may not be listed":   failing("clusterretentionpolicies", statusError(http.StatusForbidden)),
@@ -265,12 +265,12 @@ func TestDoubtFailsClosed(t *testing.T) {
 		"no answer about a namespace":  failing("team-a", lost),
 		"a namespace cannot be read":   failing("team-a", statusError(http.StatusInternalServerError)),
 		"a namespace may not be read":  failing("team-a", statusError(http.StatusForbidden)),
-		"a changed policy is not read": func(l *loop) { l.policy("p", spec("DryRun", "1h")); failing("/p", lost)(l) },
-		"the server's clock is ahead":  func(l *loop) { l.skewed = 10 * time.Second },
-		"the server's clock is behind": func(l *loop) { l.skewed = -10 * time.Second },
-		"the server has no clock":      func(l *loop) { l.dateless = true },
-		"leadership is not certain":    func(l *loop) { l.leadership = errors.New("not the leader") },
-		"leadership is lost meanwhile": func(l *loop) {
+		"a changed policy is not read": func(l *harness) { l.policy("p", spec("DryRun", "1h")); failing("/p", lost)(l) },
+		"the server's clock is ahead":  func(l *harness) { l.skewed = 10 * time.Second },
+		"the server's clock is behind": func(l *harness) { l.skewed = -10 * time.Second },
+		"the server has no clock":      func(l *harness) { l.dateless = true },
+		"leadership is not certain":    func(l *harness) { l.leadership = errors.New("not the leader") },
+		"leadership is lost meanwhile": func(l *harness) {
 			l.during = func(string) { l.leadership = errors.New("not the leader") }
 		},
 	}
@@ -322,7 +322,7 @@ func TestNobodyIsAskedWithoutLeadership(t *testing.T) {
 }
 
 func TestNothingIsAllowedBeforeTheCacheWasRead(t *testing.T) {
-	l := newUnreadLoop(t, newServer())
+	l := newUnreadHarness(t, newServer())
 	if _, err := l.check("team-a"); err == nil {
 		t.Error("allowed")
 	}

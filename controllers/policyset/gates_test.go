@@ -17,11 +17,11 @@ import (
 )
 
 // counted tells the loop that a policy was counted as it is and may act, but for the rules that were not.
-func (l *loop) counted(name string, uncounted ...string) {
+func (l *harness) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
 	c := policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate,
-		Outdated: l.editions[len(l.editions)-1].Outdated[p.UID]}
+		Outdated: l.published[len(l.published)-1].Outdated[p.UID]}
 	if p.Gate != nil {
 		c.Opened = p.Gate.Namespaces
 	}
@@ -29,7 +29,7 @@ func (l *loop) counted(name string, uncounted ...string) {
 }
 
 // recounted is a new process that has counted a policy, and has found no more due than the one before.
-func (l *loop) recounted(name string, uncounted ...string) *loop {
+func (l *harness) recounted(name string, uncounted ...string) *harness {
 	l.t.Helper()
 	l = l.restart()
 	if gate := l.named(name).Gate; gate == nil || gate.Recount == nil {
@@ -45,19 +45,19 @@ func TestManyGatesAreOpenedByOneEdition(t *testing.T) {
 	for i := range 10 {
 		s.policy(fmt.Sprint("p-", i), spec("Enforce", "1h"))
 	}
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	for i := range 10 {
 		p := l.named(fmt.Sprint("p-", i))
 		counts = append(counts, policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
 	}
-	before := len(l.editions)
+	before := len(l.published)
 	l.Previewed(counts...)
-	expect.Equal(t, "editions", 1, len(l.editions)-before)
+	expect.Equal(t, "editions", 1, len(l.published)-before)
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // running is a loop with policy p in force and counted, about namespaces with tier=ci; team-a is one.
-func running(t *testing.T) *loop {
+func running(t *testing.T) *harness {
 	t.Helper()
 	l := selecting(t)
 	l.counted("p")
@@ -73,32 +73,32 @@ func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
 	expect.Equal(t, "hash of the gate", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
 	l.counted("p")
 	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
-	expect.Equal(t, "editions", 2, len(l.editions))
+	expect.Equal(t, "editions", 2, len(l.published))
 	l.reconcile()
 	l.allowed("team-a")
-	expect.Equal(t, "editions when nothing happens", 2, len(l.editions))
+	expect.Equal(t, "editions when nothing happens", 2, len(l.published))
 }
 
 func TestWhatOpensNoGate(t *testing.T) {
-	tests := map[string]func(l *loop, p *policy.Policy){
-		"a count of another form": func(l *loop, p *policy.Policy) {
+	tests := map[string]func(l *harness, p *policy.Policy){
+		"a count of another form": func(l *harness, p *policy.Policy) {
 			l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: "other"}, Gate: p.Gate})
 		},
-		"a count of another policy": func(l *loop, p *policy.Policy) {
+		"a count of another policy": func(l *harness, p *policy.Policy) {
 			l.Previewed(policyset.Count{Policy: "other", Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
 		},
-		"approval of another form": func(l *loop, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
-		"an edit of its mode": func(l *loop, _ *policy.Policy) {
+		"approval of another form": func(l *harness, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
+		"an edit of its mode": func(l *harness, _ *policy.Policy) {
 			l.policy("p", spec("DryRun", "1h"))
 			l.refresh()
 			l.policy("p", spec("Enforce", "1h"))
 		},
-		"a namesake that was counted": func(l *loop, p *policy.Policy) {
+		"a namesake that was counted": func(l *harness, p *policy.Policy) {
 			l.counted("p")
 			l.removePolicy("p")
 			l.policy("p", spec("Enforce", "1h"))
 		},
-		"a status that nobody can read": func(l *loop, _ *policy.Policy) {
+		"a status that nobody can read": func(l *harness, _ *policy.Policy) {
 			l.edit("p", func(p *unstructured.Unstructured) { p.Object["status"] = map[string]any{"previews": "all"} })
 		},
 	}
@@ -126,7 +126,7 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 		l.refresh()
 	}
 	known := 0
-	for _, p := range l.book().Policies() {
+	for _, p := range l.snapshot().Policies() {
 		if p.Gate.Before != nil {
 			known++
 		}
@@ -140,7 +140,7 @@ func TestOnlyWhatIsInForceWaits(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", spec(mode, "1h"))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			if gate := l.named("p").Gate; gate != nil {
 				t.Errorf("a gate: %v", gate)
 			}
@@ -154,9 +154,9 @@ func TestOnlyWhatIsInForceWaits(t *testing.T) {
 func TestADryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("DryRun", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
-	expect.Equal(t, "editions: a dry run waits for nothing", 1, len(l.editions))
+	expect.Equal(t, "editions: a dry run waits for nothing", 1, len(l.published))
 	l.policy("p", spec("Enforce", "1h"))
 	l.refresh()
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
@@ -169,7 +169,7 @@ func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 	}
 	s := newServer()
 	s.policy("p", always("DryRun", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	l.policy("p", always("Enforce", "1h"))
 	l.refresh()
@@ -303,7 +303,7 @@ func TestAnEditWaitsAndOneBackToAFormThatWasCountedDoesNot(t *testing.T) {
 func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	s := newServer()
 	s.policy("p", two)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p", "other")
 	expect.Equal(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
 	expect.Equal(t, "gate", &policy.ApprovalGate{Rules: sets.New("other")}, l.named("p").Gate)
@@ -320,7 +320,7 @@ func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	s := newServer()
 	s.namespace("team-a", map[string]string{"tier": "ci"})
 	s.policy("p", "namespaceSelector: {matchLabels: {tier: ci}}"+two)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p", "other")
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
@@ -358,9 +358,9 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 		"two namespaces": {nil, func(s *server) { s.namespace("team-b", ci); s.policy("team-a/own", sparing) }, []string{"team-a", "team-b"}},
 	}
 	for name, test := range tests {
-		for way, see := range map[string]func(*loop){
-			"in the cache": (*loop).refresh,
-			"live":         func(l *loop) { l.allowed("team-a"); l.allowed("team-b") },
+		for way, see := range map[string]func(*harness){
+			"in the cache": (*harness).refresh,
+			"live":         func(l *harness) { l.allowed("team-a"); l.allowed("team-b") },
 		} {
 			t.Run(name+", seen "+way, func(t *testing.T) {
 				l := running(t)
@@ -385,7 +385,7 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 }
 
 // rescoped is a running loop whose policy applies anew in team-b.
-func rescoped(t *testing.T) *loop {
+func rescoped(t *testing.T) *harness {
 	t.Helper()
 	l := running(t)
 	l.namespace("team-b", map[string]string{"tier": "ci"})
@@ -457,8 +457,8 @@ func TestWhatWaitsSurvivesARestart(t *testing.T) {
 }
 
 func TestWhatWaitsSurvivesEdits(t *testing.T) {
-	tests := map[string]func(l *loop){
-		"of its mode": func(l *loop) {
+	tests := map[string]func(l *harness){
+		"of its mode": func(l *harness) {
 			l.edit("p", func(p *unstructured.Unstructured) {
 				p.Object["spec"].(map[string]any)["mode"] = "Suspended"
 				p.SetGeneration(7)
@@ -469,8 +469,8 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 				p.SetGeneration(8)
 			})
 		},
-		"of its annotations": func(l *loop) { l.approve("p", "nothing") },
-		"to a namespace that leaves and comes back": func(l *loop) {
+		"of its annotations": func(l *harness) { l.approve("p", "nothing") },
+		"to a namespace that leaves and comes back": func(l *harness) {
 			l.namespace("team-b", nil)
 			l.refresh()
 			l.namespace("team-b", map[string]string{"tier": "ci"})
@@ -532,7 +532,7 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 				enforced = strings.Replace(dry, "DryRun", "Enforce", 1)
 			}
 			s.policy("p", dry)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			if test.counted {
 				l.counted("p")
 			}
@@ -557,11 +557,11 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 
 // TestWhatWasCountedBesideAVetoDoesNotOutliveIt: not of an earlier form, not of rules that were not counted, and not across a restart.
 func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
-	held := func() *loop {
+	held := func() *harness {
 		s := newServer()
 		s.hold("team-a", "true")
 		s.policy("p", spec("DryRun", "1h"))
-		return newLoop(t, s)
+		return newHarness(t, s)
 	}
 	t.Run("an earlier form", func(t *testing.T) {
 		l := held()

@@ -33,9 +33,9 @@ func TestTheCountOfAnotherFormEndsNoComparison(t *testing.T) {
 
 // TestAnEarlierNumberApprovesNoLaterChange: a dry run became able to delete more after the number was shown.
 func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
-	for name, start := range map[string]func(l *loop) *loop{
-		"of a form": func(l *loop) *loop { return l },
-		"of what a leader that starts counts": func(l *loop) *loop {
+	for name, start := range map[string]func(l *harness) *harness{
+		"of a form": func(l *harness) *harness { return l },
+		"of what a leader that starts counts": func(l *harness) *harness {
 			l.counted("p")
 			l.report("p", old(3).enforced(l, "p"))
 			return l.restart()
@@ -45,7 +45,7 @@ func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
 			s := newServer()
 			s.hold("team-a", "true")
 			s.policy("p", spec("Enforce", "1h"))
-			l := start(newLoop(t, s))
+			l := start(newHarness(t, s))
 			shown := l.named("p").Gate.Hash
 			l.later(time.Minute)
 			l.become(spec("DryRun", "1h"))
@@ -65,13 +65,13 @@ func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
 
 // TestARestartForgetsNoApproval of a number that a leader has shown: the next one compares its first count with that number.
 func TestARestartForgetsNoApproval(t *testing.T) {
-	for name, reach := range map[string]func(t *testing.T) *loop{
-		"of a form": func(t *testing.T) *loop {
+	for name, reach := range map[string]func(t *testing.T) *harness{
+		"of a form": func(t *testing.T) *harness {
 			l := heldWith(t, spec("DryRun", "2h"))
 			l.become(spec("Enforce", "1h"))
 			return l
 		},
-		"of a dry run that could delete more": func(t *testing.T) *loop {
+		"of a dry run that could delete more": func(t *testing.T) *harness {
 			l := heldWith(t, spec("DryRun", "1h"))
 			l.hold("team-a", "")
 			l.become(spec("Enforce", "1h"))

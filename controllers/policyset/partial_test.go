@@ -99,7 +99,7 @@ func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
 		t.Error("confirmed while the cache is behind")
 	}
 	for _, name := range []string{"team-a", "team-b", "other-0"} {
-		if !l.book().Knows(name) {
+		if !l.snapshot().Knows(name) {
 			t.Errorf("%s is forgotten", name)
 		}
 	}
@@ -123,15 +123,15 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	l.later(2 * time.Second)
 	want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
 	expect.Equal(t, "rules", want, sorted(l.allowed("team-c")))
-	expect.Equal(t, "known", true, l.book().Knows("team-c"))
+	expect.Equal(t, "known", true, l.snapshot().Knows("team-c"))
 }
 
 // TestACacheThatRelistsFromALiarForgetsNone: its list, streamed or not, lacks what the live list lacks too.
 func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
-	for name, truth := range map[string]func(*loop){
-		"both lists lie":      func(l *loop) { l.said = without("veto", "team-b") },
-		"only the cache's":    func(*loop) {},
-		"nothing is readable": func(l *loop) { l.fail = func(string) error { return statusError(http.StatusServiceUnavailable) } },
+	for name, truth := range map[string]func(*harness){
+		"both lists lie":      func(l *harness) { l.said = without("veto", "team-b") },
+		"only the cache's":    func(*harness) {},
+		"nothing is readable": func(l *harness) { l.fail = func(string) error { return statusError(http.StatusServiceUnavailable) } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := oneEnforced(t)
@@ -146,7 +146,7 @@ func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
 				t.Errorf("reconcile: %v", err)
 			}
 			expect.Equal(t, "rules", want, sorted(l.rules("team-a")))
-			expect.Equal(t, "namespace known", true, l.book().Knows("team-b"))
+			expect.Equal(t, "namespace known", true, l.snapshot().Knows("team-b"))
 			expect.Equal(t, "in trouble at once", false, l.Trouble() != nil)
 			l.later(5 * time.Second)
 			expect.Equal(t, "in trouble", name != "only the cache's", l.Trouble() != nil)
@@ -174,7 +174,7 @@ func (s *server) lose(names ...string) {
 
 // TestManyNamespacesThatAreGone: each is asked for by name, several at a time, and those that are confirmed not again.
 func TestManyNamespacesThatAreGone(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		for i := range 1000 {
 			l.namespace(fmt.Sprint("gone-", i), nil)
 		}
@@ -200,11 +200,11 @@ func TestManyNamespacesThatAreGone(t *testing.T) {
 			t.Errorf("took %s and %d rounds", took, rounds)
 		}
 		for i := range 1000 {
-			if name := fmt.Sprint("gone-", i); l.book().Knows(name) {
+			if name := fmt.Sprint("gone-", i); l.snapshot().Knows(name) {
 				t.Fatalf("%s is still known", name)
 			}
 		}
-		expect.Equal(t, "team-a is known", true, l.book().Knows("team-a"))
+		expect.Equal(t, "team-a is known", true, l.snapshot().Knows("team-a"))
 		requests := 0
 		for _, n := range l.asked() {
 			requests += n
@@ -294,7 +294,7 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	s.during = func(path string) {
 		if path == apiPath+"/retentionpolicies" {
@@ -319,7 +319,7 @@ func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 // TestDeletedPoliciesAreConfirmedTogether: however fast a tenant deletes policies, the API server is asked for everything once a second.
 func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 	s := newServer()
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	for range 10 {
 		s.policy("team-b/short", "{mode: DryRun, overrides: [{policy: p, ttl: 2h}]}")
 		l.refresh()
@@ -331,7 +331,7 @@ func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 	}
 	l.later(confirmed)
 	l.refresh()
-	expect.Equal(t, "policies in force", 0, len(l.editions[len(l.editions)-1].Book.Policies()))
+	expect.Equal(t, "policies in force", 0, len(l.published[len(l.published)-1].Book.Policies()))
 }
 
 // confirmed is after how long a deletion is known to be one.
@@ -341,7 +341,7 @@ const confirmed = 1001 * time.Millisecond
 func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	var asked, answer chan struct{}
 	hold := func() {
@@ -394,7 +394,7 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	s.policy("team-b/own", longer)
 	s.set(func() { s.fail = about("/retentionpolicies/own", statusError(http.StatusServiceUnavailable)) })
 	if _, err := l.Check(t.Context(), "team-b"); !errors.Is(err, retention.ErrNamespace) {

@@ -20,10 +20,10 @@ import (
 )
 
 // bounding is a loop with a policy whose rule about Jobs lets half of the quota stay.
-func bounding(t *testing.T, s *server) *loop {
+func bounding(t *testing.T, s *server) *harness {
 	t.Helper()
 	s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1))
-	return newLoop(t, s)
+	return newHarness(t, s)
 }
 
 // hard is a ResourceQuota: RESOURCE=QUANTITY.
@@ -47,9 +47,9 @@ func selected(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
 }
 
 // room is how many Jobs may stay in a namespace; -1 for any number.
-func (l *loop) room(namespace string) int {
+func (l *harness) room(namespace string) int {
 	l.t.Helper()
-	rules := l.book().Effective(jobs, namespace).Rules
+	rules := l.snapshot().Effective(jobs, namespace).Rules
 	if len(rules) != 1 {
 		l.t.Fatalf("%d rules", len(rules))
 	}
@@ -96,10 +96,10 @@ func TestObjectsThatAQuotaCountsUnderTheirOwnName(t *testing.T) {
 	s.quota("team-a/q", hard("pods=10", "count/configmaps=6"))
 	pods := strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1)
 	s.policy("p", strings.Replace(pods, "apiVersion: batch/v1, kind: Job", "apiVersion: v1, kind: Pod", 1))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.allowed("team-a")
 	expect.Equal(t, "room for Pods", policy.Capacity{Bounded: true, ByQuota: true, Percent: 50, Max: 5},
-		l.book().Effective(schemaGroupKind("", "Pod"), "team-a").Rules[0].Capacity)
+		l.snapshot().Effective(schemaGroupKind("", "Pod"), "team-a").Rules[0].Capacity)
 }
 
 func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
@@ -112,14 +112,14 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 		l.allowed("team-a")
 	}
 	expect.Equal(t, "requests within a second", map[string]int{}, l.asked())
-	editions := len(l.editions)
+	editions := len(l.published)
 
 	s.quota("team-a/q", hard("count/jobs.batch=20"))
 	s.quota("team-b/q", hard("count/jobs.batch=2"))
 	l.later(time.Second + 1)
 	l.allowed("team-a")
 	expect.Equal(t, "room after an edit", 10, l.room("team-a"))
-	expect.Equal(t, "editions after an edit", editions+1, len(l.editions))
+	expect.Equal(t, "editions after an edit", editions+1, len(l.published))
 	l.allowed("team-b")
 	expect.Equal(t, "room in another namespace", 1, l.room("team-b"))
 	expect.Equal(t, "room still", 10, l.room("team-a"))
@@ -219,15 +219,15 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 				stop := following(t, l)
 				l.allowed("team-a")
 				expect.Equal(t, "room", -1, l.room("team-a"))
-				expect.Equal(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
+				expect.Equal(t, "the trouble is told", true, l.published[len(l.published)-1].QuotaTrouble != nil)
 				l.counted("p")
 
 				l.said = nil
 				l.later(15 * time.Second)
 				synctest.Wait()
 				expect.Equal(t, "room by the whole list", 5, l.room("team-a"))
-				expect.Equal(t, "the trouble is over", nil, l.editions[len(l.editions)-1].QuotaTrouble)
-				if gate := l.book().Policies()[0].Gate; gate != nil {
+				expect.Equal(t, "the trouble is over", nil, l.published[len(l.published)-1].QuotaTrouble)
+				if gate := l.snapshot().Policies()[0].Gate; gate != nil {
 					t.Errorf("waits for approval: %v", gate)
 				}
 				stop()
@@ -270,10 +270,10 @@ func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
 	s.quota("team-a/q", hard("count/jobs.batch=10"))
 	l := bounding(t, s)
 	l.allowed("team-a")
-	editions := len(l.editions)
+	editions := len(l.published)
 	l.namespace("team-a", nil) // another resourceVersion
 	l.refresh()
-	expect.Equal(t, "editions", editions, len(l.editions))
+	expect.Equal(t, "editions", editions, len(l.published))
 	expect.Equal(t, "room", 5, l.room("team-a"))
 }
 
@@ -300,15 +300,15 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		l.fail = func(string) error { return errors.New("connection refused") }
 		later()
 		expect.Equal(t, "room while there is no answer", -1, l.room("team-a"))
-		expect.Equal(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
+		expect.Equal(t, "the trouble is told", true, l.published[len(l.published)-1].QuotaTrouble != nil)
 		l.fail = nil
 		s.removeQuota("team-a/q")
 		later()
 		expect.Equal(t, "room without a quota", -1, l.room("team-a"))
-		expect.Equal(t, "the trouble is over", nil, l.editions[len(l.editions)-1].QuotaTrouble)
-		editions := len(l.editions)
+		expect.Equal(t, "the trouble is over", nil, l.published[len(l.published)-1].QuotaTrouble)
+		editions := len(l.published)
 		later()
-		expect.Equal(t, "editions", editions, len(l.editions))
+		expect.Equal(t, "editions", editions, len(l.published))
 
 		l.removePolicy("p")
 		l.refresh()
@@ -320,7 +320,7 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 }
 
 // following runs the loop that reads all ResourceQuotas beside a test in a bubble, until the test or stop ends it.
-func following(t *testing.T, l *loop) (stop func()) {
+func following(t *testing.T, l *harness) (stop func()) {
 	return bubble.Start(t, func(ctx context.Context) error { return policyset.FollowQuotas(l.Reconciler, ctx) })
 }
 
@@ -341,7 +341,7 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 		defer following(t, l)()
 		l.allowed("team-a")
 		l.counted("p")
-		trouble := func() error { return l.editions[len(l.editions)-1].QuotaTrouble }
+		trouble := func() error { return l.published[len(l.published)-1].QuotaTrouble }
 		for range 2 {
 			s.set(func() { s.fail = noQuotas })
 			l.later(2 * time.Second)

@@ -53,7 +53,7 @@ func TestPoliciesAreReadStrictly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", strings.Replace(two, test.from, test.to, 1))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			expect.Equal(t, "rules", test.want, l.rules("team-a"))
 		})
 	}
@@ -72,16 +72,16 @@ func TestOneBadPolicyDoesNotHideTheOthers(t *testing.T) {
 			s := newServer()
 			s.policy("bad", bad)
 			s.policy("p", spec("Enforce", "1h"))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			if rules := l.rules("team-a"); !slices.Contains(rules, enforced[0]) {
 				t.Errorf("rules %v", rules)
 			}
-			for _, p := range l.editions[0].Book.Policies() {
+			for _, p := range l.published[0].Book.Policies() {
 				if p.Name == "bad" && len(p.Problems) == 0 {
 					t.Error("nothing is said to be wrong with the bad one")
 				}
 			}
-			expect.Equal(t, "policies", 2, len(l.editions[0].Book.Policies()))
+			expect.Equal(t, "policies", 2, len(l.published[0].Book.Policies()))
 		})
 	}
 }
@@ -93,25 +93,25 @@ func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
 		l.allowed("team-a")
 		l.later(2 * time.Second)
 	}
-	expect.Equal(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "editions", 1, len(l.published))
 	l.policy("p", spec("Enforce", "2h"))
 	l.sync()
 	l.reconcile()
 	l.allowed("team-a")
-	expect.Equal(t, "editions after an edit", 2, len(l.editions))
+	expect.Equal(t, "editions after an edit", 2, len(l.published))
 	l.namespace("team-a", map[string]string{"tier": "ci"})
 	l.sync()
 	l.reconcile()
-	expect.Equal(t, "editions after a namespace got a label", 3, len(l.editions))
+	expect.Equal(t, "editions after a namespace got a label", 3, len(l.published))
 	l.hold("team-a", "true")
 	l.sync()
 	l.reconcile()
-	expect.Equal(t, "editions after a namespace got a hold", 4, len(l.editions))
+	expect.Equal(t, "editions after a namespace got a hold", 4, len(l.published))
 }
 
 func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
 	l := oneEnforced(t)
-	knows := func(name string) bool { return l.editions[len(l.editions)-1].Book.Knows(name) }
+	knows := func(name string) bool { return l.published[len(l.published)-1].Book.Knows(name) }
 	expect.Equal(t, "team-a", true, knows("team-a"))
 	expect.Equal(t, "team-c", false, knows("team-c"))
 	l.namespace("team-c", nil)
@@ -124,7 +124,7 @@ func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
 
 func TestProgramsOfAnEdition(t *testing.T) {
 	l := oneEnforced(t)
-	e := l.editions[0]
+	e := l.published[0]
 	expect.Equal(t, "programs", 1, len(e.Programs))
 	for key, program := range e.Programs {
 		expect.Equal(t, "key", key, program.Key())
@@ -132,7 +132,7 @@ func TestProgramsOfAnEdition(t *testing.T) {
 	l.removePolicy("p")
 	l.sync()
 	l.reconcile()
-	expect.Equal(t, "programs without policies", 0, len(l.editions[len(l.editions)-1].Programs))
+	expect.Equal(t, "programs without policies", 0, len(l.published[len(l.published)-1].Programs))
 }
 
 func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
@@ -142,7 +142,7 @@ func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
 		t.Error("no error")
 	}
 	expect.Equal(t, "rules", enforced, l.rules("team-a"))
-	expect.Equal(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "editions", 1, len(l.published))
 }
 
 type unreadable struct{ client.Reader }
@@ -177,7 +177,7 @@ func TestWhichUpdatesOfAPolicyCount(t *testing.T) {
 func TestThePolicyOfAnEditionIsTheOneThatWasWritten(t *testing.T) {
 	l := oneEnforced(t)
 	var p *policy.Policy
-	for _, p = range l.editions[0].Book.Policies() {
+	for _, p = range l.published[0].Book.Policies() {
 	}
 	expect.Equal(t, "name", "p", p.Name)
 	expect.Equal(t, "generation", 1, p.Generation)

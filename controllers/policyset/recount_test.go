@@ -26,9 +26,9 @@ func (o objects) older(by time.Duration) objects {
 }
 
 // enforced is what a leader writes about a policy that waits for nothing.
-func (o objects) enforced(l *loop, name string) v1alpha1.RetentionPolicyStatus {
+func (o objects) enforced(l *harness, name string) v1alpha1.RetentionPolicyStatus {
 	l.t.Helper()
-	subjects, evaluations := o.rulings(l, l.book())
+	subjects, evaluations := o.rulings(l, l.snapshot())
 	stats, p := policy.NewStats(l.clock.Now()), l.named(name)
 	for i := range o {
 		stats.Add(subjects[i], evaluations[i])
@@ -98,9 +98,9 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 			s := newServer()
 			s.namespace("team-a", ci)
 			test.before(s)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.allowed("team-a") // which reads quotas
-			for _, policy := range l.book().Policies() {
+			for _, policy := range l.snapshot().Policies() {
 				l.counted(policy.Name)
 			}
 			existed := slices.DeleteFunc(slices.Clone(test.objects), func(age time.Duration) bool { return age < 0 })
@@ -133,12 +133,12 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 
 // TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared with its last count, by each leader until one has counted or it is approved.
 func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
-	for name, enforce := range map[string]func(l *loop) *loop{
-		"before the leader starts": func(l *loop) *loop {
+	for name, enforce := range map[string]func(l *harness) *harness{
+		"before the leader starts": func(l *harness) *harness {
 			l.policy("p", spec("Enforce", "1h"))
 			return l.restart()
 		},
-		"before the leader has counted": func(l *loop) *loop {
+		"before the leader has counted": func(l *harness) *harness {
 			l = l.restart()
 			l.policy("p", spec("Enforce", "1h"))
 			l.refresh()
@@ -149,7 +149,7 @@ func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 			s := newServer()
 			s.hold("team-a", "true")
 			s.policy("p", spec("DryRun", "1h"))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.reported(old(30))
 			l.later(time.Minute)
 			l.hold("team-a", "")
@@ -177,7 +177,7 @@ func TestALeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash}}})
 	l.sync()
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1})
-	again := newUnreadLoop(t, l.server)
+	again := newUnreadHarness(t, l.server)
 	again.reconcile()
 	expect.Equal(t, "what it waits for", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
 }

@@ -33,7 +33,7 @@ func app(to references.Kind, names string) references.Declared {
 	return references.Declared{From: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, To: to, Names: names}
 }
 
-func (l *loop) last() policyset.CompiledSnapshot { return l.editions[len(l.editions)-1] }
+func (l *harness) last() policyset.CompiledSnapshot { return l.published[len(l.published)-1] }
 
 func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 	one := []references.Declared{app("Secret", "[object.a]")}
@@ -56,7 +56,7 @@ func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 			for name, spec := range test.policies {
 				s.policy(name, spec)
 			}
-			expect.Equal(t, "references", test.want, newLoop(t, s).last().References)
+			expect.Equal(t, "references", test.want, newHarness(t, s).last().References)
 		})
 	}
 }
@@ -86,7 +86,7 @@ func TestAnEditionHasWhatIsMisread(t *testing.T) {
 			for name, spec := range test.policies {
 				s.policy(name, spec)
 			}
-			expect.Equal(t, "misread", test.want, newLoop(t, s).last().Misread)
+			expect.Equal(t, "misread", test.want, newHarness(t, s).last().Misread)
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestWhatWasMisreadMayHaveReferred(t *testing.T) {
 		s := newServer()
 		s.policy("p", reads("Enforce", "Secret", ""))
 		s.policy("q", declares("DryRun", kind, "[objekt.a]"))
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.counted("p")
 		expect.Equal(t, "waits while it is misread", false, l.named("p").Gate != nil)
 		s.removePolicy("q")
@@ -124,7 +124,7 @@ func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
 			for name, spec := range test.policies {
 				s.policy(name, spec)
 			}
-			expect.Equal(t, "kinds", sets.New(test.want...), sets.New(newLoop(t, s).last().Referred...))
+			expect.Equal(t, "kinds", sets.New(test.want...), sets.New(newHarness(t, s).last().Referred...))
 		})
 	}
 }
@@ -132,7 +132,7 @@ func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
 func TestTheFenceSeesWhatIsDeclared(t *testing.T) {
 	s := newServer()
 	s.policy("p", reads("Enforce", "Secret", ""))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	since := l.last().ReferencesSince
 	l.later(time.Minute)
 	l.policy("q", declares("DryRun", "Secret", "[object.a]"))
@@ -170,12 +170,12 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 		"p is a dry run that needs none": {reads("DryRun", "Secret", ""), func(s *server) { s.removePolicy("q") }, 0},
 	}
 	for name, test := range tests {
-		for way, see := range map[string]func(*loop){"in the cache": (*loop).refresh, "live": func(l *loop) { l.allowed("team-a") }} {
+		for way, see := range map[string]func(*harness){"in the cache": (*harness).refresh, "live": func(l *harness) { l.allowed("team-a") }} {
 			t.Run(name+", seen "+way, func(t *testing.T) {
 				s := newServer()
 				s.policy("p", test.asks)
 				s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.b]"))
-				l := newLoop(t, s)
+				l := newHarness(t, s)
 				l.counted("p")
 				test.change(s)
 				see(l)
@@ -197,7 +197,7 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
 	s := newServer()
 	s.policy("p", reads("Enforce", "Secret", `, references: [{from: {apiVersion: example.com/v1, kind: App}, to: Secret, names: "[object.a]"}]`))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	before := l.named("p").ApprovalHash()
 	l.policy("p", reads("Enforce", "Secret", ""))

@@ -20,32 +20,32 @@ func elsewhere(spec string) string {
 }
 
 // heldWith is a loop on a server where team-a is held, and where policy p was counted.
-func heldWith(t *testing.T, spec string) *loop {
+func heldWith(t *testing.T, spec string) *harness {
 	t.Helper()
 	s := newServer()
 	s.hold("team-a", "true")
 	s.policy("p", spec)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	return l
 }
 
 // become edits policy p.
-func (l *loop) become(spec string) {
+func (l *harness) become(spec string) {
 	l.t.Helper()
 	l.policy("p", spec)
 	l.refresh()
 }
 
 // unhold removes the hold of team-a.
-func (l *loop) unhold() {
+func (l *harness) unhold() {
 	l.t.Helper()
 	l.hold("team-a", "")
 	l.refresh()
 }
 
 // shown has the status say that a form was counted now.
-func (l *loop) shown(p *policy.Policy) {
+func (l *harness) shown(p *policy.Policy) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}})
 }
 
@@ -85,15 +85,15 @@ func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
 func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec     string
-		meantime func(l *loop)
+		meantime func(l *harness)
 		restart  bool // instead of seeing how it returns
 		want     []string
 	}{
-		"nothing has changed":                 {spec("Enforce", "1h"), func(*loop) {}, false, free},
-		"a hold is removed":                   {spec("Enforce", "1h"), (*loop).unhold, false, waits},
-		"a hold is removed, always":           {askingAlways("Enforce", "1h"), (*loop).unhold, false, waits},
-		"and the annotation has named others": {spec("Enforce", "1h"), func(l *loop) { l.approve("p", "other"); l.unhold(); l.approve("p", "first") }, false, waits},
-		"a hold is removed, and a restart":    {spec("Enforce", "1h"), (*loop).unhold, true, waits},
+		"nothing has changed":                 {spec("Enforce", "1h"), func(*harness) {}, false, free},
+		"a hold is removed":                   {spec("Enforce", "1h"), (*harness).unhold, false, waits},
+		"a hold is removed, always":           {askingAlways("Enforce", "1h"), (*harness).unhold, false, waits},
+		"and the annotation has named others": {spec("Enforce", "1h"), func(l *harness) { l.approve("p", "other"); l.unhold(); l.approve("p", "first") }, false, waits},
+		"a hold is removed, and a restart":    {spec("Enforce", "1h"), (*harness).unhold, true, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := heldWith(t, spec("DryRun", "400d"))
@@ -130,7 +130,7 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 }
 
 // approvedIn is what the annotation of policy p says.
-func approvedIn(l *loop) string {
+func approvedIn(l *harness) string {
 	return l.live.policies["p"].GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }
 
@@ -153,7 +153,7 @@ func TestALateCountOfAFormThatReturns(t *testing.T) {
 func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("DryRun", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	p := l.named("p")
 	l.become(spec("Enforce", "1h"))
 	l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}, Gate: l.named("p").Gate})
@@ -167,7 +167,7 @@ func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", spec)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.counted("p", "other")
 			p := l.named("p")
 			l.report("p", v1alpha1.RetentionPolicyStatus{
@@ -190,7 +190,7 @@ func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
 	s := newServer()
 	s.hold("team-b", "true")
 	s.policy("p", spec("DryRun", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.hold("team-a", "true")
 	l.hold("team-b", "")
 	l.refresh()

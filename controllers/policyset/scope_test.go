@@ -92,7 +92,7 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", test.first)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			for _, next := range test.then {
 				l.later(time.Minute)
 				l.policy("p", next)
@@ -120,7 +120,7 @@ func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
 			if fresh {
 				want = s.clock.Now()
 			}
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.later(time.Minute)
 			l.policy("p", strings.Replace(marking("Enforce", "finished(object)"), "1h", "2h", 1))
 			l.refresh()
@@ -135,7 +135,7 @@ func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
 func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", ownRules("Enforce", "1h"))
-	l := newUnreadLoop(t, s)
+	l := newUnreadHarness(t, s)
 	l.rights.unknown = true
 	s.sync()
 	l.reconcile()
@@ -157,7 +157,7 @@ func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
 		{name: marked, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), ttl: 1h},
 		{name: pods, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 1h},
 		{name: more, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 2h}]}`)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	unpermitted := func() (names []string) {
 		for _, r := range l.named("team-a/own").Rules {
 			if r.Unpermitted {
@@ -179,9 +179,9 @@ func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
 func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.Republish()
-	rule := func() *policy.Rule { return l.book().Effective(jobs, "team-a").Rules[0] }
+	rule := func() *policy.Rule { return l.snapshot().Effective(jobs, "team-a").Rules[0] }
 	since := func() time.Time { return rule().MarksSince }
 	begun := since()
 	for _, err := range []error{errors.New("connection refused"), nil} {
@@ -214,7 +214,7 @@ func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy(name, strings.Replace(test.marks, "batch/v1,", "batch/v1beta1,", 1))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.Republish()
 			rule := func() *policy.Rule { return l.named(name).Rules[0] }
 			expect.Equal(t, "invalid alone", false, rule().Invalid())
@@ -239,7 +239,7 @@ func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
 
 // TestWhatIsKnownOfMarksGoesWithThePolicy: tenants may create and delete policies without end.
 func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
-	l := newLoop(t, newServer())
+	l := newHarness(t, newServer())
 	for range 5 {
 		l.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
 		l.refresh()
@@ -278,7 +278,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 			s.policy("p", marking(test.mode, "finished(object)"))
 			s.sync()
 			s.report("p", test.status) // the cache does not have it
-			l := newUnreadLoop(t, s)
+			l := newUnreadHarness(t, s)
 			l.reconcile()
 			l.namespace("team-a", nil)
 			l.namespace("team-b", nil)
@@ -287,7 +287,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 				if fresh {
 					want = s.clock.Now()
 				}
-				if got := l.book().Effective(jobs, namespace).Rules[0].MarksSince; !got.Equal(want) {
+				if got := l.snapshot().Effective(jobs, namespace).Rules[0].MarksSince; !got.Equal(want) {
 					t.Errorf("in %s marks count since %s, want %s", namespace, got, want)
 				}
 			}
@@ -300,11 +300,11 @@ func TestNothingIsInForceBeforeTheStatusesAreRead(t *testing.T) {
 	s := newServer()
 	s.policy("p", marking("Enforce", "finished(object)"))
 	s.sync()
-	l := newUnreadLoop(t, s)
+	l := newUnreadHarness(t, s)
 	s.fail = func(string) error { return statusError(500) }
 	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
 		t.Error("no error")
 	}
-	expect.Equal(t, "editions", 0, len(l.editions))
+	expect.Equal(t, "editions", 0, len(l.published))
 	expect.Equal(t, "complete", false, l.Complete())
 }

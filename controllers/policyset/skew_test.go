@@ -48,7 +48,7 @@ func TestClocksAreComparedThoughNothingIsDue(t *testing.T) {
 
 func comparesClocks(t *testing.T) {
 	s := newServer()
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	stop := bubble.Start(t, func(ctx context.Context) error { return policyset.FollowClock(l.Reconciler, ctx) })
 	turn := func(what string, troubled bool) {
 		t.Helper()

@@ -16,7 +16,7 @@ import (
 )
 
 // slowly runs a test with the loop of oneEnforced on an API server that takes its time, in a bubble.
-func slowly(t *testing.T, takes func(path string) time.Duration, test func(t *testing.T, l *loop)) {
+func slowly(t *testing.T, takes func(path string) time.Duration, test func(t *testing.T, l *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := oneEnforced(t)
@@ -55,7 +55,7 @@ func ofNamespaces(d time.Duration) func(string) time.Duration {
 
 // TestWhatADeletionRestsOnIsReadAtTheSameTime: else what is read first would be old when the last is there.
 func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
-	slowly(t, always(time.Second), func(t *testing.T, l *loop) {
+	slowly(t, always(time.Second), func(t *testing.T, l *harness) {
 		began := time.Now()
 		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 		expect.Equal(t, "took", time.Second, time.Since(began))
@@ -66,7 +66,7 @@ func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 
 // TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain finds the edit that came meanwhile.
 func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
-	slowly(t, ofNamespaces(2*time.Second), func(t *testing.T, l *loop) {
+	slowly(t, ofNamespaces(2*time.Second), func(t *testing.T, l *harness) {
 		l.allowed("")
 		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspended", "1h")) })
 		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
@@ -75,10 +75,10 @@ func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 
 // TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain: it, and not all that has just been read.
 func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
-	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *loop) {
+	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *harness) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
 		l.allowed("team-a")
-		expect.Equal(t, "held", true, l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held)
+		expect.Equal(t, "held", true, l.published[len(l.published)-1].Book.Effective(jobs, "team-a").Held)
 		again := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 2}
 		expect.Equal(t, "requests", again, l.asked())
 	})
@@ -86,7 +86,7 @@ func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 
 // TestWhatIsReadInAdvanceCounts when it was read for, and no deletion meanwhile waits for it.
 func TestWhatIsReadInAdvanceCounts(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.allowed("team-a")
 		l.asked()
 		l.takes = always(300 * time.Millisecond)
@@ -109,7 +109,7 @@ func TestWhatIsReadInAdvanceCounts(t *testing.T) {
 
 // TestAReadInAdvanceThatFails: the next check reads again, and reports what is in doubt.
 func TestAReadInAdvanceThatFails(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.allowed("team-a")
 		l.fail = about("retentionpolicies", statusError(http.StatusInternalServerError))
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(2*time.Second))
@@ -123,7 +123,7 @@ func TestAReadInAdvanceThatFails(t *testing.T) {
 
 // TestOnlyALeaderReadsInAdvance: the standby has nothing to delete.
 func TestOnlyALeaderReadsInAdvance(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.leadership = errors.New("not the leader")
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(2*time.Second))
 		expect.Equal(t, "requests", map[string]int{}, l.asked())
@@ -131,7 +131,7 @@ func TestOnlyALeaderReadsInAdvance(t *testing.T) {
 }
 
 func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
-	slowly(t, ofNamespaces(1500*time.Millisecond), func(t *testing.T, l *loop) {
+	slowly(t, ofNamespaces(1500*time.Millisecond), func(t *testing.T, l *harness) {
 		l.allowed("")
 		l.fail = about("retentionpolicies", statusError(http.StatusInternalServerError))
 		if _, err := l.check("team-a"); err == nil {
@@ -142,7 +142,7 @@ func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
 
 // TestAWrongClockCountsAsLongAsItsAnswer, also when another answer has a right one.
 func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.skewed = time.Minute
 		for _, namespace := range []string{"team-a", "team-b"} {
 			if _, err := l.check(namespace); err == nil {
@@ -157,7 +157,7 @@ func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
 
 // TestAnEditWhileAnEditIsReadIsSeen: the list that told of the first is old when it has been read.
 func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
-	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *loop) {
+	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *harness) {
 		l.policy("p", spec("Enforce", "2d"))
 		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspended", "1h")) })
 		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
@@ -166,7 +166,7 @@ func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
 
 // TestAReadThatTakesTooLongIsNone: nothing goes by what may have been so seconds ago.
 func TestAReadThatTakesTooLongIsNone(t *testing.T) {
-	slowly(t, always(4*time.Second), func(t *testing.T, l *loop) {
+	slowly(t, always(4*time.Second), func(t *testing.T, l *harness) {
 		_, err := l.check("team-a")
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
@@ -176,7 +176,7 @@ func TestAReadThatTakesTooLongIsNone(t *testing.T) {
 
 // TestNamespacesThatTakeLongAreReadInOneList: one by one, few would have their turn in a second.
 func TestNamespacesThatTakeLongAreReadInOneList(t *testing.T) {
-	slowly(t, ofNamespaces(200*time.Millisecond), func(t *testing.T, l *loop) {
+	slowly(t, ofNamespaces(200*time.Millisecond), func(t *testing.T, l *harness) {
 		const namespaces = 50
 		for i := range namespaces {
 			l.namespace(fmt.Sprint("ns-", i), nil)

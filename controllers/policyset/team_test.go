@@ -29,7 +29,7 @@ func ownRules(mode, ttl string) string {
 }
 
 // teamed is a loop with policy p in force, and policy own of team-a.
-func teamed(t *testing.T, spec string) *loop {
+func teamed(t *testing.T, spec string) *harness {
 	t.Helper()
 	l := oneEnforced(t)
 	l.policy("team-a/own", spec)
@@ -97,7 +97,7 @@ func TestARetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
 
 func TestRetentionPoliciesAreReadFromTheCache(t *testing.T) {
 	l := teamed(t, longer)
-	expect.Equal(t, "editions", 2, len(l.editions))
+	expect.Equal(t, "editions", 2, len(l.published))
 	l.policy("team-a/own", sparing)
 	l.refresh()
 	expect.Equal(t, "rules after an edit", []string{"p/jobs Enforce 1h suspended"}, l.rules("team-a"))
@@ -106,7 +106,7 @@ func TestRetentionPoliciesAreReadFromTheCache(t *testing.T) {
 	expect.Equal(t, "rules without it", enforced, l.rules("team-a"))
 	l.reconcile()
 	l.allowed("team-a")
-	expect.Equal(t, "editions", 4, len(l.editions))
+	expect.Equal(t, "editions", 4, len(l.published))
 }
 
 // TestNamesakesOnBothShelves: two policies of one name, and the same name in two namespaces, are three.
@@ -210,7 +210,7 @@ func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 	l.policy("team-b/own", ownRules("DryRun", "5m"))
 	l.refresh()
 	inForce := func(name string) *policy.Policy {
-		for _, p := range l.editions[len(l.editions)-1].Book.Policies() {
+		for _, p := range l.published[len(l.published)-1].Book.Policies() {
 			if p.Name == name {
 				return p
 			}

@@ -15,18 +15,18 @@ import (
 
 // TestWhatDelaysDeletionsIsKnown: which obstacle, of which policy, after attempts in vain for ten seconds, and no longer than it lasts.
 func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
-	fails := func(result retention.Result) func(w *world) {
-		return func(w *world) {
+	fails := func(result retention.Result) func(w *harness) {
+		return func(w *harness) {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: result, Err: fmt.Errorf("at %s", time.Since(w.began))}
 			}
 		}
 	}
 	for name, test := range map[string]struct {
-		begin func(w *world)
+		begin func(w *harness)
 		want  string // the reason; empty for none
 	}{
-		"the namespace is terminating": {func(w *world) {
+		"the namespace is terminating": {func(w *harness) {
 			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace) }
 		}, "NamespaceInDoubt"},
 		"the permission is missing":              {fails(retention.Denied), "Denied"},
@@ -34,13 +34,13 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 		"an admission webhook fails":             {fails(retention.Unadmitted), "Failing"},
 		"no answer comes":                        {fails(retention.Failed), "Failing"},
 		"the API server is busy":                 {fails(retention.Busy), "Failing"},
-		"the checks take too long":               {func(w *world) { w.ages = map[string]time.Duration{"a": 2 * time.Second} }, "Failing"},
-		"nobody knows the permissions":           {func(w *world) { w.permit = func(*policy.Rule) error { return errors.New("no answer") } }, "Failing"},
-		"what was said holds for all namespaces": {func(w *world) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // Doubt says so
-		"nothing":                                {func(*world) {}, ""},
+		"the checks take too long":               {func(w *harness) { w.ages = map[string]time.Duration{"a": 2 * time.Second} }, "Failing"},
+		"nobody knows the permissions":           {func(w *harness) { w.permit = func(*policy.Rule) error { return errors.New("no answer") } }, "Failing"},
+		"what was said holds for all namespaces": {func(w *harness) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // Doubt says so
+		"nothing":                                {func(*harness) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				delays := func() (all []retention.Delay) {
 					for _, k := range w.Kinds() {
 						all = append(all, k.Delays(w.clock.Now())...)
@@ -82,7 +82,7 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 
 // TestAnObstacleThatPassesIsNoDelay: another after it does not last either.
 func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := func(err error) { w.set(func() { w.check = func(string) error { return err } }) }
 		inDoubt := fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace)
 		doubt(inDoubt)
@@ -99,7 +99,7 @@ func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 
 // TestFewObjectsOfANamespaceAreRemembered: many that fail cost little, and hide those of no other namespace.
 func TestFewObjectsOfANamespaceAreRemembered(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}

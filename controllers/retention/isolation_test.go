@@ -26,8 +26,8 @@ const (
 
 // drain has a backlog deleted beside bad namespaces with some objects each, whose DELETEs end as bad says. It gives the time
 // that the backlog took and the greatest lateness of what fell due meanwhile.
-func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obstruct ...func(*world)) (took, late time.Duration) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obstruct ...func(*harness)) (took, late time.Duration) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var inBad atomic.Int64
 		for _, o := range obstruct {
 			o(w)
@@ -72,7 +72,7 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 }
 
 // lateness is how late the objects were deleted whose names begin with a prefix, of what fell due one each rhythm.
-func (w *world) lateness(prefix string) (all []time.Duration) {
+func (w *harness) lateness(prefix string) (all []time.Duration) {
 	for _, event := range w.happened() {
 		at, name, _ := strings.Cut(event, " removed ")
 		var n int
@@ -144,8 +144,8 @@ func TestOtherNamespacesKeepTheirPace(t *testing.T) {
 // TestSlowChecksInANamespaceDelayNoOther: neither checks that prevent its deletions, nor checks before a quick DELETE.
 func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 	alone, _ := drain(t, 0, 0, nil)
-	for name, obstruct := range map[string]func(*world){
-		"its permissions": func(w *world) {
+	for name, obstruct := range map[string]func(*harness){
+		"its permissions": func(w *harness) {
 			w.permit = func(r *policy.Rule) error {
 				if r.Namespace == "" {
 					return nil
@@ -154,7 +154,7 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 				return errors.New("no answer")
 			}
 		},
-		"its policies, which are being compiled": func(w *world) {
+		"its policies, which are being compiled": func(w *harness) {
 			w.check = func(namespace string) error {
 				if namespace != "bad-00" {
 					return nil
@@ -163,7 +163,7 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 				return fmt.Errorf("%w: compiling", retention.ErrNamespace)
 			}
 		},
-		"reading its objects": func(w *world) {
+		"reading its objects": func(w *harness) {
 			w.prepared = func(p policy.DeletePermit) {
 				if p.Subject().Namespace == "bad-00" {
 					time.Sleep(3 * time.Second)
@@ -194,7 +194,7 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 		"fifty":              {50, 4, after(10*time.Second, retention.Unadmitted, true)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				var mu sync.Mutex
 				underWay, all := map[string]int{}, 0
 				w.set(func() {
@@ -234,7 +234,7 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 // TestARecoveredNamespaceIsThrottledNoMore: when the webhook answers again, all objects that waited are deleted, without
 // throttling.
 func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		bad := after(10*time.Second, retention.Unadmitted, true)
 		w.set(func() { w.outcome = func(policy.DeletePermit) retention.Outcome { return bad() } })
 		w.use(fixture.Rule("a"))
@@ -259,7 +259,7 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 
 // TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly, even if another attempt there has failed since.
 func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ends, failed := make(chan struct{}), false
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -291,7 +291,7 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 
 // TestANamespaceThatFailsNowAndThenStaysThrottled: successes before a failure do not count towards the end.
 func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -315,7 +315,7 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 
 // TestANamespaceThatAnswersSlowlyStaysThrottled while it does, however good its answers are.
 func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return after(300*time.Millisecond, retention.Removed, false)()
@@ -341,7 +341,7 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 		"it does not answer": after(20*time.Second, retention.Failed, true),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				var underWay atomic.Int64
 				fails := atomic.Bool{}
 				fails.Store(true)
@@ -375,7 +375,7 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 
 // TestAStormOf429Passes: no namespace is throttled for it, and afterwards deletions are as fast as before.
 func TestAStormOf429Passes(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		const storm = 5 * time.Second
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -410,7 +410,7 @@ func TestAStormOf429Passes(t *testing.T) {
 
 // TestA429InAThrottledNamespaceRestsAll: it is about the API server, whoever receives it.
 func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -439,7 +439,7 @@ func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 
 // TestThrottledNamespacesWaitForRetryAfter that the API server has answered about another namespace.
 func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
 		var answered atomic.Bool
 		w.set(func() {
@@ -471,7 +471,7 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 
 // TestABusyServerIsAskedLessInThrottledNamespacesToo, though its 429 does not say for how long.
 func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var busy atomic.Bool
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -500,7 +500,7 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 
 // TestADeniedNamespaceIsProbedWithADueObject: not with one that has changed since it was due.
 func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var denied atomic.Bool
 		denied.Store(true)
 		w.set(func() {
@@ -528,7 +528,7 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 
 // TestAFailingNamespaceTakesATenthOfThePace: if the operator limits the deletions per second.
 func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
-	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if strings.HasPrefix(p.Subject().Namespace, "bad") {
@@ -557,7 +557,7 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 100 * time.Millisecond, "late": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{ledgerFake: newBook(), takes: takes}
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
 					w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -601,7 +601,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{ledgerFake: newBook(), takes: test.takes, doubts: test.doubts}
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
 					w.outcome = func(p policy.DeletePermit) retention.Outcome {

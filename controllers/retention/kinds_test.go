@@ -19,7 +19,7 @@ import (
 )
 
 // states are what Kinds says, by kind.
-func (w *world) states() map[string]retention.KindState {
+func (w *harness) states() map[string]retention.KindState {
 	states := map[string]retention.KindState{}
 	for _, s := range w.Kinds() {
 		states[s.Kind.Kind] = s
@@ -28,7 +28,7 @@ func (w *world) states() map[string]retention.KindState {
 }
 
 func TestOneKindThatNeverLists(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
 		trouble := &retention.SourceError{Reason: "KindNotFound", Message: "no such kind"}
@@ -46,7 +46,7 @@ func TestOneKindThatNeverLists(t *testing.T) {
 }
 
 func TestAKindThatHangsDelaysNoOther(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Rule().Kind == fixture.Pods { // a webhook that does not answer
@@ -69,7 +69,7 @@ func TestAKindThatHangsDelaysNoOther(t *testing.T) {
 }
 
 func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.list(row("x", w.began))
@@ -85,7 +85,7 @@ func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
 }
 
 func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		trouble := &retention.SourceError{Reason: "Forbidden"}
 		w.source(0).sink.Undeletable(trouble)
@@ -96,7 +96,7 @@ func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
 }
 
 func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		old := w.source(0)
 		old.list(row("x", w.began), row("y", w.began.Add(time.Hour)))
@@ -128,7 +128,7 @@ func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 }
 
 func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
 		w.use(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)))
@@ -138,7 +138,7 @@ func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
 }
 
 func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
 		w.use(fixture.Rule("a"), fixture.Rule("b"))
@@ -165,7 +165,7 @@ func TestARemovedRule(t *testing.T) {
 	}
 	for name, rules := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
 				w.use(rules...)
@@ -198,7 +198,7 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						time.Sleep(10 * time.Millisecond)
@@ -231,12 +231,12 @@ func TestTheFenceMayChangeTheRules(t *testing.T) {
 		"suspended": {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, "deleted": nil, "longer": {fixture.Rule("a", fixture.TTL(9*time.Hour))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
 				w.set(func() {
 					w.check = func(string) error {
-						w.Use(bookOf(rules...))
+						w.Use(snapshotOf(rules...))
 						return nil
 					}
 				})
@@ -248,7 +248,7 @@ func TestTheFenceMayChangeTheRules(t *testing.T) {
 }
 
 func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
 		other := schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}
@@ -267,7 +267,7 @@ func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
 
 func TestRulesKnownBeforeTheStart(t *testing.T) {
 	r := retention.New(retention.Options{Clock: clock.RealClock{}})
-	r.Use(bookOf(fixture.Rule("a")))
+	r.Use(snapshotOf(fixture.Rule("a")))
 	expect.Equal(t, "kinds", 0, len(r.Kinds()))
 	expect.Equal(t, "doubt", nil, r.Doubt())
 	expect.Equal(t, "leader only", true, r.NeedLeaderElection())
@@ -278,7 +278,7 @@ func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 	unwatched := fixture.Rule("a", func(r *policy.Rule) { r.Unwatched = true })
 	for name, without := range map[string][]*policy.Rule{"deleted": nil, "not permitted": {unwatched}} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
 				w.use(without...)
@@ -311,7 +311,7 @@ func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 
 // TestAKindWithoutRulesDeletesNothing of what becomes due meanwhile, and deletes it by a rule that comes in time.
 func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
 		bubble.Pass(time.Hour - time.Second)
@@ -330,7 +330,7 @@ func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 }
 
 func TestADroppedKindLeavesNothingBehind(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 10, w.began)...)
 		held := weak.Make(w.Kinds()[0].Index)
@@ -356,7 +356,7 @@ func TestResultsAreSpelled(t *testing.T) {
 
 func TestAKindThatIsSeenToElsewhereIsNotWatched(t *testing.T) {
 	elsewhere := func(kind schema.GroupKind) bool { return kind == fixture.Pods.GroupKind() }
-	inBubble(t, retention.Options{IgnoreKind: elsewhere}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{IgnoreKind: elsewhere}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
 		w.source(0).list(row("x", w.began))
 		bubble.Pass(time.Hour)

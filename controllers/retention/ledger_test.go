@@ -19,7 +19,7 @@ import (
 
 // Without a Ledger what is to be counted exactly stays, and delays nothing else.
 func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.About(fixture.Pods)))
 		for n := range 2 {
 			switch s := w.source(n); s.asked().Kind {
@@ -81,7 +81,7 @@ func (b *ledgerFake) Finish(_ policy.Intent, _ policy.Target, o retention.Outcom
 }
 
 // guard ends a test that loops: fake time stands still meanwhile.
-func (w *world) guard() {
+func (w *harness) guard() {
 	n := 0
 	w.set(func() {
 		w.check = func(string) error {
@@ -103,7 +103,7 @@ func TestTheSecondBeforeIsQuiet(t *testing.T) {
 		"the ledger's decides":      {fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.TTL(time.Minute))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{Ledger: newBook()}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: newBook()}, func(t *testing.T, w *harness) {
 				w.guard()
 				w.use(rules...)
 				w.source(0).list(row("x", w.began))
@@ -126,7 +126,7 @@ func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 	for _, back := range []time.Duration{index.Ahead / 2, 10 * time.Minute} {
 		t.Run(back.String(), func(t *testing.T) {
 			b := newBook()
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				w.guard()
 				b.wrote = func() { w.clock.Set(-back) }
 				w.use(fixture.Rule("counted", fixture.Counted))
@@ -142,7 +142,7 @@ func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 
 // An owner that may not go is no attempt to delete it.
 func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		refused := &retention.Outcome{Result: retention.Refused, Err: errors.New("it is held")}
 		w.aim = func(policy.Intent) (policy.Target, *retention.Outcome) { return policy.Target{}, refused }
 		w.use(fixture.Rule("pods", owners))
@@ -160,7 +160,7 @@ func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 
 // TestAnUnsentRequestIsNoAttempt: a request that was not sent, as its checks were too old, says nothing about the API server.
 func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.outcome = func(policy.DeletePermit) retention.Outcome {
 			return retention.Outcome{Result: retention.Failed, Err: errors.New("late"), Unsent: true}
 		}
@@ -185,7 +185,7 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBook()
 			b.limits = test.limits
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				w.outcome = func(policy.DeletePermit) retention.Outcome {
 					return retention.Outcome{Result: test.result, Err: errors.New("said so"), Unsure: test.result == retention.Failed}
 				}
@@ -204,7 +204,7 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
 	b := newBook()
 	b.limits = true
-	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
 		w.source(0).list(row("job", w.began))
 		bubble.Pass(time.Minute)
@@ -225,7 +225,7 @@ func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{ledgerFake: newBook()}
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
 				w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
 				w.set(func() { w.check = func(string) error { return obstacle } })

@@ -24,14 +24,14 @@ func own(namespace, key string, options ...func(*policy.Rule)) *policy.Rule {
 }
 
 // has reports whether there are facts about a rule.
-func (w *world) has(r *policy.Rule) bool {
+func (w *harness) has(r *policy.Rule) bool {
 	asking := *r
 	asking.Key = program(r).Key()
 	return w.Kinds()[0].Index.Has(w.snapshot, &asking)
 }
 
 // opened is how many sources were opened.
-func (w *world) opened() int {
+func (w *harness) opened() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sources)
@@ -60,7 +60,7 @@ func (s *source) holds(drafts ...*draft) {
 }
 
 func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
 		w.use(fixture.Rule("a"))
 		s := w.source(0)
@@ -79,7 +79,7 @@ func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
 }
 
 func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
 		w.use(fixture.Rule("a"))
 		s := w.source(0)
@@ -101,7 +101,7 @@ func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
 }
 
 func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
 		w.use(fixture.Rule("a"))
 		s := w.source(0)
@@ -120,7 +120,7 @@ func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
 }
 
 func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list()
 		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-b", "b"), own("team-c", "b"))
@@ -146,7 +146,7 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				y := row("y", w.began, in("team-b"))
 				all := []*draft{y}
 				for _, namespace := range test.slow {
@@ -184,7 +184,7 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 
 // TestEditsInManyNamespacesDelayNoOther: the rules of fifty namespaces change all the time, more often than all can be listed.
 func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		const floods = 50
 		quiet := row("quiet", w.began, in("quiet"))
 		all, rules := []*draft{quiet}, []*policy.Rule{fixture.Rule("a")}
@@ -219,7 +219,7 @@ func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 	for _, namespace := range []string{"team-a", ""} {
 		t.Run(namespace, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				x := row("x", w.began, in(namespace))
 				w.use(fixture.Rule("a"))
 				s := w.source(0)
@@ -249,7 +249,7 @@ func failing(r *draft) { r.Facts = policy.Facts{Selected: true, Err: errors.New(
 
 // TestAListOfANamespaceThatComesTooLate: its rules have changed while it was listed.
 func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
 		w.use(fixture.Rule("a"))
 		s := w.source(0)
@@ -273,7 +273,7 @@ func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
 }
 
 func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
 		w.use(fixture.Rule("a"))
 		s := w.source(0)
@@ -293,7 +293,7 @@ func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
 }
 
 func TestAPendingListingIsNotBegunAgain(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
 		w.use(fixture.Rule("a"))
 		w.source(0).list(x, y)
@@ -319,7 +319,7 @@ func TestAPendingListingIsNotBegunAgain(t *testing.T) {
 
 // TestASourceThatCannotAskMoreIsReplaced: it watches metadata alone, or was not made for questions that change.
 func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
 		w.use(fixture.Rule("a"))
 		w.source(0).set(func() { w.source(0).refuses = true })
@@ -345,7 +345,7 @@ func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
 }
 
 func TestNothingIsAskedTwice(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"), own("team-a", "a"), own("team-b", "b"))
 		s := w.source(0)
 		asked := func(namespace string) int { return len(s.asked().About(namespace).Layout.Columns) }
@@ -367,7 +367,7 @@ func (s *source) set(change func()) {
 }
 
 func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *harness) {
 		asked := 0
 		w.set(func() {
 			w.permit = func(r *policy.Rule) error {
@@ -396,7 +396,7 @@ func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 
 // TestARuleThatMayNotWatchIsNotAsked: without permission to watch, nothing is evaluated for a rule.
 func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		unwatched := func(r *policy.Rule) { r.Unpermitted, r.Unwatched = true, true }
 		w.use(fixture.Rule("a"), own("team-a", "b", unwatched))
 		s := w.source(0)
@@ -414,7 +414,7 @@ func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
 
 // TestWhatWasNotPermittedKeepsItsPlace: the older of two had to go, and by the time it may it is the newest.
 func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() { w.permit = func(*policy.Rule) error { return errors.New("no") } })
 		w.use(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }))
 		w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
@@ -430,7 +430,7 @@ func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
 func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 	for _, result := range []retention.Result{retention.Failed, retention.Busy, retention.Refused, retention.Denied, retention.Changed} {
 		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						w.source(0).sink.Forget("uid-new")
@@ -448,7 +448,7 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 
 // TestAPermissionThatTakesLongIsNone: what the fence has found would be old by then.
 func TestAPermissionThatTakesLongIsNone(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked time.Time
 		var slow atomic.Bool
 		slow.Store(true)
@@ -482,14 +482,14 @@ func marked(since time.Time) func(*draft) {
 }
 
 // written are the marks written so far, NAME@VERSION ANNOTATION.
-func (w *world) written() []string {
+func (w *harness) written() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string{}, w.marks...)
 }
 
 func TestAMarkIsWrittenOnce(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(row("x", w.began, unmarked))
 		bubble.Pass(0)
@@ -521,7 +521,7 @@ func TestWhatIsNotMarked(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() { w.check = func(string) error { return test.check } })
 				w.use(test.rules...)
 				w.source(0).list(row("x", w.began, test.row))
@@ -534,7 +534,7 @@ func TestWhatIsNotMarked(t *testing.T) {
 }
 
 func TestAMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(row("x", w.began, func(r *draft) { marked(w.began)(r); r.Facts.Eligible = false }))
 		bubble.Pass(time.Hour)
@@ -543,7 +543,7 @@ func TestAMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
 }
 
 func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.marked = func(m policy.EligibleSincePatch) retention.Outcome {
 				if m.Subject().ResourceVersion == "1" {
@@ -571,9 +571,9 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 		named := func(r *policy.Rule) { r.ServiceAccount = account }
 		return []*policy.Rule{own("team-a", "a", fixture.Marking, named), own("team-a", "b", named, func(r *policy.Rule) { r.Mark = "other" })}
 	}
-	for name, trouble := range map[string]func(w *world){
-		"one answer is old": func(w *world) { w.ages = map[string]time.Duration{"a": 2 * time.Second} },
-		"another ServiceAccount": func(w *world) {
+	for name, trouble := range map[string]func(w *harness){
+		"one answer is old": func(w *harness) { w.ages = map[string]time.Duration{"a": 2 * time.Second} },
+		"another ServiceAccount": func(w *harness) {
 			w.permit = func(r *policy.Rule) error {
 				if r.ServiceAccount == "two" {
 					return errors.New("no")
@@ -587,7 +587,7 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() { trouble(w) })
 				w.use(of("one")...)
 				w.source(0).list(row("x", w.began, unmarked))
@@ -605,7 +605,7 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 
 // TestARuleThatComesToMarkNeedsThePermissionToMark: the permission to delete, which was there a moment ago, is not enough.
 func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		anew := func(r *policy.Rule) { r.MarksSince = w.began.Add(time.Second) }
 		w.set(func() {
 			w.permit = func(r *policy.Rule) error {
@@ -641,7 +641,7 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 		retention.Gone: {10, 16}, // an API server that has not read its store yet finds nothing
 	} {
 		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.marked = func(policy.EligibleSincePatch) retention.Outcome {
 						return retention.Outcome{Result: result, Err: errors.New("no")}
@@ -664,7 +664,7 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 
 // TestARightToMarkThatIsMissingStopsNoDeletion: in the same namespace.
 func TestARightToMarkThatIsMissingStopsNoDeletion(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.marked = func(policy.EligibleSincePatch) retention.Outcome {
 				return retention.Outcome{Result: retention.Denied, Err: errors.New("cannot patch resource")}

@@ -34,7 +34,7 @@ func targetOf(i policy.Intent, version string) policy.Target {
 }
 
 // sourceOf is the source of a kind.
-func (w *world) sourceOf(kind schema.GroupVersionKind) *source {
+func (w *harness) sourceOf(kind schema.GroupVersionKind) *source {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,14 +48,14 @@ func (w *world) sourceOf(kind schema.GroupVersionKind) *source {
 }
 
 // aims is at what was aimed so far.
-func (w *world) aims() []string {
+func (w *harness) aims() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.aimed
 }
 
 func TestTheOwnerGoesInstead(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")), row("orphan", time.Now()))
 		bubble.Pass(time.Hour)
@@ -69,7 +69,7 @@ func TestTheOwnerGoesInstead(t *testing.T) {
 
 // TestWhatIsStillWatchedSaysNothingOfAnOwner: the kind has no rule that may be evaluated any more, and is watched for another minute.
 func TestWhatIsStillWatchedSaysNothingOfAnOwner(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("jobs"), fixture.Rule("pods", owners))
 		w.sourceOf(fixture.Jobs).list(row("job", time.Now(), func(r *draft) { r.Facts.Eligible = false }))
 		w.use(fixture.Rule("jobs", func(r *policy.Rule) { r.Unwatched = true }), fixture.Rule("pods", owners))
@@ -110,7 +110,7 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(append(test.rules, fixture.Rule("pods", owners))...)
 				if w.watches(fixture.Jobs) {
 					options := []func(*draft){}
@@ -143,7 +143,7 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 
 // TestAnOwnerThatWaitsIsADelay: while the rules about its kind want it to stay for more than ten minutes.
 func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		delays := func() (all []string) {
 			for _, k := range w.Kinds() {
 				for _, d := range k.Delays(w.clock.Now()) {
@@ -165,7 +165,7 @@ func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
 }
 
 // watches reports whether a kind is watched.
-func (w *world) watches(kind schema.GroupVersionKind) bool {
+func (w *harness) watches(kind schema.GroupVersionKind) bool {
 	for _, state := range w.Kinds() {
 		if state.Kind == kind {
 			return true
@@ -176,7 +176,7 @@ func (w *world) watches(kind schema.GroupVersionKind) bool {
 
 // TestAnOwnerIsJudgedAtTheVersionThatWasRead: while rules are in force about its kind.
 func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) { return targetOf(i, "2"), nil }
 		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
 		notEligible := func(r *draft) { r.Facts = policy.Facts{Selected: true} }
@@ -198,9 +198,9 @@ func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
 
 // TestTheFenceMayPutARuleInForceThatKeepsTheOwner: the rules about its kind are asked after the fence.
 func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.check = func(string) error {
-			w.Use(bookOf(fixture.Rule("jobs", fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners)))
+			w.Use(snapshotOf(fixture.Rule("jobs", fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners)))
 			return nil
 		}
 		w.use(fixture.Rule("pods", owners))
@@ -214,7 +214,7 @@ func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
 
 func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 	refused := retention.Outcome{Result: retention.Refused, Err: errors.New("has not finished")}
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		unfinished := true
 		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) {
 			if unfinished && i.Owner.Name == "running" {
@@ -238,7 +238,7 @@ func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 }
 
 func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		missing := errors.New("missing permission")
 		w.permitOwner = func(r *policy.Rule, owner *policy.Owner) error {
 			if r.ID.Rule != "pods" || owner.String() != "Job/job" {
@@ -262,7 +262,7 @@ func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 
 // TestOneOwnerCountsOnce: of many subjects of one owner, one lets it go, and the others find it gone.
 func TestOneOwnerCountsOnce(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		gone := false
 		w.outcome = func(policy.DeletePermit) retention.Outcome {
 			w.mu.Lock()

@@ -20,9 +20,9 @@ import (
 // ofTeamA makes a rule one of a RetentionPolicy, which acts with the permissions of a ServiceAccount.
 func ofTeamA(r *policy.Rule) { r.Namespace, r.ServiceAccount = "team-a", "cleaner" }
 
-// cluster is what a world asks: everything may change, and is seen by whoever asks after that.
+// cluster is what a harness asks: everything may change, and is seen by whoever asks after that.
 type cluster struct {
-	*world
+	*harness
 	rule *policy.Rule
 
 	mu      sync.Mutex
@@ -57,7 +57,7 @@ func (c *cluster) permit(*policy.Rule) error {
 
 // use puts other rules in force: at once, or by the next live read.
 func (c *cluster) use(live, held bool, rules ...*policy.Rule) {
-	snapshot, programs := bookOf(rules...)
+	snapshot, programs := snapshotOf(rules...)
 	if held {
 		snapshot = policy.NewSnapshot(snapshot.Policies(), map[string]policy.Namespace{"team-a": {Held: true}}, policy.DefaultProtection())
 	}
@@ -114,8 +114,8 @@ var requests = map[string]struct {
 	}},
 	"a mark": {[]func(*policy.Rule){fixture.TTL(0), ofTeamA, fixture.Marking}, unmarked, func(c *cluster, happens func()) {
 		first := true
-		c.world.set(func() {
-			c.world.check = func(namespace string) error {
+		c.harness.set(func() {
+			c.harness.check = func(namespace string) error {
 				if first {
 					first = false
 					return slowly(happens)
@@ -129,7 +129,7 @@ var requests = map[string]struct {
 // slowPrepare is the read of a subject whose owner goes, or a wait for a turn among images.
 func slowPrepare(c *cluster, happens func()) {
 	var once sync.Once
-	c.world.set(func() {
+	c.harness.set(func() {
 		c.prepare = func(context.Context) *retention.Outcome {
 			once.Do(func() { _ = slowly(happens) })
 			return nil
@@ -154,8 +154,8 @@ func TestAChangeDuringASlowStepCounts(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s, live: %v", request, what, live), func(t *testing.T) {
-					inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *world) {
-						c := &cluster{world: w, rule: fixture.Rule("r", sends.options...)}
+					inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
+						c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
 						w.set(func() { w.check, w.permit = c.check, c.permit })
 						w.use(c.rule)
 						w.source(0).list()
@@ -190,8 +190,8 @@ func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 			"another owner": func(c *cluster) { c.source(0).apply(row("x", c.began, version(3), ownedBy("other"))) },
 		} {
 			t.Run(request+", "+what, func(t *testing.T) {
-				inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *world) {
-					c := &cluster{world: w, rule: fixture.Rule("r", sends.options...)}
+				inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
+					c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
 					var now, sent string
 					form := func(i policy.Intent) string {
 						return fmt.Sprintf("%s@%s %s %s", i.Subject.Name, i.Subject.ResourceVersion, i.Rule.Propagation, i.Owner)
@@ -284,7 +284,7 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 	} {
 		for seed := range uint64(20) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
-				inBubble(t, retention.Options{MaxInFlight: 1, MaxPerSecond: 1}, func(t *testing.T, w *world) {
+				inBubble(t, retention.Options{MaxInFlight: 1, MaxPerSecond: 1}, func(t *testing.T, w *harness) {
 					a := &answers{Rand: random(seed), last: map[string]time.Time{}, broken: map[string]time.Time{}}
 					suspended := false
 					w.set(func() {

@@ -20,7 +20,7 @@ import (
 var none = []string{}
 
 func TestRemovedExactlyWhenDue(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began), row("y", w.began.Add(time.Minute)))
 		bubble.Pass(time.Hour - 1)
@@ -37,7 +37,7 @@ func TestRemovedExactlyWhenDue(t *testing.T) {
 
 // TestTheFenceReadsInAdvance half a second before a subject is due, once at a time.
 func TestTheFenceReadsInAdvance(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var read []string
 		w.set(func() {
 			w.prefetch = func(namespace string, at time.Time) {
@@ -57,7 +57,7 @@ func TestTheFenceReadsInAdvance(t *testing.T) {
 }
 
 func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("late", w.began.Add(100*time.Hour)))
 		bubble.Pass(time.Hour)
@@ -81,7 +81,7 @@ func TestAClockThatIsSet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() { w.check = func(string) error { w.clock.Set(test.set); return nil } })
 				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
@@ -95,7 +95,7 @@ func TestAClockThatIsSet(t *testing.T) {
 }
 
 func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
 		bubble.Pass(30*time.Second + 1)
@@ -106,7 +106,7 @@ func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
 }
 
 func TestATTLEditCountsAtOnce(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
 		bubble.Pass(30 * time.Minute)
@@ -125,7 +125,7 @@ func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
 	}
 	for name, rules := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(rules...)
 				w.source(0).list(row("x", w.began))
 				bubble.Pass(24 * time.Hour)
@@ -137,7 +137,7 @@ func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
 }
 
 func TestABacklogDelaysNobodyElse(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(10 * time.Millisecond)
@@ -163,7 +163,7 @@ func TestABacklogDelaysNobodyElse(t *testing.T) {
 }
 
 func TestEverythingOfABacklogGoesOnce(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 3_000, w.began)...)
 		bubble.Pass(time.Hour)
@@ -177,7 +177,7 @@ func TestEverythingOfABacklogGoesOnce(t *testing.T) {
 }
 
 func TestTheFenceHoldsEverythingBack(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := errors.New("clock skew")
 		w.set(func() { w.check = func(string) error { return doubt } })
 		w.use(fixture.Rule("a"))
@@ -198,7 +198,7 @@ func TestTheFenceHoldsEverythingBack(t *testing.T) {
 }
 
 func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.check = func(namespace string) error {
 				if namespace == "team-a" {
@@ -230,7 +230,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				var current atomic.Int32
 				current.Store(1)
 				w.set(func() {
@@ -255,7 +255,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 }
 
 func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Subject().ResourceVersion == "1" {
@@ -291,7 +291,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
@@ -313,7 +313,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 }
 
 func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Subject().ResourceVersion != "9" {
@@ -338,7 +338,7 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 // TestNothingStandsBetweenTheFenceAndTheDeletion: what the fence has found is a second old at most when the DELETE goes
 // out, even if the subject had to be read and the answer took long.
 func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked atomic.Int64
 		w.set(func() {
 			w.check = func(string) error { checked.Store(time.Now().UnixNano()); return nil }
@@ -371,7 +371,7 @@ func TestFailuresBackOffAlone(t *testing.T) {
 		retention.Busy:    {700, 760},
 	} {
 		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.outcome = func(p policy.DeletePermit) retention.Outcome {
 						if p.Subject().Namespace == "team-a" {
@@ -396,7 +396,7 @@ func TestFailuresBackOffAlone(t *testing.T) {
 
 // TestAnotherResultRestartsTheBackoff: an object that was refused for an hour is tried soon again when the server is only busy.
 func TestAnotherResultRestartsTheBackoff(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var busy []time.Duration
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -418,7 +418,7 @@ func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 }
 
 func TestGoneIsNotWitnessed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
@@ -437,7 +437,7 @@ func TestGoneIsNotWitnessed(t *testing.T) {
 // TestWhatWasSaidToBeGoneAndIsThereGoesLater: an API server that has not read its store yet finds nothing, and no event of a watch
 // corrects it.
 func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		starting := true
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -466,20 +466,20 @@ func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
 
 func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 	tests := map[string]struct {
-		then func(w *world)
+		then func(w *harness)
 		want []string
 	}{
-		"deleted":          {func(w *world) { w.source(0).sink.Forget("uid-x") }, []string{"x@1"}},
-		"seen once more":   {func(w *world) { w.source(0).apply(row("x", w.began)) }, []string{"x@1"}},
-		"listed once more": {func(w *world) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
-		"terminating": {func(w *world) {
+		"deleted":          {func(w *harness) { w.source(0).sink.Forget("uid-x") }, []string{"x@1"}},
+		"seen once more":   {func(w *harness) { w.source(0).apply(row("x", w.began)) }, []string{"x@1"}},
+		"listed once more": {func(w *harness) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
+		"terminating": {func(w *harness) {
 			w.source(0).apply(row("x", w.began, version(2), func(r *draft) { r.Flags = policy.IsTerminating }))
 		}, []string{"x@1"}},
-		"back from the dead": {func(w *world) { w.source(0).apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
+		"back from the dead": {func(w *harness) { w.source(0).apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
 				bubble.Pass(time.Hour)
@@ -492,7 +492,7 @@ func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 }
 
 func TestADeletionUnderWayIsFinished(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(10 * time.Second)
@@ -517,7 +517,7 @@ func TestADeletionUnderWayIsFinished(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
 		for second := range 9 {
@@ -532,7 +532,7 @@ func TestPace(t *testing.T) {
 }
 
 func TestAtMostSoManyAtATime(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 3}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 3}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(time.Second)
@@ -551,7 +551,7 @@ func TestAtMostSoManyAtATime(t *testing.T) {
 
 // TestObjectsOfADeletedNamespaceAreForgotten: the check of such a namespace never succeeds again.
 func TestObjectsOfADeletedNamespaceAreForgotten(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace) }
 		})

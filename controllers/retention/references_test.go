@@ -31,7 +31,7 @@ func quiet(until time.Time) func(*draft) {
 func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 	for name, change := range map[string]func(*draft){"referred to": used, "in doubt": doubted} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 				s := w.source(0)
 				s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("x", w.began, change)) } })
@@ -54,7 +54,7 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 	for name, of := range map[string]string{"itself": "x", "of an owner": "config"} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				ofConfig := func(r *draft) {
 					r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
 				}
@@ -82,7 +82,7 @@ func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 
 // TestWhatDependsOnTheSubjectAloneIsNotConfirmed: it would cost a question for each deletion.
 func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
 		bubble.Pass(time.Hour)
@@ -104,7 +104,7 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 		"nobody answered": {retention.Outcome{Err: errors.New("timeout"), Unsure: true}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 				s := w.source(0)
 				s.list(row("x", w.began))
@@ -127,7 +127,7 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 
 // TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout: the answers are as before.
 func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
@@ -149,7 +149,7 @@ func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 // TestWhatIsWrittenDownAndReferredToStays, and goes once it is not referred to any more.
 func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 	b := newBook()
-	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 		w.guard()
 		w.use(fixture.Rule("counted", fixture.About(fixture.ConfigMaps), fixture.Counted))
 		s := w.source(0)
@@ -168,7 +168,7 @@ func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 
 // TestTheRulesAboutAnOwnersKindAreConfirmed: what refers to it may keep it by now.
 func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ofConfig := func(r *draft) {
 			r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
 		}
@@ -199,7 +199,7 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 		"nobody knows any more":      {doubted, none},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps), owning))
 				s := w.source(0)
 				w.afterPrepare(s, func() { s.apply(row("x", w.began, ofJob, test.change)) })
@@ -213,7 +213,7 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 
 // TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt in the last moment.
 func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ofConfig := func(r *draft) {
 			r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
 		}
@@ -231,7 +231,7 @@ func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 func owning(r *policy.Rule) { r.Owner = true }
 
 // afterPrepare lets a source find a change the first time that it is asked to confirm something after the last read.
-func (w *world) afterPrepare(s *source, change func()) {
+func (w *harness) afterPrepare(s *source, change func()) {
 	var once sync.Once
 	w.set(func() {
 		w.prepare = func(context.Context) *retention.Outcome {

@@ -121,7 +121,7 @@ func (r *reflector) breakOff(a *apiServer) {
 // relistGame plays listings, watches and edits against each other.
 type relistGame struct {
 	*rand.Rand
-	w     *world
+	w     *harness
 	api   *apiServer
 	all   []*reflector // by source
 	rules map[string][]*policy.Rule
@@ -290,7 +290,7 @@ func TestRelistsUnderEdits(t *testing.T) {
 	}
 	for seed := range games {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				g := &relistGame{Rand: random(uint64(seed)), w: w, api: &apiServer{objects: map[string]*draft{}},
 					rules: map[string][]*policy.Rule{}}
 				for range 4 {

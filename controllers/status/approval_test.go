@@ -157,7 +157,7 @@ func TestWhatACountShows(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.policy)
+			e := compiledOf(test.policy)
 			kind := kindOf(e, now, backlog(test.due, now)...)
 			if test.kind != nil {
 				test.kind(&kind)
@@ -211,7 +211,7 @@ func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := gated(test.gate, rule("a", byQuota))
-			e := editionOf(p)
+			e := compiledOf(p)
 			e.QuotaTrouble = test.trouble
 			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(3, now)...)}, Now: now}
 			expect.Equal(t, "previews", test.previews, unnumbered(view.Status(p).Previews))
@@ -225,7 +225,7 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 	for i := range 40 {
 		p := gated(nil)
 		p.Hash = fmt.Sprint("h", i)
-		e := editionOf(p)
+		e := compiledOf(p)
 		s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Before: v1alpha1.RetentionPolicyStatus{Previews: previewsOf(known...)}, Now: now}.Status(p)
 		known = nil
 		for _, preview := range s.Previews {
@@ -240,21 +240,21 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 // TestAPreviewIsOfTheLastCount: the loop takes one for old that was not renewed while the policy had the form.
 func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	p := gated(nil)
-	e := editionOf(p)
+	e := compiledOf(p)
 	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(1)}
 	view.Before = view.Status(p)
 	expect.Equal(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
 	view.Now = now.Add(time.Hour)
 	expect.Equal(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].Time.Time)
 	waiting := gated(everywhere) // which it would not with a preview that is young enough
-	view = status.View{Edition: editionOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
+	view = status.View{Edition: compiledOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
 	expect.Equal(t, "previews while the form waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
 }
 
 // TestAPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced for long enough.
 func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	p := gated(anew)
-	e := editionOf(p)
+	e := compiledOf(p)
 	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(time.Minute)}
 	view.Before.Previews = previewsOf("h")
 	s := view.Status(p)
@@ -265,7 +265,7 @@ func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 // TestARuleThatCannotBeCountedAsksForNoApproval, though it finds objects due by its time to live: each count would ask for another one.
 func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	p := gated(uncounted, rule("a"), rule("b", func(r *policy.Rule) { r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 50} }))
-	e := editionOf(p)
+	e := compiledOf(p)
 	e.QuotaTrouble = errors.New("forbidden")
 	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-2 * time.Hour)}
 	var rows []*index.FactRow
@@ -304,7 +304,7 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.policy)
+			e := compiledOf(test.policy)
 			kind := kindOf(e, now, backlog(6, now)...)
 			if test.kind != nil {
 				test.kind(&kind)
@@ -340,7 +340,7 @@ func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.policy)
+			e := compiledOf(test.policy)
 			s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now}.Status(test.policy)
 			expect.Equal(t, "enforcing", test.want, condition(s, v1alpha1.ConditionEnforcing))
 		})
@@ -349,7 +349,7 @@ func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
 
 // Each telling puts all rules in force anew, for all objects.
 func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		var all []*policy.Policy
 		for i := range 20 {
 			p := gated(everywhere)
@@ -357,10 +357,10 @@ func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 			w.store(p, noStatus)
 			all = append(all, p)
 		}
-		e := editionOf(all...)
+		e := compiledOf(all...)
 		w.kinds = []retention.KindState{kindOf(e, w.began)}
 		w.Use(e)
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Second)
 		expect.Equal(t, "policies", 20, len(w.previewed))
 		expect.Equal(t, "tellings", 1, w.tellings)
@@ -369,7 +369,7 @@ func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 
 // gateKeeper answers Previewed as policies.Loop does: by another snapshot.
 type gateKeeper struct {
-	w      *world
+	w      *harness
 	told   []string
 	policy func(gate *policy.ApprovalGate) *policy.Policy
 }
@@ -401,19 +401,19 @@ func (g *gateKeeper) previewed(preview v1alpha1.Preview, gate *policy.ApprovalGa
 		if len(preview.Uncounted) > 0 {
 			next = &policy.ApprovalGate{Hash: preview.Hash, Rules: sets.New(preview.Uncounted...)}
 		}
-		g.w.Use(policyset.CompiledSnapshot{Book: editionOf(g.policy(next)).Book})
+		g.w.Use(policyset.CompiledSnapshot{Book: compiledOf(g.policy(next)).Book})
 	}
 }
 
 // waiting runs a test with a policy behind a gate and so many Jobs due, after ten seconds.
-func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *world, keeper *gateKeeper)) {
+func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *harness, keeper *gateKeeper)) {
 	var keeper *gateKeeper
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		keeper = &gateKeeper{w: w, policy: func(gate *policy.ApprovalGate) *policy.Policy { return gated(gate) }}
 		w.Gates = keeper
 		e := w.create(gated(gate), status)
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *harness) {
 		bubble.Pass(10 * time.Second)
 		test(t, w, keeper)
 	})
@@ -425,12 +425,12 @@ func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
 		return gated(gate, rule("a"), rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Message: "another version"}} }))
 	}
 	var keeper *gateKeeper
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		keeper = &gateKeeper{w: w, policy: two}
 		w.Gates = keeper
 		e := w.create(two(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")})
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(6, w.began)...)}
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "told", []string{`h counted, uncounted ["b"], no gate`}, keeper.told)
 	})
@@ -456,7 +456,7 @@ func TestAGateOpensOnce(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			waiting(t, test.gate, test.due, test.status, func(t *testing.T, w *world, keeper *gateKeeper) {
+			waiting(t, test.gate, test.due, test.status, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				expect.Equal(t, "told", test.want, keeper.told)
 				writes := len(w.written())
 				if writes > 2 {
@@ -476,7 +476,7 @@ func TestAGateOpensOnce(t *testing.T) {
 func TestAGateOpensWhenLessIsDue(t *testing.T) {
 	for name, gate := range map[string]*policy.ApprovalGate{"a new form": everywhere, "a namespace": anew} {
 		t.Run(name, func(t *testing.T) {
-			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *world, keeper *gateKeeper) {
+			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
 				expect.Equal(t, "pending", 6, w.status().PendingApproval.Due)
 				w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
@@ -491,15 +491,15 @@ func TestAGateOpensWhenLessIsDue(t *testing.T) {
 
 func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 	tests := map[string]struct {
-		before func(w *world, complete retention.KindState) // instead of the complete listing
+		before func(w *harness, complete retention.KindState) // instead of the complete listing
 	}{
-		"not watched": {func(w *world, _ retention.KindState) { w.kinds = nil }},
-		"not listed": {func(w *world, complete retention.KindState) {
+		"not watched": {func(w *harness, _ retention.KindState) { w.kinds = nil }},
+		"not listed": {func(w *harness, complete retention.KindState) {
 			unlisted(&complete)
 			w.kinds = []retention.KindState{complete}
 		}},
-		"in doubt": {func(w *world, complete retention.KindState) { complete.Index.Unsync(1) }},
-		"rights not known": {func(w *world, _ retention.KindState) {
+		"in doubt": {func(w *harness, complete retention.KindState) { complete.Index.Unsync(1) }},
+		"rights not known": {func(w *harness, _ retention.KindState) {
 			w.Rights = func(*policy.Rule) (error, bool) { return nil, false }
 		}},
 	}
@@ -508,20 +508,20 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 			t.Run(name+", "+form, func(t *testing.T) {
 				var complete retention.KindState
 				var own *policy.Policy
-				inBubble(t, func(w *world) {
+				inBubble(t, func(w *harness) {
 					own = ownPolicy(v1alpha1.Enforce, rule("a"))
 					own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
 					e := w.create(own, status)
 					complete = kindOf(e, w.began, backlog(3, w.began)...)
 					w.kinds = []retention.KindState{complete}
 					test.before(w, complete)
-				}, func(t *testing.T, w *world) {
+				}, func(t *testing.T, w *harness) {
 					bubble.Pass(time.Minute)
 					expect.Equal(t, "told", 0, len(w.previewed))
 					expect.Equal(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
 					w.set(func() {
 						w.Rights = nil
-						complete = kindOf(editionOf(own), w.began, backlog(3, w.began)...)
+						complete = kindOf(compiledOf(own), w.began, backlog(3, w.began)...)
 						w.kinds = []retention.KindState{complete}
 					})
 					w.Changed()
@@ -536,11 +536,11 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 }
 
 func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
-	waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+	waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 		w.set(func() { w.fail = errors.New("no answer") })
 		p := gated(everywhere)
 		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
-		w.Use(editionOf(p))
+		w.Use(compiledOf(p))
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "told", 0, len(keeper.told))
 		w.set(func() { w.fail = nil })
@@ -550,14 +550,14 @@ func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
 }
 
 func TestAFormIsWrittenAtOnce(t *testing.T) {
-	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 		writes := len(w.written())
 		w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
 		bubble.Pass(time.Second)
 		expect.Equal(t, "writes", writes+1, len(w.written()))
 		p := gated(nil)
 		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
-		w.Use(editionOf(p))
+		w.Use(compiledOf(p))
 		bubble.Pass(time.Second)
 		expect.Equal(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
 	})
@@ -566,12 +566,12 @@ func TestAFormIsWrittenAtOnce(t *testing.T) {
 func TestCountedSoonWhileAGateWaits(t *testing.T) {
 	for name, gate := range map[string]*policy.ApprovalGate{"a new form": everywhere, "a namespace": anew} {
 		t.Run(name, func(t *testing.T) {
-			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
 				for range 10 {
 					w.Changed()
 					bubble.Pass(time.Second) // the last count is never older than two seconds
-					w.Use(editionOf(gated(gate)))
+					w.Use(compiledOf(gated(gate)))
 					bubble.Pass(time.Second)
 					expect.Equal(t, "told within a second", 1, len(keeper.told))
 					keeper.told = nil
@@ -585,19 +585,19 @@ func TestCountedSoonWhileAGateWaits(t *testing.T) {
 func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 	invalid := rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} })
 	var keeper *gateKeeper
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		keeper = &gateKeeper{w: w, policy: func(gate *policy.ApprovalGate) *policy.Policy { return gated(gate, rule("a"), invalid) }}
 		w.Gates = keeper
 		e := w.create(keeper.policy(everywhere), noStatus)
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(3, w.began)...)}
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *harness) {
 		bubble.Pass(50 * time.Minute)
 		expect.Equal(t, "told", []string{`h counted, uncounted ["b"], gate h`}, keeper.told)
 		if n := len(w.written()); n > 2 {
 			t.Errorf("%d writes", n)
 		}
 		w.set(func() { invalid = rule("b") })
-		w.Use(editionOf(keeper.policy(uncounted)))
+		w.Use(compiledOf(keeper.policy(uncounted)))
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "told once it is valid", `h counted, uncounted [], gate h`, keeper.told[len(keeper.told)-1])
 		expect.Equal(t, "told once", 2, len(keeper.told))
@@ -607,9 +607,9 @@ func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 // TestASecondRestartLetsNothingThrough: the first process after it ended before everything was listed.
 func TestASecondRestartLetsNothingThrough(t *testing.T) {
 	pending := &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.create(gated(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "writes", 1, len(w.written()))
 		expect.Equal(t, "pending", pending, w.status().PendingApproval)
@@ -618,7 +618,7 @@ func TestASecondRestartLetsNothingThrough(t *testing.T) {
 }
 
 func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
-	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *world, _ *gateKeeper) {
+	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *harness, _ *gateKeeper) {
 		s := w.status()
 		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "approved="+pending.Hash) {
 			t.Errorf("message %q", message(s, v1alpha1.ConditionApprovalRequired))
@@ -648,7 +648,7 @@ func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
 		"the form, rehearsed":                        {rehearsed(), form, form, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.policy)
+			e := compiledOf(test.policy)
 			if test.outdated {
 				e.Outdated = map[types.UID]time.Time{test.policy.UID: now}
 			}

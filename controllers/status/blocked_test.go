@@ -22,10 +22,10 @@ import (
 
 // TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks: conditions, one Event when it begins and one when it ends.
 func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		p, q := policyOf(v1alpha1.Enforce, rule("a")), policyOf(v1alpha1.Enforce, rule("b"))
 		q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = "q", "uid-q", "q", "uid-q"
-		e := editionOf(p, q)
+		e := compiledOf(p, q)
 		w.store(named(e, "p"), noStatus)
 		w.store(named(e, "q"), noStatus)
 		jobs := func(other policy.Facts) {
@@ -68,7 +68,7 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 
 // TestSixBlockers: the policy that fails is in the condition, the status and the metric beside five that keep more objects by choice.
 func TestSixBlockers(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		start, layout := time.Now().Add(-2*time.Hour), &index.Columns{Columns: []string{"a"}}
 		all := []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
 		for i, name := range []string{"q0", "q1", "q2", "q3", "q4", "q5"} {
@@ -80,7 +80,7 @@ func TestSixBlockers(t *testing.T) {
 			layout.Columns = append(layout.Columns, q.Rules[0].Key)
 			all = append(all, q)
 		}
-		e := editionOf(all...)
+		e := compiledOf(all...)
 		for _, p := range all {
 			w.store(p, noStatus)
 		}
@@ -125,7 +125,7 @@ func TestAProblemThatPassesIsNotTold(t *testing.T) {
 		"it began just before, and has ended": {0, time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *harness) {
 				status := noStatus
 				if test.since >= 0 {
 					status.Conditions = withReady("Stale", time.Now().Add(-test.since))
@@ -134,7 +134,7 @@ func TestAProblemThatPassesIsNotTold(t *testing.T) {
 				if test.lasts == 0 {
 					w.set(func() { w.doubt = nil })
 				}
-				e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+				e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
 				w.store(named(e, "p"), status)
 				w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 				w.Use(e)
@@ -156,7 +156,7 @@ func withReady(reason string, since time.Time) []metav1.Condition {
 
 // TestAPolicyWithImagesIsBlockedToo: what nodes report takes nothing away from what is known of objects.
 func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		s := nodesThat(func(*fleet, *policy.Policy) {})
 		s.facts = map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
@@ -168,7 +168,7 @@ func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
 
 // TestOverridesThatSuspendAreNamed on the policy that they keep from deleting, though that is what a team has chosen.
 func TestOverridesThatSuspendAreNamed(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		w.put(scene{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
 		bubble.Pass(time.Minute)

@@ -23,7 +23,7 @@ import (
 func perObject(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }
 
 func TestEventsAreSummedUp(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		for range 100 {
 			w.removed(10, rule("a"))
 			bubble.Pass(100 * time.Millisecond)
@@ -38,7 +38,7 @@ func TestEventsAreSummedUp(t *testing.T) {
 }
 
 func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		single := rule("a", perObject)
 		w.removed(2, single)
 		bubble.Pass(time.Second)
@@ -60,7 +60,7 @@ func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
 }
 
 func TestEventsThatNobodyTakesAreCounted(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.set(func() { w.deaf = true })
 		w.removed(3, rule("a", perObject))
 		bubble.Pass(5 * time.Second)
@@ -75,7 +75,7 @@ func TestEventsThatNobodyTakesAreCounted(t *testing.T) {
 }
 
 func TestAnEventSaysWhatWentAndWhy(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		single := rule("a", perObject, func(r *policy.Rule) { r.ID.Policy, r.Namespace = "team-a/own", "team-a" })
 		w.Removed(retention.Removal{
 			Kind: fixture.Jobs, Subject: policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-nightly", ResourceVersion: "7"},
@@ -95,7 +95,7 @@ func TestAnEventSaysWhatWentAndWhy(t *testing.T) {
 }
 
 func TestNamesAreNoFormats(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.removed(1, rule("100%d"))
 		bubble.Pass(20 * time.Second)
 		if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "rule 100%d deleted") {
@@ -107,7 +107,7 @@ func TestNamesAreNoFormats(t *testing.T) {
 // TestRulesThatAreGoneLeaveNoMetrics: else whoever names a rule anew with each edit makes everybody's scrape longer, for as long as the
 // policy exists; and so does a deletion whose answer comes when its policy is gone.
 func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		witness := metrics.Observer{Next: w.Reporter}
 		removes := func(r *policy.Rule) {
 			r.ID.Policy = "renamed"
@@ -138,7 +138,7 @@ func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 		if n := series(); n > 2 {
 			t.Errorf("a policy that has one rule has %d series", n)
 		}
-		w.Use(editionOf())
+		w.Use(compiledOf())
 		bubble.Pass(time.Minute)
 		removes(rule("late"))
 		bubble.Pass(time.Minute)

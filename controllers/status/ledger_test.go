@@ -36,9 +36,9 @@ func kept() *v1alpha1.RetentionLedger {
 	return l
 }
 
-// counted is a world whose policy p keeps a ledger.
-func counted(state ledgers.State, limits *policy.Limits) func(w *world) {
-	return func(w *world) {
+// counted arranges that policy p keeps a ledger.
+func counted(state ledgers.State, limits *policy.Limits) func(w *harness) {
+	return func(w *harness) {
 		p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
 		p.Ledger, p.Limits = true, limits
 		w.ledgers[p.UID] = state
@@ -104,7 +104,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
+			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *harness) {
 				bubble.Pass(5 * time.Second)
 				expect.Equal(t, "gathered", test.want, gathered(t, "sunset_ledger_"))
 			})
@@ -113,7 +113,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 }
 
 func TestAPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
 	})
@@ -123,7 +123,7 @@ func TestTheStatusSumsTheLedgerUp(t *testing.T) {
 	free := time.Date(2000, time.January, 1, 3, 0, 0, 0, time.UTC) // a bubble begins at midnight
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	full := ledgers.State{Ledger: kept(), Open: 4, Charged: 20, FreeAt: free, Waiting: 7}
-	inBubble(t, counted(full, limits), func(t *testing.T, w *world) {
+	inBubble(t, counted(full, limits), func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
 		s := w.status()
 		charged := int64(20)
@@ -160,9 +160,9 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
+			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *harness) {
 				w.set(func() {
-					e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+					e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
 					w.kinds = append(w.kinds, kindOf(e, w.began))
 				})
 				bubble.Pass(10 * time.Second)
@@ -176,22 +176,22 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 }
 
 func TestALedgerThatIsNotReadYetIsTold(t *testing.T) {
-	arrange := func(w *world) {
+	arrange := func(w *harness) {
 		counted(ledgers.State{}, nil)(w)
 		delete(w.ledgers, "uid-p")
 	}
-	inBubble(t, arrange, func(t *testing.T, w *world) {
+	inBubble(t, arrange, func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "enforcing", "False LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }
 
 func TestARecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
-	arrange := func(w *world) {
+	arrange := func(w *harness) {
 		counted(ledgers.State{Trouble: ledgers.ErrMissing}, nil)(w)
 		w.server["p"].Status = v1alpha1.RetentionPolicyStatus{Deleted: 12, Ledger: &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}}
 	}
-	inBubble(t, arrange, func(t *testing.T, w *world) {
+	inBubble(t, arrange, func(t *testing.T, w *harness) {
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "deleted", 12, w.status().Deleted)
 		expect.Equal(t, "ledger", &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}, w.status().Ledger)
@@ -201,7 +201,7 @@ func TestARecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
 func TestWhatIsChargedFallsInTime(t *testing.T) {
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	eases := time.Date(2000, time.January, 1, 0, 30, 0, 0, time.UTC)
-	inBubble(t, counted(ledgers.State{Ledger: kept(), Charged: 15, EasesAt: eases}, limits), func(t *testing.T, w *world) {
+	inBubble(t, counted(ledgers.State{Ledger: kept(), Charged: 15, EasesAt: eases}, limits), func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.kinds = []retention.KindState{kindOf(policyset.CompiledSnapshot{Book: w.snapshot}, time.Now())}
 		})

@@ -79,7 +79,7 @@ type thing struct {
 
 // leading is one leader: its Loop, Reporter and index.
 type leading struct {
-	*world
+	*harness
 	loop     *policyset.Reconciler
 	index    *index.Index
 	snapshot *policy.Snapshot
@@ -307,7 +307,7 @@ func (l *leading) reconcile(t *testing.T) {
 // start begins a new process.
 func (m *marking) start() {
 	m.say("a leader starts")
-	l := &leading{world: &world{t: m.t, ledgers: books{}, server: m.server, judging: map[*index.Index]*policy.Snapshot{}}, began: time.Now()}
+	l := &leading{harness: &harness{t: m.t, ledgers: ledgerStates{}, server: m.server, judging: map[*index.Index]*policy.Snapshot{}}, began: time.Now()}
 	l.index = index.New(schema.GroupKind{Group: "batch", Kind: "Job"}, func() {})
 	m.leader = l
 	l.loop = &policyset.Reconciler{
@@ -329,7 +329,7 @@ func (m *marking) start() {
 		l.fail = errors.New("mute")
 	}
 	l.reconcile(m.t)
-	l.world.start()
+	l.harness.start()
 	m.pass(time.Duration(m.r.Intn(2)) * 3 * time.Second) // some are killed before they have listed anything
 	if m.r.Intn(5) == 0 {
 		m.stop(false)

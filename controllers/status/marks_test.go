@@ -61,17 +61,17 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rule("a", append(test.rule, marks)...)
 			p := policyOf(v1alpha1.Enforce, r)
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				if test.deposed {
 					w.Leadership = lost{}
 				}
 				if test.forbidden {
 					w.Rights = func(*policy.Rule) (error, bool) { return errors.New("may not delete"), true }
 				}
-			}, func(t *testing.T, w *world) {
+			}, func(t *testing.T, w *harness) {
 				var e policyset.CompiledSnapshot
 				w.store(p, v1alpha1.RetentionPolicyStatus{Rules: []v1alpha1.RuleStatus{{Name: "a", DistrustedMarks: test.before}}})
-				e = editionOf(p)
+				e = compiledOf(p)
 				k := kindOf(e, now, test.rows...)
 				if test.unlisted {
 					k.Index = index.New(fixture.Jobs.GroupKind(), func() {})

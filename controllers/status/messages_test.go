@@ -20,13 +20,13 @@ import (
 
 // TestMessagesAreShort: 64 rules that keep objects with long names are named in part.
 func TestMessagesAreShort(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		layout, rules, facts := &index.Columns{}, []*policy.Rule{}, []policy.Facts{}
 		for i := range 64 {
 			name := fmt.Sprintf("r-%02d", i)
 			layout.Columns, rules, facts = append(layout.Columns, name), append(rules, rule(name)), append(facts, yes(w.began.Add(-2*time.Hour)))
 		}
-		e := editionOf(policyOf(v1alpha1.Enforce, rules...))
+		e := compiledOf(policyOf(v1alpha1.Enforce, rules...))
 		w.store(named(e, "p"), noStatus)
 		x := index.New(fixture.Jobs.GroupKind(), func() {})
 		x.SetSnapshot(e.Book, time.Now())
@@ -48,7 +48,7 @@ func TestMessagesAreShort(t *testing.T) {
 
 // TestNoMessageIsTooLong: one condition does not cost the whole status.
 func TestNoMessageIsTooLong(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		w.put(scene{kind: func(k *retention.KindState) {
 			k.Lost = &retention.SourceError{Reason: "ListFailed", Message: strings.Repeat("ä", 40_000)}

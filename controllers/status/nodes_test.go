@@ -91,7 +91,7 @@ func fleetOf(all ...*v1alpha1.NodeImageReport) *fleet {
 }
 
 func viewOf(p *policy.Policy, f *fleet, jobs int) status.View {
-	e := editionOf(p)
+	e := compiledOf(p)
 	return status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(jobs, now)...)}, Now: now, Nodes: f}
 }
 
@@ -254,7 +254,7 @@ func TestOnlyAPolicyWithASayWithholdsImages(t *testing.T) {
 	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspended: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
 		p, other := withImages(nil), withMode(policyOf(mode, rule("b", onNodes)), mode)
 		other.Name, other.UID = "q", "uid-q"
-		e := editionOf(p, other)
+		e := compiledOf(p, other)
 		f := fleetOf(nodeReport("n-1", p, now, 2))
 		f.missing = map[types.UID]bool{"uid-q": true}
 		view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now, Nodes: f}
@@ -266,7 +266,7 @@ func TestAReportOfANodeIsInTheStatusSoon(t *testing.T) {
 	f := fleetOf()
 	p := withMode(policyOf(v1alpha1.DryRun, rule("img", onNodes)), v1alpha1.DryRun)
 	p.Hash = "h"
-	inBubble(t, func(w *world) { w.Nodes, w.Board = f, f }, func(t *testing.T, w *world) {
+	inBubble(t, func(w *harness) { w.Nodes, w.Board = f, f }, func(t *testing.T, w *harness) {
 		w.create(p, v1alpha1.RetentionPolicyStatus{
 			Deleted: 50, NodeImages: &v1alpha1.NodeImagesStatus{Removed: v1alpha1.ImageCount{Images: 40}}, Rules: []v1alpha1.RuleStatus{{Name: "img", Deleted: 40}},
 		})
@@ -285,7 +285,7 @@ func TestAReportOfANodeIsInTheStatusSoon(t *testing.T) {
 		bubble.Pass(2 * time.Minute)
 		expect.Equal(t, "nodes once it is stale", int64(1), w.status().NodeImages.StaleNodes)
 
-		w.Use(editionOf(withMode(policyOf(v1alpha1.DryRun, rule("a")), v1alpha1.DryRun)))
+		w.Use(compiledOf(withMode(policyOf(v1alpha1.DryRun, rule("a")), v1alpha1.DryRun)))
 		bubble.Pass(10 * time.Second)
 		if s := w.status(); s.NodeImages != nil || s.Deleted != 51 {
 			t.Errorf("without rules about images: %d deleted, %+v", s.Deleted, s.NodeImages)

@@ -40,7 +40,7 @@ type scene struct {
 }
 
 // put makes a scene what there is from now on.
-func (w *world) put(s scene) {
+func (w *harness) put(s scene) {
 	rules := []*policy.Rule{rule("a")}
 	if s.nodes != nil {
 		rules = append(rules, rule("img", onNodes))
@@ -53,7 +53,7 @@ func (w *world) put(s scene) {
 		}
 	}
 	p.Ledger = s.ledger != nil
-	e := editionOf(p, q)
+	e := compiledOf(p, q)
 	if p.Rules[0].ReadsReferences {
 		e.Referred = []references.Kind{job}
 	}
@@ -270,7 +270,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 				if reason == "BacklogTooLarge" || reason == "AlwaysRequired" { // of the condition ApprovalRequired; Ready has the other name
 					shown = "ApprovalRequired"
 				}
-				inBubble(t, nil, func(t *testing.T, w *world) {
+				inBubble(t, nil, func(t *testing.T, w *harness) {
 					for _, p := range []string{"p", "q"} {
 						w.store(&policy.Policy{Name: p, UID: types.UID("uid-" + p), Generation: 3}, noStatus)
 					}
@@ -312,7 +312,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 }
 
 // reported expects one Event about policy p of a type and reason, and one line of the log that says the same. It returns that.
-func reported(t *testing.T, w *world, event, logged string) string {
+func reported(t *testing.T, w *harness, event, logged string) string {
 	t.Helper()
 	var found []string
 	for _, e := range w.events() {
@@ -402,7 +402,7 @@ func TestEveryVerdictIsCounted(t *testing.T) {
 	for _, v := range verdicts {
 		for reason, s := range v.scenes {
 			t.Run(reason, func(t *testing.T) {
-				inBubble(t, nil, func(t *testing.T, w *world) {
+				inBubble(t, nil, func(t *testing.T, w *harness) {
 					w.store(&policy.Policy{Name: "p", UID: "uid-p", Generation: 3}, noStatus)
 					w.put(s)
 					bubble.Pass(5 * time.Second)

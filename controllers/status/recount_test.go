@@ -67,7 +67,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 			for _, r := range p.Rules {
 				r.Mode = test.mode
 			}
-			e := editionOf(p)
+			e := compiledOf(p)
 			kind := kindOf(e, now, backlog(test.due, now)...)
 			if test.kind != nil {
 				test.kind(&kind)
@@ -97,12 +97,12 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 // TestALeaderChangeAloneOpensWithoutAStatus: where no more is due than for the leader before, nothing has to be written first.
 func TestALeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
 	for due, opens := range map[int]int{6: 1, 7: 0} {
-		inBubble(t, func(w *world) {
+		inBubble(t, func(w *harness) {
 			p := gated(&policy.ApprovalGate{Hash: "r", Recount: &policy.Recount{Time: w.began, Due: 1, Week: 1}})
 			before := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), Rules: []v1alpha1.RuleStatus{{Name: "a"}}, Enforced: &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(w.began), Due: 1, Week: 1}}
 			e := w.create(p, before)
 			w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
-		}, func(t *testing.T, w *world) {
+		}, func(t *testing.T, w *harness) {
 			bubble.Pass(time.Second)
 			expect.Equal(t, "opened", opens, min(1, len(w.previewed)))
 			expect.Equal(t, "written", 1-opens, len(w.written()))

@@ -18,7 +18,7 @@ import (
 
 // TestWhatComesBackIsACondition: with the names of the first, told once in an Event, and gone with the loop.
 func TestWhatComesBackIsACondition(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		kind := func(e int, n int) []*index.FactRow {
 			start := time.Now().Add(-2 * time.Hour)
 			var rows []*index.FactRow
@@ -28,7 +28,7 @@ func TestWhatComesBackIsACondition(t *testing.T) {
 			}
 			return append(rows, row("fine", time.Now(), yes(time.Now()), policy.Facts{}))
 		}
-		e := editionOf(policyOf(v1alpha1.Enforce, rule("a"), rule("b")))
+		e := compiledOf(policyOf(v1alpha1.Enforce, rule("a"), rule("b")))
 		w.store(named(e, "p"), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now(), kind(1, 5)...)} })
 		w.Use(e)

@@ -25,20 +25,20 @@ func asking(r *policy.Rule) { r.ReadsReferences = true }
 
 const job references.Kind = "Job"
 
-// withReferences is a world in which Pods may refer to Jobs.
-func withReferences(t *testing.T, test func(t *testing.T, w *world, x *references.Index)) {
+// withReferences runs a test in which Pods may refer to Jobs.
+func withReferences(t *testing.T, test func(t *testing.T, w *harness, x *references.Index)) {
 	t.Helper()
 	var x *references.Index
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		x = references.New(clock.RealClock{})
 		x.Expect("Pod", job)
 		w.References = x
-	}, func(t *testing.T, w *world) { test(t, w, x) })
+	}, func(t *testing.T, w *harness) { test(t, w, x) })
 }
 
 // asks puts a policy in force whose rules ask what refers to Jobs; five of these are due.
-func (w *world) asks(p *policy.Policy) policyset.CompiledSnapshot {
-	e := editionOf(p)
+func (w *harness) asks(p *policy.Policy) policyset.CompiledSnapshot {
+	e := compiledOf(p)
 	e.Referred, e.ReferencesSince = []references.Kind{job}, w.began
 	now := time.Now()
 	w.store(p, noStatus)
@@ -48,7 +48,7 @@ func (w *world) asks(p *policy.Policy) policyset.CompiledSnapshot {
 }
 
 func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		say := func(when, known, ready string) {
 			t.Helper()
 			bubble.Pass(5 * time.Second)
@@ -80,11 +80,11 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 }
 
 func TestOnlyPoliciesThatAskHaveTheCondition(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, _ *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "of one that asks", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
-		e.Book = editionOf(policyOf(v1alpha1.DryRun, rule("a"))).Book
+		e.Book = compiledOf(policyOf(v1alpha1.DryRun, rule("a"))).Book
 		w.Use(e)
 		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "of one that does not any more", "", condition(w.status(), "ReferencesKnown"))
@@ -98,7 +98,7 @@ type states []referrers.State
 func (s states) States() []referrers.State { return s }
 
 func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", nil)
 		app, gateway := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Kind: "Gateway"}
 		w.Referrers = states{
@@ -115,7 +115,7 @@ func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
 }
 
 func TestReferencesAreExported(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		deployments := func(version string) schema.GroupVersionKind {
 			return schema.GroupVersionKind{Group: "apps", Version: version, Kind: "Deployment"}
 		}
@@ -146,7 +146,7 @@ func TestReferencesAreExported(t *testing.T) {
 
 // TestANamespaceLearnsNothingOfOthers: which object cannot be read, and why, is not for those who write in one namespace.
 func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", []references.Referrer{{UID: "1", Name: references.Name{Kind: "Pod", Namespace: "secret", Name: "hidden"}, Err: errors.New("broken")}})
 		p := policyOf(v1alpha1.DryRun, rule("a", asking))
 		p.Name, p.Namespace = "team-a/p", "team-a"
@@ -160,7 +160,7 @@ func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 // TestRulesThatAskAreCountedOnceTheyCanBe: until what refers to Jobs has been known for the quiet period nothing is due by
 // such a rule, and a count would let anything pass.
 func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		p := gated(everywhere, rule("a", asking), rule("b"))
 		w.asks(p)
 		uncounted := func(when string, want ...string) {
@@ -181,7 +181,7 @@ func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 }
 
 func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", nil)
 		bubble.Pass(time.Minute)
 		e := w.asks(gated(anew, rule("a", asking), rule("b")))

@@ -20,16 +20,16 @@ import (
 
 var noStatus v1alpha1.RetentionPolicyStatus
 
-// listed is a world with an enforced policy and a listed kind.
-func listed(rows ...*index.FactRow) func(w *world) {
-	return func(w *world) {
+// listed arranges an enforced policy and a listed kind.
+func listed(rows ...*index.FactRow) func(w *harness) {
+	return func(w *harness) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
 		w.kinds = []retention.KindState{kindOf(e, w.began, rows...)}
 	}
 }
 
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "writes", 1, len(w.written()))
 		bubble.Pass(30 * time.Minute)
@@ -40,7 +40,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 }
 
 func TestACountThatFindsNothingNewIsNotWritten(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		for range 60 {
 			w.Changed()
 			bubble.Pass(time.Second)
@@ -50,7 +50,7 @@ func TestACountThatFindsNothingNewIsNotWritten(t *testing.T) {
 }
 
 func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		for i := range 600 {
 			bubble.Pass(100 * time.Millisecond)
 			w.kinds[0].Index.Apply(1, row(fmt.Sprint("x", i), w.began), time.Now())
@@ -70,7 +70,7 @@ func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
 }
 
 func TestCountsThatChangeByThemselvesAreWrittenInTime(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
 		bubble.Pass(5 * time.Second)
@@ -85,18 +85,18 @@ func TestCountsThatChangeByThemselvesAreWrittenInTime(t *testing.T) {
 
 func TestWhatStandsInTheWayIsTold(t *testing.T) {
 	tests := map[string]struct {
-		change    func(w *world)
+		change    func(w *harness)
 		condition string
 		want      string
 	}{
-		"doubt":                      {func(w *world) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
-		"a kind that is lost":        {func(w *world) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
-		"no right to delete":         {func(w *world) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
-		"a kind that is not watched": {func(w *world) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
+		"doubt":                      {func(w *harness) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
+		"a kind that is lost":        {func(w *harness) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
+		"no right to delete":         {func(w *harness) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
+		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *world) {
+			inBubble(t, listed(), func(t *testing.T, w *harness) {
 				bubble.Pass(time.Minute)
 				before := w.kinds[0]
 				w.set(func() { w.kinds = append([]retention.KindState{}, w.kinds...); test.change(w) })
@@ -111,11 +111,11 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 }
 
 func TestAnEditionIsReportedSoon(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		p := policyOf(v1alpha1.Suspended, rule("a"))
 		p.Generation = 4
-		w.Use(editionOf(p))
+		w.Use(compiledOf(p))
 		bubble.Pass(4 * time.Second)
 		expect.Equal(t, "generation", 4, w.status().ObservedGeneration)
 		expect.Equal(t, "enforcing", "False Suspended", condition(w.status(), v1alpha1.ConditionEnforcing))
@@ -124,12 +124,12 @@ func TestAnEditionIsReportedSoon(t *testing.T) {
 
 // TestAnEditIsReportedAtOnce: whoever applies a policy reads its status next, however recently it was written.
 func TestAnEditIsReportedAtOnce(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		for generation := int64(4); generation < 8; generation++ {
 			p := policyOf(v1alpha1.Enforce, rule("a"))
 			p.Generation = generation
-			w.Use(editionOf(p))
+			w.Use(compiledOf(p))
 			bubble.Pass(tick + tick/10)
 			expect.Equal(t, "generation", generation, w.status().ObservedGeneration)
 		}
@@ -138,12 +138,12 @@ func TestAnEditIsReportedAtOnce(t *testing.T) {
 
 // TestACountThatTakesLongDelaysAnEditLess: whoever edits a policy waits five times as long as a count, and all else fifty times.
 func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "rest while nothing is edited", 10*time.Second, w.RestAfter(200*time.Millisecond))
 		p := policyOf(v1alpha1.Enforce, rule("a"))
 		p.Generation = 4
-		w.Use(editionOf(p))
+		w.Use(compiledOf(p))
 		expect.Equal(t, "rest after an edit", time.Second, w.RestAfter(200*time.Millisecond))
 		expect.Equal(t, "writing after a short count", 500*time.Millisecond, w.WritesAfter(50*time.Millisecond))
 		expect.Equal(t, "writing after a long count", 10*time.Second, w.WritesAfter(2*time.Second))
@@ -155,14 +155,14 @@ const tick = time.Second
 
 // TestADryRunIsCountedAgain: the loop says of which policies the count is too old, and is told once they have been counted completely.
 func TestADryRunIsCountedAgain(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "counts", 1, len(w.previewed))
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "counts while nothing changes", 1, len(w.previewed))
-		changed := editionOf(e.Book.Policies()...)
+		changed := compiledOf(e.Book.Policies()...)
 		changed.Outdated = map[types.UID]time.Time{"uid-p": now}
 		listed := w.kinds
 		w.set(func() {
@@ -177,7 +177,7 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 		expect.Equal(t, "of what is too old since", now, w.previewed[1].Outdated)
 		counts := len(w.previewed)
 		suspended := policyOf(v1alpha1.Suspended, rule("a"))
-		later := editionOf(suspended)
+		later := compiledOf(suspended)
 		later.Outdated = map[types.UID]time.Time{"uid-p": now.Add(time.Hour)}
 		w.Use(later)
 		bubble.Pass(time.Minute)
@@ -193,14 +193,14 @@ func deletedBefore(n int64) v1alpha1.RetentionPolicyStatus {
 func TestDeletedCountsGoOn(t *testing.T) {
 	a := rule("a")
 	tests := map[string]struct {
-		happens func(w *world)
+		happens func(w *harness)
 		want    int64
 	}{
-		"nothing":                          {func(*world) {}, 10},
-		"deletions":                        {func(w *world) { bubble.Pass(5 * time.Second); w.removed(3, a) }, 13},
-		"deletions before the first count": {func(w *world) { w.removed(3, a) }, 13},
-		"deletions before and after":       {func(w *world) { w.removed(3, a); bubble.Pass(5 * time.Second); w.removed(4, a) }, 17},
-		"writes that fail": {func(w *world) {
+		"nothing":                          {func(*harness) {}, 10},
+		"deletions":                        {func(w *harness) { bubble.Pass(5 * time.Second); w.removed(3, a) }, 13},
+		"deletions before the first count": {func(w *harness) { w.removed(3, a) }, 13},
+		"deletions before and after":       {func(w *harness) { w.removed(3, a); bubble.Pass(5 * time.Second); w.removed(4, a) }, 17},
+		"writes that fail": {func(w *harness) {
 			w.removed(3, a)
 			bubble.Pass(5 * time.Second)
 			w.set(func() { w.fail = errors.New("no answer") })
@@ -210,11 +210,11 @@ func TestDeletedCountsGoOn(t *testing.T) {
 			bubble.Pass(time.Minute)
 			w.set(func() { w.fail = nil })
 		}, 22},
-		"a restart": {func(w *world) {
+		"a restart": {func(w *harness) {
 			w.removed(3, a)
 			bubble.Pass(5 * time.Second)
 			w.stop()
-			e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+			e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
 			*w.Reporter = status.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w, Gates: w, Ledgers: w.ledgers}
 			w.Use(e)
 			w.removed(2, a)
@@ -224,7 +224,7 @@ func TestDeletedCountsGoOn(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *world) {
+			inBubble(t, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *harness) {
 				test.happens(w)
 				bubble.Pass(time.Minute)
 				expect.Equal(t, "deleted", test.want, w.status().Deleted)
@@ -235,12 +235,12 @@ func TestDeletedCountsGoOn(t *testing.T) {
 }
 
 func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
-	for name, before := range map[string]func(*world){
-		"deleted before the end":          func(*world) {},
-		"deleted after the end has begun": func(w *world) { w.cancel(); bubble.Pass(2 * time.Second) },
+	for name, before := range map[string]func(*harness){
+		"deleted before the end":          func(*harness) {},
+		"deleted after the end has begun": func(w *harness) { w.cancel(); bubble.Pass(2 * time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *world) {
+			inBubble(t, listed(), func(t *testing.T, w *harness) {
 				bubble.Pass(4 * time.Second)
 				before(w)
 				w.removed(3, rule("a"))
@@ -252,7 +252,7 @@ func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
 }
 
 func TestTheEndDoesNotWaitForEver(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(4 * time.Second)
 		w.removed(3, rule("a"))
 		w.cancel()
@@ -266,7 +266,7 @@ func TestTheEndDoesNotWaitForEver(t *testing.T) {
 }
 
 func TestANamesakeBeginsAtNothing(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.removed(3, rule("a"))
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "deleted", 3, w.status().Deleted)
@@ -282,13 +282,13 @@ func TestANamesakeBeginsAtNothing(t *testing.T) {
 }
 
 func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
-	tests := map[string]func(w *world){
-		"gone":                func(w *world) { delete(w.server, "p") },
-		"followed by another": func(w *world) { w.server["p"].UID = "another" },
+	tests := map[string]func(w *harness){
+		"gone":                func(w *harness) { delete(w.server, "p") },
+		"followed by another": func(w *harness) { w.server["p"].UID = "another" },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *world) {
+			inBubble(t, listed(), func(t *testing.T, w *harness) {
 				w.set(func() { change(w) })
 				bubble.Pass(10 * time.Second)
 				w.removed(1, rule("a"))
@@ -300,7 +300,7 @@ func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
 }
 
 func TestAFailedWriteIsTriedAgain(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.set(func() { w.fail = errors.New("no answer") })
 		bubble.Pass(time.Minute)
 		w.set(func() { w.fail = nil })
@@ -310,7 +310,7 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 }
 
 func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.Changed()
 		w.Attempted(retention.Busy)
 		bubble.Pass(time.Minute)
@@ -322,13 +322,13 @@ func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
 // TestAClockThatIsWrongIsTold within a second, whatever the fence has found.
 func TestAClockThatIsWrongIsTold(t *testing.T) {
 	var trouble error
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.Trouble = func() error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return trouble
 		}
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), v1alpha1.RetentionPolicyStatus{})
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 		bubble.Pass(10 * time.Second)

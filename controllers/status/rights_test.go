@@ -41,7 +41,7 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
 			p.Rules[1].Mark = "m"
-			e := editionOf(p)
+			e := compiledOf(p)
 			kind := kindOf(e, now)
 			test.kind(&kind)
 			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
@@ -58,7 +58,7 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
 	p := ownPolicy(v1alpha1.Enforce, rule("a"), rule("b"))
 	lack := &permissions.Missing{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
-	s := status.View{Edition: editionOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
+	s := status.View{Edition: compiledOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
 	expect.Equal(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, fixture.Jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
 }
 
@@ -67,7 +67,7 @@ func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	const evil = "a\r---\u2028b\nc"
 	const said = "a --- b c"
 	p := ownPolicy(v1alpha1.Enforce, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now)
 	kind.Lost = &retention.SourceError{Reason: "KindNotFound", Message: evil}
 	for name, err := range map[string]error{"unknown": errors.New(evil), "lacking": &permissions.Missing{Resource: resource, What: evil}} {
@@ -90,7 +90,7 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 		"no right that is missing": {nil, func(_, _ *policy.Policy) []rbac.Right { return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withReferences(t, func(t *testing.T, w *world, _ *references.Index) {
+			withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {
 				p, q := policyOf(v1alpha1.DryRun, rule("a", asking)), policyOf(v1alpha1.DryRun, rule("a"))
 				q.Name, q.UID = "q", "q"
 				q.References = []*policy.Reference{{From: app}}
@@ -99,7 +99,7 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 					{Kind: pod, From: "Pod", Phase: referrers.Unknown, Resource: pods, Denied: test.denied[pod]},
 				}
 				e := w.asks(p)
-				e.Book = editionOf(p, q).Book
+				e.Book = compiledOf(p, q).Book
 				w.Use(e)
 				bubble.Pass(10 * time.Second)
 				want := "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet"

@@ -74,7 +74,7 @@ func TestConditions(t *testing.T) {
 			if test.policy != nil {
 				test.policy(p)
 			}
-			e := editionOf(p)
+			e := compiledOf(p)
 			kind := kindOf(e, now)
 			if test.kind != nil {
 				test.kind(&kind)
@@ -98,7 +98,7 @@ func unlisted(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKi
 
 func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
+	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
 	expect.Equal(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
 }
 
@@ -107,7 +107,7 @@ func TestManyProblemsAreCutShort(t *testing.T) {
 	for i := range 10 {
 		p.Problems = append(p.Problems, policy.Problem{Path: fmt.Sprintf("spec.rules[%d]", i), Message: "wrong"})
 	}
-	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
+	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
 	for _, c := range s.Conditions {
 		if c.Type == v1alpha1.ConditionValid {
 			expect.Equal(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", c.Message)
@@ -117,7 +117,7 @@ func TestManyProblemsAreCutShort(t *testing.T) {
 
 func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now)
 	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
 	view.Before = view.Status(p)
@@ -139,7 +139,7 @@ func TestNumbers(t *testing.T) {
 	failed := policy.Facts{Selected: true, Err: errors.New("no such key: status")}
 	other := policy.Facts{}
 	p := policyOf(v1alpha1.Enforce, rule("a"), rule("b", func(r *policy.Rule) { r.TTL = 2 * time.Hour }))
-	e := editionOf(p)
+	e := compiledOf(p)
 	heldSubject := row("held", now).Subject()
 	heldSubject.Flags = policy.IsHeld
 	held := index.NewFactRow(heldSubject, columns, yes(now.Add(-9*time.Hour)), other)
@@ -187,7 +187,7 @@ func TestNumbers(t *testing.T) {
 
 func TestTimesAreRoundedUp(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", now.Add(1)))
 	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
 	expect.Equal(t, "next", now.Add(time.Hour+time.Second), s.NextDueTime.Time)
@@ -196,7 +196,7 @@ func TestTimesAreRoundedUp(t *testing.T) {
 
 func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)))
 	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
 	if _, err := s.Rules[0].Soonest[0].DueTime.MarshalJSON(); err != nil || s.NextDueTime.Year() > 9999 {
@@ -206,7 +206,7 @@ func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 
 func TestAStatusSaysTheSameTwice(t *testing.T) {
 	p := policyOf(v1alpha1.DryRun, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", now), row("y", now), row("z", now.Add(time.Hour+1)))
 	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
 	expect.Equal(t, "status", view.Status(p), view.Status(p))
@@ -215,7 +215,7 @@ func TestAStatusSaysTheSameTwice(t *testing.T) {
 func TestWarningsAndProblemsOfARule(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
 	p.Rules[1].Problems = []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing", Hint: "write one"}}
-	e := editionOf(p)
+	e := compiledOf(p)
 	warned := func(key string) []policy.Problem { return []policy.Problem{{Path: key, Message: "no such field"}} }
 	s := status.View{Edition: e, Warnings: warned, Now: now}.Status(p)
 	expect.Equal(t, "problems of a", nil, s.Rules[0].Problems)
@@ -228,7 +228,7 @@ func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
 	for _, r := range p.Rules {
 		r.TTL = time.Minute
 	}
-	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
+	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
 	expect.Equal(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
 	expect.Equal(t, "warnings of images", []string{
 		"spec.rules[1].ttl: images that go after 1m may be pulled again and again (1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)",

@@ -16,7 +16,7 @@ import (
 
 // TestTheLogSumsUpEachPolicy once a minute, if something has changed, and at the end.
 func TestTheLogSumsUpEachPolicy(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
 		due := func(n int) {
 			var rows []*index.FactRow
@@ -62,7 +62,7 @@ func TestTheSummaryHasReasons(t *testing.T) {
 		"what Ready says is not repeated": {scene{doubt: errNo}, `"notReady"="Stale"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *harness) {
 				w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 				w.put(test.scene)
 				bubble.Pass(2 * time.Minute)

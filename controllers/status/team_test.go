@@ -94,7 +94,7 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 			if test.rule != nil {
 				test.rule(a)
 			}
-			e := editionOf(policyOf(v1alpha1.Enforce, a), test.own)
+			e := compiledOf(policyOf(v1alpha1.Enforce, a), test.own)
 			held := row("held", now).Subject()
 			held.Flags = policy.IsHeld
 			elsewhere := row("elsewhere", now).Subject()
@@ -121,7 +121,7 @@ func TestAtMostAHundredClusterRulesAreShown(t *testing.T) {
 	for i := range 130 {
 		rules = append(rules, rule(fmt.Sprintf("r%03d", i)))
 	}
-	e := editionOf(policyOf(v1alpha1.Enforce, rules...), ownPolicy(v1alpha1.Enforce))
+	e := compiledOf(policyOf(v1alpha1.Enforce, rules...), ownPolicy(v1alpha1.Enforce))
 	s := status.View{Edition: e, Now: now}.Status(named(e, "team-a/own"))
 	expect.Equal(t, "shown", 100, len(s.ClusterRules))
 	expect.Equal(t, "first", "r000", s.ClusterRules[0].Rule)
@@ -152,7 +152,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 			if test.invalid {
 				p.Rules[1].Problems, p.Problems = problem, problem
 			}
-			e := editionOf(p)
+			e := compiledOf(p)
 			rights := func(r *policy.Rule) (error, bool) {
 				err, known := test.rights[r.ID.Rule]
 				return err, known
@@ -202,7 +202,7 @@ func TestMissingRightsAreSaid(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.own)
+			e := compiledOf(test.own)
 			before := status.View{Edition: e, Now: now}.Status(ownPolicy(v1alpha1.Enforce, rule("b"))) // had rules
 			s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Rights: test.rights, Before: before, Now: now}.Status(test.own)
 			expect.Equal(t, "permitted", test.want, condition(s, v1alpha1.ConditionPermitted))
@@ -213,7 +213,7 @@ func TestMissingRightsAreSaid(t *testing.T) {
 }
 
 func TestStatusesOfBothKindsAreWritten(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		own := ownPolicy(v1alpha1.Enforce, rule("b"))
 		w.create(own, deletedBefore(7))
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus, own)
@@ -234,7 +234,7 @@ func TestStatusesOfBothKindsAreWritten(t *testing.T) {
 }
 
 func TestARightThatIsMissingIsWrittenWhenItIsKnown(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		own := ownPolicy(v1alpha1.Enforce, rule("b"))
 		var missing error
 		w.Rights = func(*policy.Rule) (error, bool) { return missing, true }
@@ -250,7 +250,7 @@ func TestARightThatIsMissingIsWrittenWhenItIsKnown(t *testing.T) {
 }
 
 func TestEventsOnARetentionPolicy(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		p := ownPolicy(v1alpha1.Enforce, rule("b", func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }))
 		w.create(p, noStatus)
 		w.removed(1, p.Rules[0])

@@ -21,9 +21,9 @@ func TestThrottledNamespacesAreNamed(t *testing.T) {
 		"one without rules": {[]string{"kube-system"}, all},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *world) {
+			inBubble(t, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *harness) {
 				w.set(func() {
-					k := kindOf(editionOf(policyOf(v1alpha1.Enforce, rule("a"))), w.began)
+					k := kindOf(compiledOf(policyOf(v1alpha1.Enforce, rule("a"))), w.began)
 					k.Throttled = test.throttled
 					w.kinds = append(w.kinds, k)
 				})

@@ -16,13 +16,13 @@ import (
 )
 
 // listed runs a test with Pods that have been listed and watched for a while.
-func listed(t *testing.T, test func(w *world)) {
+func listed(t *testing.T, test func(w *harness)) {
 	t.Helper()
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		t.Run(way, func(t *testing.T) {
 			s := newServer(streams)
 			s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
-			watching(t, s, func(w *world) {
+			watching(t, s, func(w *harness) {
 				w.Use(nil, configMaps)
 				bubble.Pass(2 * time.Second)
 				w.expectUses("listed", site, 1)
@@ -38,7 +38,7 @@ func listed(t *testing.T, test func(w *world)) {
 
 // TestTheEndOfAWatchIsNoLoss: it is taken up where it was.
 func TestTheEndOfAWatchIsNoLoss(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		_ = w.watchOf(fixture.Pods).Close()
 		bubble.Pass(30 * time.Second)
 		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
@@ -52,7 +52,7 @@ func TestTheEndOfAWatchIsNoLoss(t *testing.T) {
 
 // TestAWatchThatExpiredIsListedAnew: that is a loss only if the listing fails, or takes long.
 func TestAWatchThatExpiredIsListedAnew(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{mounting("b", "other")} })
 		w.event(fixture.Pods, "ERROR", answer.StatusText(410))
 		bubble.Pass(2 * time.Second)
@@ -72,7 +72,7 @@ func TestAWatchThatExpiredIsListedAnew(t *testing.T) {
 
 // TestAnEventNobodyUnderstandsIsALoss: what the object refers to is not known until a listing can be read.
 func TestAnEventNobodyUnderstandsIsALoss(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{`{"metadata":{"name":"b"}}`} })
 		w.event(fixture.Pods, "ADDED", `{"metadata":{"name":"b"}}`)
 		w.expectDoubt("at once", references.ConfigMap, "Pod /b has no name and UID")
@@ -86,7 +86,7 @@ func TestAnEventNobodyUnderstandsIsALoss(t *testing.T) {
 
 // TestAServerThatIsGone: the watch is tried again for as long as it takes, and meanwhile nobody knows what happens.
 func TestAServerThatIsGone(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		w.change(func() { w.broken[pathOf(fixture.Pods)] = true })
 		_ = w.watchOf(fixture.Pods).Close()
 		bubble.Pass(4 * time.Second)
@@ -106,7 +106,7 @@ func TestAServerThatIsGone(t *testing.T) {
 
 // TestAWatchThatIsFrozen: nothing tells it from one to which nothing happens, but for the bookmarks that do not come.
 func TestAWatchThatIsFrozen(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		frozen := w.watchOf(fixture.Pods)
 		bubble.Pass(20 * time.Minute)
 		expect.Equal(w.t, "wavered with bookmarks", false, w.wavered(references.ConfigMap))
@@ -127,7 +127,7 @@ func TestAWatchThatIsFrozen(t *testing.T) {
 func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
 	s := newServer(false)
 	s.quiet[pathOf(fixture.Pods)] = true
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use(nil, configMaps)
 		bubble.Pass(time.Second)
 		w.index.Take()
@@ -147,7 +147,7 @@ func TestAListingThatIsFrozen(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := newServer(streams)
 			s.frozen[pathOf(fixture.Pods)] = true
-			watching(t, s, func(w *world) {
+			watching(t, s, func(w *harness) {
 				w.Use(nil, configMaps)
 				bubble.Pass(time.Minute)
 				w.expectDoubt("frozen", references.ConfigMap, "Pod: it has not been listed yet")
@@ -160,12 +160,12 @@ func TestAListingThatIsFrozen(t *testing.T) {
 }
 
 // paused reports whether what refers to ConfigMaps may be out of date.
-func (w *world) paused() bool { return w.index.Paused(references.ConfigMap) != nil }
+func (w *harness) paused() bool { return w.index.Paused(references.ConfigMap) != nil }
 
 // TestWithoutAWatchNothingIsTold: that is no doubt, and nothing goes by what was known, nor while a new watch may still tell
 // what happened before.
 func TestWithoutAWatchNothingIsTold(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		bubble.Pass(time.Second)
 		expect.Equal(w.t, "paused while watched", false, w.paused())
 		w.change(func() { w.broken[pathOf(fixture.Pods)] = true })
@@ -187,7 +187,7 @@ func TestWithoutAWatchNothingIsTold(t *testing.T) {
 
 // TestANewWatchSettles: it begins with what happened before.
 func TestANewWatchSettles(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		w.Use(nil, configMaps)
 		bubble.Pass(500 * time.Millisecond)
 		w.expectUses("listed", site, 0)
@@ -200,7 +200,7 @@ func TestANewWatchSettles(t *testing.T) {
 // TestAWatchThatEndsAtOnceIsNone, however often it is opened.
 func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
 	s := newServer(false)
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use(nil, configMaps)
 		bubble.Pass(4 * time.Second)
 		w.expectUses("watched", site, 0)
@@ -221,7 +221,7 @@ func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
 
 // TestAListingThatIsStreamedIsNoWatch until it is complete.
 func TestAListingThatIsStreamedIsNoWatch(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		w.change(func() { w.frozen[pathOf(fixture.Pods)] = true })
 		w.event(fixture.Pods, "ERROR", answer.StatusText(410))
 		expect.Equal(w.t, "paused", true, w.paused())
@@ -232,7 +232,7 @@ func TestAListingThatIsStreamedIsNoWatch(t *testing.T) {
 
 // TestWhoHasEndedTellsNothing of the source that has its name by then.
 func TestWhoHasEndedTellsNothing(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		for range 3 {
 			w.Use(nil, nil)
 			w.Use(nil, configMaps)
@@ -255,7 +255,7 @@ func TestASleepIsALoss(t *testing.T) {
 		"the machine is busy":          {2 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			listed(t, func(w *world) {
+			listed(t, func(w *harness) {
 				bubble.Pass(2 * time.Second)
 				before, watch := w.index.Of(site).Since, w.watchOf(fixture.Pods)
 				w.Set(test.by)
@@ -273,7 +273,7 @@ func TestASleepIsALoss(t *testing.T) {
 
 // TestAnObjectThatTookTooLongIsReadAgain: perhaps nobody ever changes it, and it makes everything doubtful.
 func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		referrers.Late(w.Watcher, fixture.Pods)
 		bubble.Pass(4 * time.Minute)
 		w.expectDoubt("late", references.ConfigMap, "took too long")

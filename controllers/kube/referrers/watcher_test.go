@@ -31,7 +31,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := newServer(streams)
 			s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site"), mounting("b", "site"), mounting("c", "other")}
-			watching(t, s, func(w *world) {
+			watching(t, s, func(w *harness) {
 				w.expectDoubt("before a rule asks", references.ConfigMap, "no kind is watched")
 				w.Use(nil, configMaps)
 				w.expectDoubt("at once", references.ConfigMap, "has not been listed yet")
@@ -57,7 +57,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 // TestWhatIsUsedBeforeTheStart: the leader learns what rules ask before it runs.
 func TestWhatIsUsedBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newServer(true))
+		w := newHarness(t, newServer(true))
 		expect.Equal(t, "leader only", true, w.NeedLeaderElection())
 		w.Use(nil, both)
 		bubble.Pass(time.Minute)
@@ -68,7 +68,7 @@ func TestWhatIsUsedBeforeTheStart(t *testing.T) {
 }
 
 func TestKindsComeAndGo(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		watched := func(kind schema.GroupVersionKind) bool { return w.watchOf(kind) != nil }
 		w.Use(nil, configMaps)
 		bubble.Pass(time.Second)
@@ -101,7 +101,7 @@ func TestKindsComeAndGo(t *testing.T) {
 
 // TestUseOfTheSameChangesNothing: policies are published again and again.
 func TestUseOfTheSameChangesNothing(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{ofApps}, both)
 		bubble.Pass(time.Second)
 		w.index.Take()
@@ -122,7 +122,7 @@ func TestRightsAreRefusedAndGranted(t *testing.T) {
 			s := newServer(false)
 			s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
 			refuse(s, 403)
-			watching(t, s, func(w *world) {
+			watching(t, s, func(w *harness) {
 				w.Use(nil, configMaps)
 				bubble.Pass(time.Second)
 				const want = "Pod: Sunset may not list and watch pods: grant its service account list, watch on that resource"
@@ -150,7 +150,7 @@ func TestRightsAreRefusedAndGranted(t *testing.T) {
 func TestAnotherKindsTroubleIsNot(t *testing.T) {
 	s := newServer(true)
 	s.fails[pathOf(accountKind)] = 403
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use(nil, both)
 		bubble.Pass(time.Second)
 		w.expectUses("ConfigMaps", site, 0)
@@ -166,7 +166,7 @@ func TestAnotherKindsTroubleIsNot(t *testing.T) {
 func TestAnObjectThatIsReadByHalf(t *testing.T) {
 	s := newServer(true)
 	s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use([]references.Declared{{From: fixture.Pods, To: references.Secret, Names: "[object.spec.secret]"}}, configMaps)
 		bubble.Pass(time.Second)
 		w.expectUses("ConfigMaps", site, 1)
@@ -176,7 +176,7 @@ func TestAnObjectThatIsReadByHalf(t *testing.T) {
 
 // TestAnotherKindThatIsAskedAboutChangesNothing of what is known: whoever may write a rule could void all marks with it.
 func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{ofApps}, configMaps)
 		bubble.Pass(3 * time.Second)
 		w.index.Take()
@@ -191,7 +191,7 @@ func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
 }
 
 func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		phase := func() referrers.Phase {
 			for _, s := range w.States() {
 				if s.Kind == appKind {
@@ -251,7 +251,7 @@ func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(true)
 			test.fail(s)
-			watching(t, s, func(w *world) {
+			watching(t, s, func(w *harness) {
 				w.Use([]references.Declared{ofApps}, secrets)
 				bubble.Pass(time.Minute)
 				w.expectDoubt("at first", references.Secret, test.want)
@@ -271,7 +271,7 @@ func TestAVersionThatFailsIsNoMatterToAnother(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind], s.kinds[appKind.GroupKind().WithVersion("v2")] = true, true
 	s.fails["/apis/example.org/v2"] = 503
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use([]references.Declared{ofApps}, secrets)
 		bubble.Pass(time.Second)
 		w.expectUses("listed", tls, 0)
@@ -284,7 +284,7 @@ func TestABuiltInKindIsReadAtAnyVersion(t *testing.T) {
 	older := gatewayKind.GroupKind().WithVersion("v1beta1")
 	s.kinds[older] = true
 	s.objects[pathOf(older)] = []string{object("g", `,"spec":{"listeners":[{"tls":{"certificateRefs":[{"name":"tls"}]}}]}`)}
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use(nil, secrets)
 		bubble.Pass(time.Second)
 		w.expectUses("listed", tls, 1)
@@ -295,7 +295,7 @@ func TestAnObjectThatCannotBeRead(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind] = true
 	s.objects[pathOf(appKind)] = []string{object("a", `,"spec":{}`), object("b", `,"spec":{"secret":"tls"}`)}
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use([]references.Declared{ofApps}, secrets)
 		bubble.Pass(time.Second)
 		w.expectDoubt("listed", references.Secret, "App.v1.example.org: shop/a: names: no such key: secret")
@@ -315,7 +315,7 @@ func TestExtractorsThatChange(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind] = true
 	s.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls","more":["other"]}`)}
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use([]references.Declared{ofApps}, secrets)
 		bubble.Pass(time.Second)
 		for i := range 4 {
@@ -333,7 +333,7 @@ func TestExtractorsThatChange(t *testing.T) {
 }
 
 func TestADeclarationThatIsRefused(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{{From: appKind, To: references.Secret, Names: "object."}}, both)
 		bubble.Pass(time.Second)
 		w.expectDoubt("refused", references.Secret, "the declaration about example.org/v1, Kind=App as object.")
@@ -350,7 +350,7 @@ func TestADeclarationThatIsRefused(t *testing.T) {
 
 // TestWhatIsMisreadMayReferToAnything of the kinds that it is about, until it is mended.
 func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)
 		bubble.Pass(time.Second)
@@ -370,7 +370,7 @@ func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
 
 // TestWhatStaysMisreadStaysInDoubt: a moment without would make marks void.
 func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)
 		bubble.Pass(time.Second)
@@ -388,7 +388,7 @@ func TestSecretsAreAskedForTheirMetadata(t *testing.T) {
 		s := newServer(streams)
 		s.kinds[fixture.Secrets] = true
 		s.objects[pathOf(fixture.Secrets)] = []string{`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata",` + object("a", ``)[1:]}
-		watching(t, s, func(w *world) {
+		watching(t, s, func(w *harness) {
 			w.Use([]references.Declared{{From: fixture.Secrets, To: references.Secret, Names: "object.kind == 'Secret' ? ['tls'] : []"}}, secrets)
 			bubble.Pass(time.Second)
 			w.expectUses(way, tls, 1)

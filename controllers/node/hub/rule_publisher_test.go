@@ -20,7 +20,7 @@ import (
 )
 
 // generation is that of the policy that nodes are told of; 0 for none.
-func (w *world) generation() int64 {
+func (w *harness) generation() int64 {
 	w.t.Helper()
 	if rules := w.rules(); rules != nil && len(rules.Policies) == 1 {
 		return rules.Policies[0].Generation
@@ -29,7 +29,7 @@ func (w *world) generation() int64 {
 }
 
 func TestNodesAreToldWithinASecond(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.use(about("Image", 1))
 		bubble.Pass(0)
 		if w.generation() != 1 {
@@ -51,7 +51,7 @@ func TestNodesAreToldWithinASecond(t *testing.T) {
 }
 
 func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.use(about("Job", 1))
 		bubble.Pass(time.Hour)
 		if w.rules() != nil || w.written() > 0 {
@@ -70,7 +70,7 @@ func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
 }
 
 func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.use(about("Image", 1))
 		bubble.Pass(time.Minute)
 		spoilt := w.rules()
@@ -87,27 +87,27 @@ func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
 }
 
 func TestOnlyALeaderWrites(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.follows = true
 		w.use(about("Image", 1))
 		bubble.Pass(time.Second)
-		if w.written() > 0 || w.board.Unwritten() == nil || !w.board.NeedLeaderElection() || !w.census.NeedLeaderElection() {
+		if w.written() > 0 || w.publisher.Unwritten() == nil || !w.publisher.NeedLeaderElection() || !w.collector.NeedLeaderElection() {
 			t.Error("written without leading, or not told")
 		}
 		w.set(func() { w.follows = false })
 		bubble.Pass(5 * time.Second)
-		if w.generation() != 1 || w.board.Unwritten() != nil || w.changed != 2 {
-			t.Errorf("trouble %v, told %d times", w.board.Unwritten(), w.changed)
+		if w.generation() != 1 || w.publisher.Unwritten() != nil || w.changed != 2 {
+			t.Errorf("trouble %v, told %d times", w.publisher.Unwritten(), w.changed)
 		}
 	})
 }
 
 func TestTroubleIsToldUntilItEnds(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.fail = errors.New("no")
 		w.use(about("Image", 1))
 		bubble.Pass(time.Minute)
-		if err := w.board.Unwritten(); err == nil || !strings.Contains(err.Error(), "no") {
+		if err := w.publisher.Unwritten(); err == nil || !strings.Contains(err.Error(), "no") {
 			t.Errorf("trouble: %v", err)
 		}
 		if w.reads > 60/2 {
@@ -115,24 +115,24 @@ func TestTroubleIsToldUntilItEnds(t *testing.T) {
 		}
 		w.set(func() { w.fail = nil })
 		bubble.Pass(5 * time.Second)
-		if w.board.Unwritten() != nil || w.generation() != 1 {
-			t.Errorf("trouble: %v", w.board.Unwritten())
+		if w.publisher.Unwritten() != nil || w.generation() != 1 {
+			t.Errorf("trouble: %v", w.publisher.Unwritten())
 		}
 	})
 }
 
 func TestARuleThatDoesNotFitIsTold(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		long := about("Image", 1)
 		long.Variables = []v1alpha1.Variable{{Name: "long", Expression: strings.Repeat("x", agentapi.MaxBytes)}}
 		w.use(long)
 		bubble.Pass(time.Second)
-		if !w.board.Missing("uid-p") || w.rules().Policies[0].Hash != agentapi.LeftOut {
+		if !w.publisher.Missing("uid-p") || w.rules().Policies[0].Hash != agentapi.LeftOut {
 			t.Error("not left out")
 		}
 		w.use(about("Image", 2))
 		bubble.Pass(time.Second)
-		if w.board.Missing("uid-p") || w.changed != 2 {
+		if w.publisher.Missing("uid-p") || w.changed != 2 {
 			t.Errorf("still left out; told %d times", w.changed)
 		}
 	})
@@ -160,7 +160,7 @@ func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
 }
 
 func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		p := about("Image", 1)
 		report := func(name string, images int64) *v1alpha1.NodeImageReport {
 			r := &v1alpha1.NodeImageReport{Policies: []v1alpha1.NodeImagePolicyReport{{UID: p.UID, Generation: 1, Hash: p.Hash, Matched: images}}}
@@ -173,7 +173,7 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 		}
 		images := func() int64 {
 			bubble.Pass(15 * time.Second)
-			sums, read := w.census.Sum([]*policy.Policy{p}, time.Now())
+			sums, read := w.collector.Sum([]*policy.Policy{p}, time.Now())
 			if !read {
 				return -1
 			}
@@ -182,10 +182,10 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 		expect.Equal(t, "images without any rule about them", -1, images())
 		w.use(p)
 		expect.Equal(t, "images", int64(7), images())
-		before := w.census.Version()
+		before := w.collector.Version()
 		a.Policies[0].Matched = 10
 		expect.NoError(t, w.server.Update(t.Context(), a))
-		if got := images(); got != 14 || w.census.Version() == before {
+		if got := images(); got != 14 || w.collector.Version() == before {
 			t.Errorf("%d images", got)
 		}
 		expect.NoError(t, w.server.Delete(t.Context(), b))
@@ -197,7 +197,7 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 
 // TestReportsThatCannotBeReadAreReadAgain: the trouble ends as soon as they are read.
 func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		p := about("Image", 1)
 		for reason, err := range map[string]error{
 			"Forbidden":  apierrors.NewForbidden(schema.GroupResource{}, "", nil),
@@ -206,14 +206,14 @@ func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
 			w.set(func() { w.unread = err })
 			w.use(p)
 			bubble.Pass(time.Minute)
-			trouble := w.census.Unread()
-			if _, read := w.census.Sum([]*policy.Policy{p}, time.Now()); read || trouble == nil || trouble.Reason != reason {
+			trouble := w.collector.Unread()
+			if _, read := w.collector.Sum([]*policy.Policy{p}, time.Now()); read || trouble == nil || trouble.Reason != reason {
 				t.Errorf("%s: trouble %+v, read %v", reason, trouble, read)
 			}
 			w.set(func() { w.unread = nil })
 			bubble.Pass(15 * time.Second)
-			if _, read := w.census.Sum([]*policy.Policy{p}, time.Now()); !read || w.census.Unread() != nil {
-				t.Errorf("%s: trouble %+v afterwards, read %v", reason, w.census.Unread(), read)
+			if _, read := w.collector.Sum([]*policy.Policy{p}, time.Now()); !read || w.collector.Unread() != nil {
+				t.Errorf("%s: trouble %+v afterwards, read %v", reason, w.collector.Unread(), read)
 			}
 			w.use(about("Job", 2))
 			bubble.Pass(time.Second)

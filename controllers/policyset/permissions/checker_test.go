@@ -17,7 +17,7 @@ import (
 )
 
 func TestWhatIsAsked(t *testing.T) {
-	s, _, c := asking()
+	s, _, c := newServedChecker()
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestRights(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, _, c := asking()
+			s, _, c := newServedChecker()
 			s.deny(test.denied...)
 			_, err := c.Check(t.Context(), test.rule)
 			said := ""
@@ -88,7 +88,7 @@ func TestRightsToAnOwner(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, _, c := asking()
+			s, _, c := newServedChecker()
 			s.deny(test.denied...)
 			said := ""
 			if _, err := c.CheckOwner(t.Context(), test.rule, test.kind); err != nil {
@@ -106,7 +106,7 @@ func TestRightsToAnOwner(t *testing.T) {
 
 // TestRightsToAKindAreNotThoseToAnOwner: an answer to one is none to the other.
 func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
-	s, _, c := asking()
+	s, _, c := newServedChecker()
 	s.deny("get")
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Error(err)
@@ -120,7 +120,7 @@ func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
 }
 
 func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
-	s, clock, c := asking()
+	s, clock, c := newServedChecker()
 	s.deny("delete")
 	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, permissions.ErrMissing) {
 		t.Errorf("missing: %v", err)
@@ -135,7 +135,7 @@ func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
 
 // TestTheAgeOfAnAnswerCountsFromItsRequest: whoever asks learns since when the answer is known, however long it took, and whoever asked before.
 func TestTheAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
-	s, clock, c := asking()
+	s, clock, c := newServedChecker()
 	s.during = func() { clock.Step(300 * time.Millisecond) }
 	for _, name := range []string{"two slow answers", "remembered 600 ms later"} {
 		since, err := c.Check(t.Context(), rule())
@@ -161,7 +161,7 @@ func TestAnswersCountForASecond(t *testing.T) {
 		}, []string{"get", "delete"}},
 	} {
 		t.Run(about, func(t *testing.T) {
-			s, clock, c := asking()
+			s, clock, c := newServedChecker()
 			check := func() bool { _, err := test.check(t.Context(), c); return err == nil }
 			expect.Equal(t, "allowed", true, check())
 			s.deny("delete")
@@ -184,7 +184,7 @@ func TestAnswersCountForASecond(t *testing.T) {
 }
 
 func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
-	s, _, c := asking()
+	s, _, c := newServedChecker()
 	rules := map[string]*policy.Rule{
 		"the same":          rule(func(r *policy.Rule) { r.ID.Rule, r.TTL = "other", time.Hour }),
 		"another mark":      rule(fixture.Marking),
@@ -205,14 +205,14 @@ func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
 }
 
 func TestNothingIsKnownBeforeItWasAsked(t *testing.T) {
-	_, _, c := asking()
+	_, _, c := newServedChecker()
 	if err, known := c.Known(rule()); err != nil || known {
 		t.Errorf("known %v, %v", err, known)
 	}
 }
 
 func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
-	s, clock, c := asking()
+	s, clock, c := newServedChecker()
 	s.deny("delete")
 	_, missing := c.Check(t.Context(), rule())
 	clock.Step(time.Hour)
@@ -228,7 +228,7 @@ func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
 
 // TestAllowedIsTheLatestAnswerThatTold: an error tells neither.
 func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
-	s, now, c := asking()
+	s, now, c := newServedChecker()
 	expect.Equal(t, "before it was asked", false, c.Allowed(rule()))
 	for i, step := range []struct {
 		denied string
@@ -250,7 +250,7 @@ func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
 }
 
 func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
-	_, _, c := asking()
+	_, _, c := newServedChecker()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Check(ctx, rule()); !errors.Is(err, context.Canceled) {
@@ -261,7 +261,7 @@ func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
 // TestWhoeverGivesUpGivesNoAnswer: that a caller does not wait any more says nothing of a ServiceAccount's permissions. Others ask for
 // themselves, and the rule keeps the answer that it had.
 func TestWhoeverGivesUpGivesNoAnswer(t *testing.T) {
-	_, clock, c := asking()
+	_, clock, c := newServedChecker()
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)
 	}

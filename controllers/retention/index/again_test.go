@@ -12,7 +12,7 @@ import (
 // depend on it alone.
 func TestTheSameVersionIsJudgedByWhatItsFactsAreNow(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("x", due))
+	w := newHarness(t, oneRule(), row("x", due))
 	w.Apply(w.listing.ID, row("x", due, notEligible), now)
 	expect.Equal(t, "kept", policy.NotEligible, w.reason("x", now))
 	expect.Equal(t, "taken", never, w.take(now))
@@ -24,7 +24,7 @@ func TestTheSameVersionIsJudgedByWhatItsFactsAreNow(t *testing.T) {
 // TestWhatAnswersAsBeforeIsNotTakenAgain: it is with whoever has taken it, who may have reasons to wait.
 func TestWhatAnswersAsBeforeIsNotTakenAgain(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("x", due))
+	w := newHarness(t, oneRule(), row("x", due))
 	expect.Equal(t, "taken", []string{"x"}, w.take(now))
 	version := w.Version()
 	w.Apply(w.listing.ID, row("x", due), now)
@@ -37,7 +37,7 @@ func TestWhatAnswersAsBeforeIsNotTakenAgain(t *testing.T) {
 // TestADeletionUnderWayOutlivesOtherFacts: whatever the rules say meanwhile of the version that is being deleted.
 func TestADeletionUnderWayOutlivesOtherFacts(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(keep(1)), row("x", due), row("y", due.Add(1)))
+	w := newHarness(t, oneRule(keep(1)), row("x", due), row("y", due.Add(1)))
 	w.take(now)
 	j, _ := w.Claim("x", now)
 	expect.Equal(t, "may go", true, j.Permit.Valid())
@@ -54,8 +54,8 @@ func TestADeletionUnderWayOutlivesOtherFacts(t *testing.T) {
 // TestRowsAskedAgainWhileANamespaceIsListed have the layout of what is known, which need not be that of the listing yet.
 func TestRowsAskedAgainWhileANamespaceIsListed(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("x", due))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("x", due))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.Apply(w.listing.ID, row("x", due, at("2"), under("a b")), now)
 	expect.Equal(t, "due", policy.Expired, w.reason("x", now))
 	w.Apply(w.listing.ID, row("x", due, at("2"), notEligible, under("a b")), now)

@@ -33,7 +33,7 @@ func policyOf(r *policy.Rule, selector string) *policy.Policy {
 }
 
 // snapshot has a policy about all namespaces for each rule.
-func book(rules ...*policy.Rule) *policy.Snapshot {
+func snapshotOf(rules ...*policy.Rule) *policy.Snapshot {
 	var policies []*policy.Policy
 	for _, r := range rules {
 		policies = append(policies, policyOf(r, ""))
@@ -82,8 +82,8 @@ func under(names string) func(*draft) {
 
 func notEligible(r *draft) { r.Facts[0].Eligible = false }
 
-// world is an index with a current listing under one rule.
-type world struct {
+// harness is an index with a current listing under one rule.
+type harness struct {
 	*index.Index
 	t        *testing.T
 	listing  index.Listing
@@ -92,23 +92,23 @@ type world struct {
 }
 
 // SetBook remembers the snapshot.
-func (w *world) SetBook(b *policy.Snapshot, now time.Time) {
+func (w *harness) SetSnapshot(b *policy.Snapshot, now time.Time) {
 	w.snapshot = b
 	w.Index.SetSnapshot(b, now)
 }
 
 // has reports whether there are facts about a rule, judged by the last snapshot.
-func (w *world) has(r *policy.Rule) bool { return w.Has(w.snapshot, r) }
+func (w *harness) has(r *policy.Rule) bool { return w.Has(w.snapshot, r) }
 
 // newWorld makes an index of the rules; the current listing has a column for each key.
-func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *world {
+func newHarness(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *harness {
 	var names []string
 	for _, r := range rules {
 		names = append(names, r.Key)
 	}
-	w := &world{t: t, listing: index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns[strings.Join(names, " ")]}}
+	w := &harness{t: t, listing: index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns[strings.Join(names, " ")]}}
 	w.Index = index.New(fixture.Jobs.GroupKind(), func() { w.wakes++ })
-	w.SetBook(book(rules...), now)
+	w.SetSnapshot(snapshotOf(rules...), now)
 	w.Replace(w.listing, rows, now)
 	w.wakes = 0
 	t.Cleanup(func() {
@@ -124,7 +124,7 @@ func oneRule(options ...func(*policy.Rule)) []*policy.Rule {
 }
 
 // take calls TakeDue until nothing more is due and gives the UIDs in the order in which they came.
-func (w *world) take(at time.Time) []string {
+func (w *harness) take(at time.Time) []string {
 	var taken []string
 	for {
 		due, _, ok := w.Next()
@@ -136,7 +136,7 @@ func (w *world) take(at time.Time) []string {
 }
 
 // reason is why a subject is kept, waited for or deleted; empty when it is not known.
-func (w *world) reason(uid string, at time.Time) policy.Reason {
+func (w *harness) reason(uid string, at time.Time) policy.Reason {
 	j, _ := w.Claim(types.UID(uid), at)
 	w.Release(types.UID(uid), at)
 	return j.Verdict.Reason
@@ -148,39 +148,39 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 	current, other := index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a"]}, index.Listing{ID: 2, Kind: fixture.Jobs, Layout: columns["a"]}
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
-		change func(w *world)
+		change func(w *harness)
 		want   []string
 	}{
-		"nothing":                                   {func(*world) {}, []string{"known"}},
-		"a new subject":                             {func(w *world) { w.Apply(current.ID, row("new", due), now) }, []string{"known", "new"}},
-		"a new subject of another listing":          {func(w *world) { w.Apply(other.ID, row("new", due), now) }, []string{"known"}},
-		"a changed subject":                         {func(w *world) { w.Apply(current.ID, row("known", now, at("2")), now) }, never},
-		"a changed subject of another listing":      {func(w *world) { w.Apply(other.ID, row("known", now, at("2")), now) }, []string{"known"}},
-		"a subject that is gone":                    {func(w *world) { w.Forget(current.ID, "known", now) }, never},
-		"a subject that is gone in another listing": {func(w *world) { w.Forget(other.ID, "known", now) }, []string{"known"}},
-		"a subject nobody knew is gone":             {func(w *world) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
-		"doubt":                                     {func(w *world) { w.Unsync(current.ID) }, never},
-		"doubt about another listing":               {func(w *world) { w.Unsync(other.ID) }, []string{"known"}},
-		"a new listing":                             {func(w *world) { w.Replace(other, []*index.FactRow{row("listed", due)}, now) }, []string{"listed"}},
-		"a new listing without the subject":         {func(w *world) { w.Replace(other, nil, now) }, never},
-		"a new listing ends doubt": {func(w *world) {
+		"nothing":                                   {func(*harness) {}, []string{"known"}},
+		"a new subject":                             {func(w *harness) { w.Apply(current.ID, row("new", due), now) }, []string{"known", "new"}},
+		"a new subject of another listing":          {func(w *harness) { w.Apply(other.ID, row("new", due), now) }, []string{"known"}},
+		"a changed subject":                         {func(w *harness) { w.Apply(current.ID, row("known", now, at("2")), now) }, never},
+		"a changed subject of another listing":      {func(w *harness) { w.Apply(other.ID, row("known", now, at("2")), now) }, []string{"known"}},
+		"a subject that is gone":                    {func(w *harness) { w.Forget(current.ID, "known", now) }, never},
+		"a subject that is gone in another listing": {func(w *harness) { w.Forget(other.ID, "known", now) }, []string{"known"}},
+		"a subject nobody knew is gone":             {func(w *harness) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
+		"doubt":                                     {func(w *harness) { w.Unsync(current.ID) }, never},
+		"doubt about another listing":               {func(w *harness) { w.Unsync(other.ID) }, []string{"known"}},
+		"a new listing":                             {func(w *harness) { w.Replace(other, []*index.FactRow{row("listed", due)}, now) }, []string{"listed"}},
+		"a new listing without the subject":         {func(w *harness) { w.Replace(other, nil, now) }, never},
+		"a new listing ends doubt": {func(w *harness) {
 			w.Unsync(current.ID)
 			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 		}, []string{"listed"}},
-		"a late change of the listing before": {func(w *world) {
+		"a late change of the listing before": {func(w *harness) {
 			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 			w.Apply(current.ID, row("listed", now, at("0")), now)
 			w.Forget(current.ID, "listed", now)
 			w.Unsync(current.ID)
 		}, []string{"listed"}},
-		"a change while in doubt": {func(w *world) {
+		"a change while in doubt": {func(w *harness) {
 			w.Unsync(current.ID)
 			w.Apply(current.ID, row("new", due), now)
 		}, never},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("known", due))
+			w := newHarness(t, oneRule(), row("known", due))
 			test.change(w)
 			got := w.take(now)
 			slices.Sort(got)
@@ -191,7 +191,7 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 
 func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 	x := index.New(fixture.Jobs.GroupKind(), func() {})
-	x.SetSnapshot(book(fixture.Rule("a")), now)
+	x.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
 	x.Apply(1, row("early", now.Add(-2*time.Hour)), now)
 	if n, synced := x.Len(); n != 0 || synced {
 		t.Errorf("%d subjects, synced %v; want none", n, synced)
@@ -202,12 +202,12 @@ func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 }
 
 func TestLenAndHas(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now), row("y", now))
+	w := newHarness(t, oneRule(), row("x", now), row("y", now))
 	n, synced := w.Len()
 	expect.Equal(t, "subjects", 2, n)
 	expect.Equal(t, "synced", true, synced)
 	expect.Equal(t, "has facts", true, w.has(fixture.Rule("a")))
-	expect.Equal(t, "has facts judged by another book", false, w.Has(book(fixture.Rule("a")), fixture.Rule("a")))
+	expect.Equal(t, "has facts judged by another book", false, w.Has(snapshotOf(fixture.Rule("a")), fixture.Rule("a")))
 	expect.Equal(t, "has facts of another rule", false, w.has(fixture.Rule("b")))
 	w.Unsync(w.listing.ID)
 	_, synced = w.Len()
@@ -225,7 +225,7 @@ func TestDueInOrder(t *testing.T) {
 		rows = append(rows, row(fmt.Sprintf("m%02d", minute), now.Add(time.Duration(minute)*time.Minute)))
 		want = append(want, fmt.Sprintf("m%02d", i))
 	}
-	w := newWorld(t, oneRule(), rows...)
+	w := newHarness(t, oneRule(), rows...)
 	for i := range count {
 		due := now.Add(time.Hour + time.Duration(i)*time.Minute)
 		next, _, ok := w.Next()
@@ -244,7 +244,7 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 	for i := range count {
 		rows = append(rows, row(fmt.Sprintf("%04d", i), now.Add(-2*time.Hour-time.Duration(i))))
 	}
-	w := newWorld(t, oneRule(), rows...)
+	w := newHarness(t, oneRule(), rows...)
 	var calls []int
 	taken := map[types.UID]bool{}
 	last := time.Time{}
@@ -262,14 +262,14 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 }
 
 func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Hour))}, row("x", now, under("a b")))
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Hour))}, row("x", now, under("a b")))
 	w.TakeDue(now.Add(2*time.Hour), func(_ policy.Subject, id policy.RuleID) {
 		expect.Equal(t, "rule", policy.RuleID{Policy: "b", Rule: "b"}, id)
 	})
 }
 
 func TestWhatIsTakenIsNotTakenTwice(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
+	w := newHarness(t, oneRule(), row("x", now))
 	later := now.Add(2 * time.Hour)
 	expect.Equal(t, "first", []string{"x"}, w.take(later))
 	expect.Equal(t, "second", never, w.take(later))
@@ -293,7 +293,7 @@ func TestJudge(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), test.row)
+			w := newHarness(t, oneRule(), test.row)
 			j, ok := w.Claim("x", now)
 			expect.Equal(t, "known", true, ok)
 			expect.Equal(t, "reason", test.want, j.Verdict.Reason)
@@ -305,14 +305,14 @@ func TestJudge(t *testing.T) {
 }
 
 func TestJudgeOfTheUnknown(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
+	w := newHarness(t, oneRule(), row("x", now))
 	j, ok := w.Claim("y", now.Add(time.Hour))
 	expect.Equal(t, "known", false, ok)
 	expect.Equal(t, "warrant", false, j.Permit.Valid())
 }
 
 func TestAWarrantNamesTheVersionThatWasJudged(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now, at("7")))
+	w := newHarness(t, oneRule(), row("x", now, at("7")))
 	j, _ := w.Claim("x", now.Add(time.Hour))
 	expect.Equal(t, "version", "7", j.Permit.Subject().ResourceVersion)
 	expect.Equal(t, "due", now.Add(time.Hour), j.Permit.Due())
@@ -331,8 +331,8 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", due))
-			w.SetBook(book(fixture.Rule("a"), test.added), now)
+			w := newHarness(t, oneRule(), row("x", due))
+			w.SetSnapshot(snapshotOf(fixture.Rule("a"), test.added), now)
 			expect.Equal(t, "reason", test.want, w.reason("x", now))
 			expect.Equal(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
 
@@ -348,20 +348,20 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 func TestReconsider(t *testing.T) {
 	due := now.Add(time.Hour)
 	tests := map[string]struct {
-		change func(w *world)
+		change func(w *harness)
 		want   []string
 	}{
-		"still due":           {func(*world) {}, []string{"x"}},
-		"due later":           {func(w *world) { w.SetBook(book(fixture.Rule("a", fixture.TTL(2*time.Hour))), due) }, never},
-		"kept":                {func(w *world) { w.Unsync(w.listing.ID) }, never},
-		"gone":                {func(w *world) { w.Forget(w.listing.ID, "x", now) }, never},
-		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, never},
-		"on the schedule yet": {func(w *world) { w.Reconsider("x", due) }, []string{"x"}},
-		"changed meanwhile":   {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(time.Minute), at("2")), due) }, never},
+		"still due":           {func(*harness) {}, []string{"x"}},
+		"due later":           {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(2*time.Hour))), due) }, never},
+		"kept":                {func(w *harness) { w.Unsync(w.listing.ID) }, never},
+		"gone":                {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, never},
+		"removed":             {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, never},
+		"on the schedule yet": {func(w *harness) { w.Reconsider("x", due) }, []string{"x"}},
+		"changed meanwhile":   {func(w *harness) { w.Apply(w.listing.ID, row("x", now.Add(time.Minute), at("2")), due) }, never},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now))
+			w := newHarness(t, oneRule(), row("x", now))
 			w.take(due)
 			test.change(w)
 			w.Reconsider("x", due)
@@ -374,26 +374,26 @@ func TestMarkGone(t *testing.T) {
 	later := now.Add(3 * time.Hour)
 	tests := map[string]struct {
 		version string // that was removed
-		then    func(w *world)
+		then    func(w *harness)
 		known   bool
 	}{
-		"never judged again":                {"1", func(*world) {}, false},
-		"another version was removed":       {"0", func(*world) {}, true},
-		"the same version is seen again":    {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now), now) }, false},
-		"a newer version is judged":         {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
-		"listed at the same version":        {"1", func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, false},
-		"listed at a newer version":         {"1", func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now, at("2"))}, now) }, true},
-		"the rules change":                  {"1", func(w *world) { w.SetBook(book(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, false},
-		"taken, then marked, then pondered": {"1", func(w *world) { w.Reconsider("x", later) }, false},
-		"forgotten":                         {"1", func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
-		"forgotten and seen again": {"1", func(w *world) {
+		"never judged again":                {"1", func(*harness) {}, false},
+		"another version was removed":       {"0", func(*harness) {}, true},
+		"the same version is seen again":    {"1", func(w *harness) { w.Apply(w.listing.ID, row("x", now), now) }, false},
+		"a newer version is judged":         {"1", func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"listed at the same version":        {"1", func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, false},
+		"listed at a newer version":         {"1", func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now, at("2"))}, now) }, true},
+		"the rules change":                  {"1", func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, false},
+		"taken, then marked, then pondered": {"1", func(w *harness) { w.Reconsider("x", later) }, false},
+		"forgotten":                         {"1", func(w *harness) { w.Forget(w.listing.ID, "x", now) }, false},
+		"forgotten and seen again": {"1", func(w *harness) {
 			w.Forget(w.listing.ID, "x", now)
 			w.Apply(w.listing.ID, row("x", now), now)
 		}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now))
+			w := newHarness(t, oneRule(), row("x", now))
 			w.MarkGone(row("x", now, at(test.version)).Subject(), now)
 			test.then(w)
 			_, known := w.Claim("x", later)
@@ -421,7 +421,7 @@ func TestRefresh(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now, at("9")))
+			w := newHarness(t, oneRule(), row("x", now, at("9")))
 			w.Refresh(test.listing, test.read, now)
 			expect.Equal(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
 		})
@@ -429,7 +429,7 @@ func TestRefresh(t *testing.T) {
 }
 
 func TestRefreshBringsBackNobody(t *testing.T) {
-	w := newWorld(t, oneRule())
+	w := newHarness(t, oneRule())
 	w.Refresh(w.listing.ID, row("x", now), now)
 	n, _ := w.Len()
 	expect.Equal(t, "subjects", 0, n)
@@ -442,32 +442,32 @@ func TestSetBook(t *testing.T) {
 		before, after *policy.Snapshot
 		want          time.Time // when it is due; zero for never
 	}{
-		"the same":                              {book(fixture.Rule("a")), book(fixture.Rule("a")), due},
-		"a longer TTL":                          {book(fixture.Rule("a")), book(fixture.Rule("a", fixture.TTL(3*time.Hour))), now.Add(3 * time.Hour)},
-		"a shorter TTL":                         {book(fixture.Rule("a")), book(fixture.Rule("a", fixture.TTL(time.Minute))), now.Add(time.Minute)},
-		"suspended":                             {book(fixture.Rule("a")), book(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), time.Time{}},
-		"a dry run":                             {book(fixture.Rule("a")), book(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), time.Time{}},
-		"enforced":                              {book(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), book(fixture.Rule("a")), due},
-		"resumed":                               {book(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), book(fixture.Rule("a")), due},
-		"made invalid":                          {book(fixture.Rule("a")), book(fixture.Rule("a", invalid)), time.Time{}},
-		"mended":                                {book(fixture.Rule("a", invalid)), book(fixture.Rule("a")), due},
-		"no rules":                              {book(fixture.Rule("a")), book(), time.Time{}},
-		"rules for the first time":              {book(), book(fixture.Rule("a")), due},
-		"another rule keeps":                    {book(fixture.Rule("a")), book(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
-		"another rule no more":                  {book(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), book(fixture.Rule("a")), due},
+		"the same":                              {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a")), due},
+		"a longer TTL":                          {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(3*time.Hour))), now.Add(3 * time.Hour)},
+		"a shorter TTL":                         {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now.Add(time.Minute)},
+		"suspended":                             {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), time.Time{}},
+		"a dry run":                             {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), time.Time{}},
+		"enforced":                              {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), snapshotOf(fixture.Rule("a")), due},
+		"resumed":                               {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), snapshotOf(fixture.Rule("a")), due},
+		"made invalid":                          {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", invalid)), time.Time{}},
+		"mended":                                {snapshotOf(fixture.Rule("a", invalid)), snapshotOf(fixture.Rule("a")), due},
+		"no rules":                              {snapshotOf(fixture.Rule("a")), snapshotOf(), time.Time{}},
+		"rules for the first time":              {snapshotOf(), snapshotOf(fixture.Rule("a")), due},
+		"another rule keeps":                    {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
+		"another rule no more":                  {snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), snapshotOf(fixture.Rule("a")), due},
 		"a namespace gets labels":               {tiered("ci", "prod"), tiered("ci", "ci"), due},
 		"a namespace loses labels":              {tiered("ci", "ci"), tiered("ci", "prod"), time.Time{}},
 		"a namespace becomes known":             {tiered("", ""), tiered("", "ci"), due},
 		"a selected namespace becomes known":    {tiered("ci", ""), tiered("ci", "ci"), due},
 		"a namespace is forgotten":              {tiered("", "ci"), tiered("", ""), time.Time{}},
-		"an expression that has not been asked": {book(fixture.Rule("a")), book(fixture.Rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
+		"an expression that has not been asked": {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule())
-			w.SetBook(test.before, now)
+			w := newHarness(t, oneRule())
+			w.SetSnapshot(test.before, now)
 			w.Replace(w.listing, []*index.FactRow{row("x", now)}, now)
-			w.SetBook(test.after, now)
+			w.SetSnapshot(test.after, now)
 			if test.want.IsZero() {
 				expect.Equal(t, "due in a year", never, w.take(now.Add(8760*time.Hour)))
 				return
@@ -488,11 +488,11 @@ func tiered(selects, teamA string) *policy.Snapshot {
 }
 
 func TestANamespaceThatComesAndGoes(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
+	w := newHarness(t, oneRule(), row("x", now))
 	due := now.Add(time.Hour)
-	w.SetBook(tiered("", ""), now)
+	w.SetSnapshot(tiered("", ""), now)
 	expect.Equal(t, "due while the namespace is unknown", never, w.take(due))
-	w.SetBook(tiered("", "ci"), due)
+	w.SetSnapshot(tiered("", "ci"), due)
 	expect.Equal(t, "due when it is back", []string{"x"}, w.take(due))
 }
 
@@ -501,14 +501,14 @@ func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
 		known := map[string]policy.Namespace{"team-a": {Held: held}, "team-b": {}}
 		return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), "")}, known, policy.DefaultProtection())
 	}
-	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")))
+	w := newHarness(t, oneRule(), row("x", now), row("y", now, in("team-b")))
 	due := now.Add(time.Hour)
-	w.SetBook(hold(true), now)
+	w.SetSnapshot(hold(true), now)
 	expect.Equal(t, "due elsewhere", []string{"y"}, w.take(due))
 	flags := map[string]policy.Flags{}
 	w.Scan(func(s policy.Subject, _ []policy.Evaluation) { flags[s.Name] = s.Flags })
 	expect.Equal(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
-	w.SetBook(hold(false), due)
+	w.SetSnapshot(hold(false), due)
 	expect.Equal(t, "due when the hold is lifted", []string{"x"}, w.take(due))
 }
 
@@ -520,11 +520,11 @@ func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
 			policyOf(fixture.Rule("b", fixture.TTL(d), func(r *policy.Rule) { r.Key = "a" }), "prod"),
 		}, namespaces, policy.DefaultProtection())
 	}
-	w := newWorld(t, oneRule())
-	w.SetBook(bookWith(5*time.Hour), now)
+	w := newHarness(t, oneRule())
+	w.SetSnapshot(bookWith(5*time.Hour), now)
 	w.Replace(w.listing, []*index.FactRow{row("x", now), row("y", now, in("team-b"))}, now)
 	w.wakes = 0
-	w.SetBook(bookWith(6*time.Hour), now)
+	w.SetSnapshot(bookWith(6*time.Hour), now)
 	expect.Equal(t, "wakes", 0, w.wakes)
 	expect.Equal(t, "due at first", []string{"x"}, w.take(now.Add(6*time.Hour-1)))
 	expect.Equal(t, "due then", []string{"y"}, w.take(now.Add(6*time.Hour)))
@@ -532,17 +532,17 @@ func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
 
 func TestWake(t *testing.T) {
 	tests := map[string]struct {
-		change func(w *world)
+		change func(w *harness)
 		want   bool
 	}{
-		"an earlier subject":           {func(w *world) { w.Apply(w.listing.ID, row("y", now.Add(-time.Minute)), now) }, true},
-		"a later subject":              {func(w *world) { w.Apply(w.listing.ID, row("y", now.Add(time.Minute)), now) }, false},
-		"one that is never due":        {func(w *world) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
-		"one that is forgotten":        {func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
-		"one that becomes due earlier": {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
-		"a shorter TTL":                {func(w *world) { w.SetBook(book(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, true},
-		"a listing":                    {func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, true},
-		"one that is given back": {func(w *world) {
+		"an earlier subject":           {func(w *harness) { w.Apply(w.listing.ID, row("y", now.Add(-time.Minute)), now) }, true},
+		"a later subject":              {func(w *harness) { w.Apply(w.listing.ID, row("y", now.Add(time.Minute)), now) }, false},
+		"one that is never due":        {func(w *harness) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
+		"one that is forgotten":        {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, false},
+		"one that becomes due earlier": {func(w *harness) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
+		"a shorter TTL":                {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, true},
+		"a listing":                    {func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, true},
+		"one that is given back": {func(w *harness) {
 			w.take(now.Add(2 * time.Hour))
 			w.wakes = 0
 			w.Reconsider("x", now.Add(2*time.Hour))
@@ -550,7 +550,7 @@ func TestWake(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now))
+			w := newHarness(t, oneRule(), row("x", now))
 			test.change(w)
 			expect.Equal(t, "woken", test.want, w.wakes > 0)
 		})
@@ -558,8 +558,8 @@ func TestWake(t *testing.T) {
 }
 
 func TestScan(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")), row("z", now, in("kube-system")))
-	w.SetBook(policy.NewSnapshot([]*policy.Policy{
+	w := newHarness(t, oneRule(), row("x", now), row("y", now, in("team-b")), row("z", now, in("kube-system")))
+	w.SetSnapshot(policy.NewSnapshot([]*policy.Policy{
 		policyOf(fixture.Rule("a"), ""), policyOf(fixture.Rule("b"), "prod"), policyOf(fixture.Rule("c", fixture.Mode(v1alpha1.DryRun)), "ci"),
 	}, namespaces, policy.DefaultProtection()), now)
 	got := map[string][]string{}
@@ -578,25 +578,25 @@ func TestScan(t *testing.T) {
 
 func TestVersionChangesWithWhatScanShows(t *testing.T) {
 	tests := map[string]struct {
-		change func(w *world)
+		change func(w *harness)
 		want   bool
 	}{
-		"nothing":                {func(*world) {}, false},
-		"asking":                 {func(w *world) { w.Claim("x", now); w.Next(); w.Len() }, false},
-		"taking":                 {func(w *world) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
-		"a change":               {func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
-		"a stranger's change":    {func(w *world) { w.Apply(9, row("x", now, at("2")), now) }, false},
-		"a removal":              {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, true},
-		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
-		"an end":                 {func(w *world) { w.Forget(w.listing.ID, "x", now) }, true},
-		"an end nobody knows":    {func(w *world) { w.Forget(w.listing.ID, "y", now) }, false},
-		"doubt":                  {func(w *world) { w.Unsync(w.listing.ID) }, true},
-		"a listing":              {func(w *world) { w.Replace(w.listing, nil, now) }, true},
-		"rules":                  {func(w *world) { w.SetBook(book(), now) }, true},
+		"nothing":                {func(*harness) {}, false},
+		"asking":                 {func(w *harness) { w.Claim("x", now); w.Next(); w.Len() }, false},
+		"taking":                 {func(w *harness) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
+		"a change":               {func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"a stranger's change":    {func(w *harness) { w.Apply(9, row("x", now, at("2")), now) }, false},
+		"a removal":              {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, true},
+		"a removal that was not": {func(w *harness) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
+		"an end":                 {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, true},
+		"an end nobody knows":    {func(w *harness) { w.Forget(w.listing.ID, "y", now) }, false},
+		"doubt":                  {func(w *harness) { w.Unsync(w.listing.ID) }, true},
+		"a listing":              {func(w *harness) { w.Replace(w.listing, nil, now) }, true},
+		"rules":                  {func(w *harness) { w.SetSnapshot(snapshotOf(), now) }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now))
+			w := newHarness(t, oneRule(), row("x", now))
 			before := w.Version()
 			test.change(w)
 			expect.Equal(t, "changed", test.want, w.Version() != before)
@@ -605,24 +605,24 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 }
 
 func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
-	w := newWorld(t, oneRule())
+	w := newHarness(t, oneRule())
 	for i := range 1000 {
 		uid := fmt.Sprint("x", i)
 		w.Apply(w.listing.ID, row(uid, now, in(fmt.Sprint("ci-", i))), now)
 		w.Forget(w.listing.ID, types.UID(uid), now)
 	}
-	w.SetBook(book(fixture.Rule("a", fixture.TTL(time.Minute))), now)
+	w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now)
 	if n := w.Spaces(); n > 10 {
 		t.Errorf("%d namespaces remembered without a subject", n)
 	}
 }
 
 func TestKind(t *testing.T) {
-	expect.Equal(t, "kind", fixture.Jobs.GroupKind(), newWorld(t, nil).Kind())
+	expect.Equal(t, "kind", fixture.Jobs.GroupKind(), newHarness(t, nil).Kind())
 }
 
 func TestLookAt(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now.Add(-time.Hour)), row("y", now))
+	w := newHarness(t, oneRule(), row("x", now.Add(-time.Hour)), row("y", now))
 	target := func(uid, version string) policy.Target {
 		return policy.Target{UID: types.UID(uid), ResourceVersion: version}
 	}

@@ -12,7 +12,7 @@ import (
 func withOutcome(text string) func(*draft) { return func(r *draft) { r.Facts[0].Outcome = text } }
 
 // taken are those handed over now, by UID.
-func (w *world) taken(now time.Time) (uids []string) {
+func (w *harness) taken(now time.Time) (uids []string) {
 	w.TakeDue(now, func(s policy.Subject, _ policy.RuleID) { uids = append(uids, string(s.UID)) })
 	return uids
 }
@@ -25,7 +25,7 @@ func expectTaken(t *testing.T, when string, got []string, want ...string) {
 }
 
 func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)}, row("x", now))
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)}, row("x", now))
 	due := now.Add(time.Hour)
 	if at, _, ok := w.Next(); !ok || !at.Equal(due.Add(-index.Ahead)) {
 		t.Errorf("looked at next at %s", at)
@@ -40,14 +40,14 @@ func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
 }
 
 func TestWhatNobodyCountsIsHandedOverOnce(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{fixture.Rule("a")}, row("x", now))
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a")}, row("x", now))
 	due := now.Add(time.Hour)
 	expectTaken(t, "ahead", w.taken(due.Add(-index.Ahead)))
 	expectTaken(t, "when it is due", w.taken(due), "x")
 }
 
 func TestWhatIsLearntOfTooLateIsHandedOverAtOnce(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)})
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)})
 	late := now.Add(time.Hour - index.Ahead/2)
 	w.Apply(w.listing.ID, row("x", now), late)
 	expectTaken(t, "at once", w.taken(late), "x")
@@ -75,7 +75,7 @@ func TestWhatIsExpectedOfASubject(t *testing.T) {
 			if len(test.rules) > 1 {
 				names = "a b"
 			}
-			w := newWorld(t, test.rules, row("x", now, withOutcome("Failed"), under(names)))
+			w := newHarness(t, test.rules, row("x", now, withOutcome("Failed"), under(names)))
 			j, ok := w.Peek("x", test.at)
 			if !ok || (j.Expected.Rule != nil) != test.want {
 				t.Fatalf("known %v, expected %+v", ok, j.Expected)

@@ -45,20 +45,20 @@ func x(version int, options ...func(*draft)) *index.FactRow {
 func TestSinceWhenItIsEligible(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
 	minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
-	watched := func(r *index.FactRow) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.Apply(w.listing.ID, r, now) }
+	watched := func(r *index.FactRow) func(*harness, time.Time) {
+		return func(w *harness, now time.Time) { w.Apply(w.listing.ID, r, now) }
 	}
-	listed := func(rows ...*index.FactRow) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.Replace(w.listing, rows, now) }
+	listed := func(rows ...*index.FactRow) func(*harness, time.Time) {
+		return func(w *harness, now time.Time) { w.Replace(w.listing, rows, now) }
 	}
-	read := func(r *index.FactRow) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.Refresh(w.listing.ID, r, now) }
+	read := func(r *index.FactRow) func(*harness, time.Time) {
+		return func(w *harness, now time.Time) { w.Refresh(w.listing.ID, r, now) }
 	}
-	relaid := func(r *index.FactRow) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.ReplaceNamespace(w.relaid(), []*index.FactRow{r}, now) }
+	relaid := func(r *index.FactRow) func(*harness, time.Time) {
+		return func(w *harness, now time.Time) { w.ReplaceNamespace(w.relaid(), []*index.FactRow{r}, now) }
 	}
-	doubt := func(w *world, _ time.Time) { w.Unsync(w.listing.ID) }
-	type steps []func(*world, time.Time)
+	doubt := func(w *harness, _ time.Time) { w.Unsync(w.listing.ID) }
+	type steps []func(*harness, time.Time)
 	tests := map[string]struct {
 		steps     steps
 		since     time.Time
@@ -113,9 +113,9 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &world{listing: index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a"]}}
+			w := &harness{listing: index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a"]}}
 			w.Index = index.New(fixture.Jobs.GroupKind(), func() {})
-			w.SetBook(book(fixture.Rule("a", marks)), now)
+			w.SetSnapshot(snapshotOf(fixture.Rule("a", marks)), now)
 			w.Replace(w.listing, nil, now)
 			if _, synced := w.Len(); !synced {
 				t.Fatal("not synced")
@@ -135,14 +135,14 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 // TestAMarkSurvivesARestart: the first listing of all has missed nothing.
 func TestAMarkSurvivesARestart(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
-	w := newWorld(t, oneRule(marks), x(1, marked(long)))
+	w := newHarness(t, oneRule(marks), x(1, marked(long)))
 	j, _ := w.Claim("x", now)
 	expect.Equal(t, "reason", policy.Expired, j.Verdict.Reason)
 	expect.Equal(t, "start", long, w.startOf("x"))
 }
 
 // startOf is when a subject started by the first rule.
-func (w *world) startOf(name string) (start time.Time) {
+func (w *harness) startOf(name string) (start time.Time) {
 	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		if s.Name == name {
 			start = evaluations[0].Facts.Start
@@ -189,8 +189,8 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 			if test.rule != nil {
 				options = append(options, test.rule)
 			}
-			w := newWorld(t, oneRule(options...), test.row)
-			w.SetBook(book(fixture.Rule("a", options...)), now)
+			w := newHarness(t, oneRule(options...), test.row)
+			w.SetSnapshot(snapshotOf(fixture.Rule("a", options...)), now)
 			expect.Equal(t, "taken", test.taken, w.take(later))
 			j, _ := w.Claim("x", later)
 			expect.Equal(t, "is to be written on", test.valid, j.Marking.Valid())
@@ -207,7 +207,7 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 
 // TestTheTimeToLiveStartsWithTheMark: nothing goes before it is written, and then exactly when the TTL has passed.
 func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
-	w := newWorld(t, oneRule(marks), x(1))
+	w := newHarness(t, oneRule(marks), x(1))
 	w.take(now)
 	year := now.Add(8760 * time.Hour)
 	expect.Equal(t, "unmarked", policy.Unmarked, w.reason("x", year))
@@ -226,8 +226,8 @@ func TestNothingGoesInItsQuietPeriod(t *testing.T) {
 		"too many, and no TTL": {room(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
-			w.SetBook(book(fixture.Rule("a", options...)), now)
+			w := newHarness(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
+			w.SetSnapshot(snapshotOf(fixture.Rule("a", options...)), now)
 			w.take(over.Add(-index.Ahead))
 			expect.Equal(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
 			due, _, _ := w.Next()

@@ -178,7 +178,7 @@ func (m *model) isExpected(uid types.UID, now time.Time) bool {
 // player does the same to an index and to its model.
 type player struct {
 	*rand.Rand
-	world    *world
+	harness  *harness
 	model    *model
 	now      time.Time
 	policies []*policy.Policy
@@ -198,8 +198,8 @@ var (
 var places = []string{"team-a", "team-b", "unborn", "kube-system", ""}
 
 func newPlayer(seed int64) *player {
-	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, world: &world{}, out: map[types.UID]bool{}}
-	p.world.Index = index.New(fixture.Jobs.GroupKind(), func() { p.world.wakes++ })
+	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, harness: &harness{}, out: map[types.UID]bool{}}
+	p.harness.Index = index.New(fixture.Jobs.GroupKind(), func() { p.harness.wakes++ })
 	p.model = &model{rows: map[types.UID]*known{}, snapshot: &policy.Snapshot{}}
 	if p.Intn(2) == 0 {
 		p.setBook()
@@ -308,7 +308,7 @@ func (p *player) replace() {
 		rows = append(rows, r.row())
 		p.model.take(r, before[uid], gap, p.now)
 	}
-	p.world.Replace(next, rows, p.now)
+	p.harness.Replace(next, rows, p.now)
 }
 
 func (p *player) apply() {
@@ -317,7 +317,7 @@ func (p *player) apply() {
 }
 
 func (p *player) applyRow(r draft) {
-	p.world.Apply(p.model.listing.ID, r.row(), p.now)
+	p.harness.Apply(p.model.listing.ID, r.row(), p.now)
 	p.model.take(r, p.model.rows[r.UID], false, p.now)
 }
 
@@ -331,7 +331,7 @@ func (p *player) applyLate() {
 	if r := p.row(uid, old.ResourceVersion, l); l == p.model.layoutIn(r.Namespace) || l == old.came.Layout {
 		p.applyRow(r)
 	} else {
-		p.world.Apply(p.model.listing.ID, r.row(), p.now)
+		p.harness.Apply(p.model.listing.ID, r.row(), p.now)
 	}
 }
 
@@ -343,12 +343,12 @@ func (p *player) applyAgain() {
 }
 
 func (p *player) applyStale() {
-	p.world.Apply(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
-	p.world.Refresh(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
-	p.world.Forget(1<<40, p.uid(), p.now)
-	p.world.Unsync(1 << 40)
+	p.harness.Apply(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
+	p.harness.Refresh(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
+	p.harness.Forget(1<<40, p.uid(), p.now)
+	p.harness.Unsync(1 << 40)
 	uid := types.UID("u0")
-	p.world.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: fixture.Jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
+	p.harness.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: fixture.Jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
 }
 
 // readVersion is one that a read past the watch may bring; newer and equal say how it compares with what is known.
@@ -373,7 +373,7 @@ func (p *player) refresh() {
 	uid := p.uid()
 	version, newer, _ := p.readVersion(uid)
 	r := p.row(uid, version, p.aliveIn(placeOf(uid)))
-	p.world.Refresh(p.model.listing.ID, r.row(), p.now)
+	p.harness.Refresh(p.model.listing.ID, r.row(), p.now)
 	if newer {
 		p.model.take(r, p.model.rows[uid], false, p.now)
 	}
@@ -402,17 +402,17 @@ func (p *player) relay() {
 		}
 	}
 	p.model.listing = next
-	p.world.ReplaceNamespace(next, rows, p.now)
+	p.harness.ReplaceNamespace(next, rows, p.now)
 }
 
 func (p *player) forget() {
 	uid := p.uid()
-	p.world.Forget(p.model.listing.ID, uid, p.now)
+	p.harness.Forget(p.model.listing.ID, uid, p.now)
 	delete(p.model.rows, uid)
 }
 
 func (p *player) distrust() {
-	p.world.Unsync(p.model.listing.ID)
+	p.harness.Unsync(p.model.listing.ID)
 	p.model.synced = false
 }
 
@@ -431,7 +431,7 @@ func (p *player) setBook() {
 		}
 	}
 	p.model.snapshot = policy.NewSnapshot(p.policies, known, policy.DefaultProtection())
-	p.world.SetBook(p.model.snapshot, p.now)
+	p.harness.SetSnapshot(p.model.snapshot, p.now)
 }
 
 func (p *player) anyPolicies() []*policy.Policy {
@@ -498,7 +498,7 @@ func (p *player) markGone() {
 	} else {
 		row.gone = true
 	}
-	p.world.MarkGone(s, p.now)
+	p.harness.MarkGone(s, p.now)
 }
 
 // putBack gives back something that was taken; it may have been under way.
@@ -510,7 +510,7 @@ func (p *player) putBack() {
 }
 
 func (p *player) reconsider(uid types.UID) {
-	p.world.Reconsider(uid, p.now)
+	p.harness.Reconsider(uid, p.now)
 	delete(p.out, uid)
 	if row := p.model.rows[uid]; row != nil {
 		row.leaving = false
@@ -520,7 +520,7 @@ func (p *player) reconsider(uid types.UID) {
 // fail gives something its place back while it stays in the queue.
 func (p *player) fail() {
 	uid := p.uid()
-	p.world.Release(uid, p.now)
+	p.harness.Release(uid, p.now)
 	if row := p.model.rows[uid]; row != nil {
 		row.leaving = false
 	}
@@ -531,7 +531,7 @@ func (p *player) judge(t *testing.T, uid types.UID) {
 	row := p.model.rows[uid]
 	subject, evaluations := p.model.rule(row)
 	want, _ := policy.Decide(subject, evaluations, p.now)
-	j, ok := p.world.Claim(uid, p.now)
+	j, ok := p.harness.Claim(uid, p.now)
 	if !ok || j.Verdict != want || j.Permit.Valid() != (want.Action == policy.Delete) {
 		t.Fatalf("%s is %+v, known %v, warrant %v; want %+v after %v", uid, j.Verdict, ok, j.Permit.Valid(), want, p.ops)
 	}
@@ -565,7 +565,7 @@ func (p *player) step(t *testing.T) {
 	moves[name]()
 	p.compare(t)
 	due := p.model.due(p.now)
-	taken := p.world.take(p.now)
+	taken := p.harness.take(p.now)
 	for _, uid := range taken {
 		if !slices.Contains(due, uid) && !p.model.isExpected(types.UID(uid), p.now) {
 			t.Fatalf("%s was taken after %v", uid, p.ops)
@@ -579,9 +579,9 @@ func (p *player) step(t *testing.T) {
 	for _, uid := range taken {
 		if !slices.Contains(due, uid) {
 			if p.Intn(2) == 0 {
-				p.world.Reconsider(types.UID(uid), p.now)
+				p.harness.Reconsider(types.UID(uid), p.now)
 			}
-			if again := p.world.take(p.now); slices.Contains(again, uid) {
+			if again := p.harness.take(p.now); slices.Contains(again, uid) {
 				t.Fatalf("%s was taken twice ahead after %v", uid, p.ops)
 			}
 			continue
@@ -606,7 +606,7 @@ type shown struct {
 // compare looks at what both know of every subject, and for what does not fit together in the index.
 func (p *player) compare(t *testing.T) {
 	t.Helper()
-	if err := p.world.Consistent(); err != nil {
+	if err := p.harness.Consistent(); err != nil {
 		t.Fatalf("after %v: %v", p.ops, err)
 	}
 	want, got := map[types.UID]shown{}, map[types.UID]shown{}
@@ -616,7 +616,7 @@ func (p *player) compare(t *testing.T) {
 			want[uid] = shown{subject, evaluations}
 		}
 	}
-	p.world.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
+	p.harness.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		got[s.UID] = shown{s, slices.Clone(evaluations)}
 	})
 	if !maps.EqualFunc(want, got, func(a, b shown) bool {
@@ -630,7 +630,7 @@ func (p *player) compare(t *testing.T) {
 		for uid, row := range p.model.rows {
 			has = has && (placeOf(uid) != r.Namespace || slices.Contains(row.came.Layout.Columns, r.Key))
 		}
-		if p.world.Has(p.model.snapshot, r) != has {
+		if p.harness.Has(p.model.snapshot, r) != has {
 			t.Fatalf("has facts about %s: %v after %v", r.ID, !has, p.ops)
 		}
 	}

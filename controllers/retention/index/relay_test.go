@@ -26,7 +26,7 @@ func bookWithOwn() *policy.Snapshot {
 }
 
 // relaid is the current listing once team-a has been listed for its own rule.
-func (w *world) relaid() index.Listing {
+func (w *harness) relaid() index.Listing {
 	w.listing.Layouts = map[string]*index.Columns{"team-a": columns["a b"]}
 	return w.listing
 }
@@ -46,8 +46,8 @@ func TestRelay(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", due, at("9")), row("z", due, in("team-b")))
-			w.SetBook(bookWithOwn(), now)
+			w := newHarness(t, oneRule(), row("x", due, at("9")), row("z", due, in("team-b")))
+			w.SetSnapshot(bookWithOwn(), now)
 			expect.Equal(t, "reason before", policy.Stale, w.reason("x", now))
 			expect.Equal(t, "has facts before", false, w.has(ownRule("b")))
 			w.ReplaceNamespace(w.relaid(), []*index.FactRow{test.listed}, now)
@@ -65,7 +65,7 @@ func TestRelay(t *testing.T) {
 // TestTransientErrorsAreEvaluatedAgain: a namespace with such a row is listed again, also where there is no rule of its own, and only
 // that row is asked for.
 func TestTransientErrorsAreEvaluatedAgain(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
+	w := newHarness(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
 	lacking := func() []string { return w.Lacking(w.listing.ID, nil) }
 	expect.Equal(t, "lacking", []string{"team-a"}, lacking())
 	knows := func(r *index.FactRow) bool { return w.Knows(r.Subject(), columns["a"]) }
@@ -84,8 +84,8 @@ func TestTransientErrorsAreEvaluatedAgain(t *testing.T) {
 
 // TestTransientErrorsAreNotCounted: an object that is not evaluated yet may be due, and must not pass an approval uncounted.
 func TestTransientErrorsAreNotCounted(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("x", now))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", now, at("2"), under("a b"), failing).AskAgain(true)}, now)
 	expect.Equal(t, "has facts", false, w.has(ownRule("b")))
 	expect.Equal(t, "reason", policy.EvaluationFailed, w.reason("x", now))
@@ -94,8 +94,8 @@ func TestTransientErrorsAreNotCounted(t *testing.T) {
 }
 
 func TestRelayOfAnotherListing(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("x", now))
+	w.SetSnapshot(bookWithOwn(), now)
 	other := w.relaid()
 	other.ID++
 	version := w.Version()
@@ -108,16 +108,16 @@ func TestRelayOfAnotherListing(t *testing.T) {
 // TestRowsOfTwoLayouts: while a namespace is listed anew, some of its rows have facts about its own rule and some do not.
 func TestRowsOfTwoLayouts(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("old", due), row("changed", due))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("old", due), row("changed", due))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.Apply(w.listing.ID, row("changed", due, at("2"), under("a b")), now)
 	expect.Equal(t, "places", 2, w.Spaces())
 	expect.Equal(t, "without facts", policy.Stale, w.reason("old", now))
 	expect.Equal(t, "with facts", policy.Expired, w.reason("changed", now))
 	expect.Equal(t, "due", []string{"changed"}, w.take(now))
-	w.SetBook(book(fixture.Rule("a")), now)
+	w.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
 	expect.Equal(t, "due when the own rule is gone", 2, len(w.take(now)))
-	w.SetBook(bookWithOwn(), now)
+	w.SetSnapshot(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("old", due, under("a b")), row("changed", due, at("2"), under("a b"))}, now)
 	expect.Equal(t, "places then", 1, w.Spaces())
 	expect.Equal(t, "reason", policy.Expired, w.reason("old", now))
@@ -126,8 +126,8 @@ func TestRowsOfTwoLayouts(t *testing.T) {
 // TestALateRowDoesNotUndoARelay: it was observed before the namespace's rules changed, and comes after the list.
 func TestALateRowDoesNotUndoARelay(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("x", due))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("x", due))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", due, under("a b"))}, now)
 	w.Apply(w.listing.ID, row("x", due), now)
 	expect.Equal(t, "reason", policy.Expired, w.reason("x", now))
@@ -137,8 +137,8 @@ func TestALateRowDoesNotUndoARelay(t *testing.T) {
 
 func TestARelayTakesNothingBack(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("gone", due), row("leaving", due), row("left", due))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("gone", due), row("leaving", due), row("left", due))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.MarkGone(row("gone", due).Subject(), now)
 	w.Forget(w.listing.ID, "left", now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("gone", due, under("a b")), row("leaving", due, under("a b")), row("left", due, under("a b"))}, now)

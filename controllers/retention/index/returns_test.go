@@ -17,13 +17,13 @@ import (
 
 // loop re-creates Jobs, and Sunset deletes them by a rule with a TTL of an hour. Its clock is fake.
 type loop struct {
-	*world
+	*harness
 	now    time.Time
 	made   int
 	answer string // what is known first of a deletion; empty is its answer
 }
 
-func newLoop(t *testing.T) *loop { return &loop{world: newWorld(t, oneRule()), now: now} }
+func newLoop(t *testing.T) *loop { return &loop{harness: newHarness(t, oneRule()), now: now} }
 
 func (l *loop) create(name string, works time.Duration, options ...func(*draft)) types.UID {
 	l.made++
@@ -133,7 +133,7 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	})
 	t.Run("by an edit", func(t *testing.T) {
 		l, uid := kept(t)
-		l.SetBook(book(fixture.Rule("a", fixture.TTL(time.Minute))), l.now)
+		l.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), l.now)
 		deleted, _ := l.expire(uid)
 		expect.Equal(t, "deleted", true, deleted)
 		more, _ := l.turns("x", 20, 0, 0)
@@ -141,15 +141,15 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	})
 	t.Run("not by an edit of another rule", func(t *testing.T) {
 		l, uid := kept(t)
-		l.SetBook(book(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(time.Minute), fixture.Mode(v1alpha1.DryRun))), l.now)
-		l.SetBook(book(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Minute), fixture.Mode(v1alpha1.DryRun))), l.now)
+		l.SetSnapshot(snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(time.Minute), fixture.Mode(v1alpha1.DryRun))), l.now)
+		l.SetSnapshot(snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Minute), fixture.Mode(v1alpha1.DryRun))), l.now)
 		_, reason := l.expire(uid)
 		expect.Equal(t, "reason", policy.KeptRecreated, reason)
 	})
 	t.Run("not by what the controller settles", func(t *testing.T) {
 		l, uid := kept(t)
 		for _, lacks := range []bool{true, false} {
-			l.SetBook(book(fixture.Rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
+			l.SetSnapshot(snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
 		}
 		_, reason := l.expire(uid)
 		expect.Equal(t, "reason", policy.KeptRecreated, reason)
@@ -173,7 +173,7 @@ func TestOnlyDeletionsBySunsetCountAsRecreations(t *testing.T) {
 // TestAnOwnerThatComesBack: what goes instead of the subject has the same name each time, the subject another.
 func TestAnOwnerThatComesBack(t *testing.T) {
 	l := newLoop(t)
-	l.SetBook(book(fixture.Rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
+	l.SetSnapshot(snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
 	deleted, reason := 0, policy.Reason("")
 	for n := range 20 {
 		owner := &policy.Owner{Kind: fixture.Jobs, Name: "owner", UID: types.UID(fmt.Sprint("owner-", n))}

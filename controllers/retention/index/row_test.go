@@ -55,9 +55,9 @@ func TestNothingIsLostInPacking(t *testing.T) {
 }
 
 func TestASubjectListedTwiceIsOne(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.Replace(w.listing, nil, now)
-	w.SetBook(book(fixture.Rule("a")), now)
+	w.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
 	w.Replace(index.Listing{ID: 7, Kind: fixture.Jobs, Layout: columns["a"]},
 		[]*index.FactRow{row("x", now), row("y", now), row("x", now.Add(time.Hour), at("2"))}, now)
 	if subjects, _ := w.Len(); subjects != 2 {

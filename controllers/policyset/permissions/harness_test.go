@@ -98,7 +98,7 @@ func newChecker(s *server, c clock.Clock) *permissions.Checker {
 }
 
 // asking is a Checker on a server, at rest.
-func asking() (*server, *clocktesting.FakeClock, *permissions.Checker) {
+func newServedChecker() (*server, *clocktesting.FakeClock, *permissions.Checker) {
 	s, c := &server{}, clocktesting.NewFakeClock(now)
 	return s, c, newChecker(s, c)
 }

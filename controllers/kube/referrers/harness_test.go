@@ -225,8 +225,8 @@ func (s *server) asked(path string) []*http.Request {
 	return found
 }
 
-// world is a Watcher of a server.
-type world struct {
+// harness is a Watcher of a server.
+type harness struct {
 	*server
 	*referrers.Watcher
 	t     *testing.T
@@ -235,10 +235,10 @@ type world struct {
 }
 
 // watching runs a test with a Watcher that runs.
-func watching(t *testing.T, s *server, test func(w *world)) {
+func watching(t *testing.T, s *server, test func(w *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, s)
+		w := newHarness(t, s)
 		stop := bubble.Start(t, w.Start)
 		test(w)
 		stop()
@@ -250,7 +250,7 @@ func watching(t *testing.T, s *server, test func(w *world)) {
 	})
 }
 
-func newWorld(t *testing.T, s *server) *world {
+func newHarness(t *testing.T, s *server) *harness {
 	t.Helper()
 	clock := &bubble.Clock{}
 	index := references.New(clock)
@@ -259,11 +259,11 @@ func newWorld(t *testing.T, s *server) *world {
 		Compiler: fixture.Compiler(t), Index: index,
 	})
 	expect.NoError(t, err)
-	return &world{server: s, Watcher: watcher, t: t, index: index, Clock: clock}
+	return &harness{server: s, Watcher: watcher, t: t, index: index, Clock: clock}
 }
 
 // expectUses compares what is known of a target.
-func (w *world) expectUses(when string, of references.Target, want int) {
+func (w *harness) expectUses(when string, of references.Target, want int) {
 	w.t.Helper()
 	if u := w.index.Of(of); u.Doubt != nil || u.Count != want {
 		w.t.Errorf("%s: %v has %d references (%v), want %d", when, of, u.Count, u.Doubt, want)
@@ -271,7 +271,7 @@ func (w *world) expectUses(when string, of references.Target, want int) {
 }
 
 // expectDoubt expects that nobody knows what refers to a kind, for one of these reasons.
-func (w *world) expectDoubt(when string, of references.Kind, reasons ...string) {
+func (w *harness) expectDoubt(when string, of references.Kind, reasons ...string) {
 	w.t.Helper()
 	err := w.index.Doubt(of)
 	if err == nil || !slices.ContainsFunc(reasons, func(why string) bool { return strings.Contains(err.Error(), why) }) {
@@ -280,7 +280,7 @@ func (w *world) expectDoubt(when string, of references.Kind, reasons ...string) 
 }
 
 // wavered reports whether doubt about a kind came or went since it was last asked.
-func (w *world) wavered(kind references.Kind) bool {
+func (w *harness) wavered(kind references.Kind) bool {
 	for _, k := range w.index.Take().Whole {
 		if k == kind {
 			return true

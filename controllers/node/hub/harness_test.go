@@ -26,12 +26,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// world is a Board and a ReportCollector in a bubble, before an API server in the hands of the test.
-type world struct {
-	t      *testing.T
-	board  *hub.RulePublisher
-	census *hub.ReportCollector
-	server client.WithWatch
+// harness is a RulePublisher and a ReportCollector in a bubble, before an API server in the hands of the test.
+type harness struct {
+	t         *testing.T
+	publisher *hub.RulePublisher
+	collector *hub.ReportCollector
+	server    client.WithWatch
 
 	mu      sync.Mutex
 	writes  []time.Time
@@ -42,15 +42,15 @@ type world struct {
 	follows bool  // this process does not lead
 }
 
-func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
+func inBubble(t *testing.T, test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()
 		expect.NoError(t, v1alpha1.AddToScheme(scheme))
-		w := &world{t: t}
+		w := &harness{t: t}
 		w.server = fake.NewClientBuilder().WithScheme(scheme).Build()
 		o := hub.Options{Client: interceptor.NewClient(w.server, w.between()), Clock: clock.RealClock{}, Leadership: w, Changed: func() { w.set(func() { w.changed++ }) }}
-		w.board, w.census = hub.NewRulePublisher(o), hub.NewReportCollector(o)
-		stopPublisher, stopCollector := bubble.Start(t, w.board.Start), bubble.Start(t, w.census.Start)
+		w.publisher, w.collector = hub.NewRulePublisher(o), hub.NewReportCollector(o)
+		stopPublisher, stopCollector := bubble.Start(t, w.publisher.Start), bubble.Start(t, w.collector.Start)
 		test(t, w)
 		stopPublisher()
 		stopCollector()
@@ -58,7 +58,7 @@ func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 }
 
 // Check implements the leadership of Options.
-func (w *world) Check() error {
+func (w *harness) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.follows {
@@ -68,7 +68,7 @@ func (w *world) Check() error {
 }
 
 // between counts requests, and has them fail.
-func (w *world) between() interceptor.Funcs {
+func (w *harness) between() interceptor.Funcs {
 	note := func(write bool) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -110,27 +110,27 @@ func (w *world) between() interceptor.Funcs {
 	}
 }
 
-func (w *world) set(change func()) {
+func (w *harness) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
 }
 
-func (w *world) written() int {
+func (w *harness) written() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.writes)
 }
 
 // use puts policies in force.
-func (w *world) use(policies ...*policy.Policy) {
+func (w *harness) use(policies ...*policy.Policy) {
 	snapshot := policy.NewSnapshot(policies, nil, policy.DefaultProtection())
-	w.board.Use(snapshot)
-	w.census.Use(snapshot)
+	w.publisher.Use(snapshot)
+	w.collector.Use(snapshot)
 }
 
 // rules is what nodes are told; nil for nothing.
-func (w *world) rules() *v1alpha1.NodeImageRules {
+func (w *harness) rules() *v1alpha1.NodeImageRules {
 	w.t.Helper()
 	rules := &v1alpha1.NodeImageRules{}
 	err := w.server.Get(w.t.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules)

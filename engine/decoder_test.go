@@ -73,7 +73,7 @@ func TestADecoderReadsWhatRulesRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := engine.NewDecoder(ruleOf(t, test.eligible, "object.metadata.creationTimestamp")).Decode([]byte(decodedJob))
 			expect.NoError(t, err)
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "decoded object", test.want, got)
 		})
 	}
 }
@@ -86,7 +86,7 @@ func TestADecoderOfTheWholeLeavesOutBallast(t *testing.T) {
 	delete(metadata["annotations"].(map[string]any), "kubectl.kubernetes.io/last-applied-configuration")
 	got, err := engine.NewDecoder(ruleOf(t, "object == object", "object.metadata.creationTimestamp")).Decode([]byte(decodedJob))
 	expect.NoError(t, err)
-	expect.Equal(t, "result", want, got)
+	expect.Equal(t, "decoded object", want, got)
 }
 
 func TestADecoderRefusesWhatIsNoObject(t *testing.T) {

@@ -277,7 +277,7 @@ ttlExpression = not needed
 			for _, e := range explanations {
 				got += told(e)
 			}
-			expect.Equal(t, "result", tc.want, got)
+			expect.Equal(t, "explanation", tc.want, got)
 			agrees(t, r, compiled.Facts(t.Context(), o), explanations)
 		})
 	}
@@ -507,7 +507,7 @@ func TestExplainWhatRefers(t *testing.T) {
 			for _, e := range rule.ExplainIn(t.Context(), engine.Surroundings{References: test.references}, configMap) {
 				got = append(got, told(e))
 			}
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "explanation", test.want, got)
 		})
 	}
 }

@@ -274,7 +274,7 @@ func TestObjectIsLeftAlone(t *testing.T) {
 	r.Eligible = "object.status.conditions.sortBy(c, c.type)[0].type != '' && cel.bind(l, object.status.conditions, size(l + [1]) > 1)"
 	o := object(t, "job-complete")
 	factsOf(t, r, o)
-	expect.Equal(t, "result", object(t, "job-complete"), o)
+	expect.Equal(t, "object after the evaluation", object(t, "job-complete"), o)
 }
 
 // TestFactsDoNotDependOnTheRun: Go's maps are in another order each time.

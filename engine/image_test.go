@@ -134,7 +134,7 @@ func TestFactsOfImages(t *testing.T) {
 			if test.err == "" {
 				test.want.FirstSeen = test.image.FirstSeen
 			}
-			expect.Equal(t, "result", test.want, got, cmp.Comparer(func(a, b error) bool { return a == b }))
+			expect.Equal(t, "facts", test.want, got, cmp.Comparer(func(a, b error) bool { return a == b }))
 			if diff := cmp.Diff(test.image.Object(), object); diff != "" {
 				t.Errorf("the object was changed:\n%s", diff)
 			}
@@ -233,7 +233,7 @@ func TestProblemsOfRulesAboutImages(t *testing.T) {
 			for _, p := range problems {
 				got = append(got, p.String())
 			}
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "problems", test.want, got)
 		})
 	}
 }

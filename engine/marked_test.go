@@ -82,7 +82,7 @@ func TestFactsOfMarks(t *testing.T) {
 				t.Errorf("error %s, want %s", message, test.err)
 			}
 			got.Err = nil
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "facts", test.want, got)
 		})
 	}
 }
@@ -187,7 +187,7 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 				t.Errorf("error %s, want %s", message, test.err)
 			}
 			got.Err = nil
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "facts", test.want, got)
 			s, err := engine.SubjectOf(o)
 			if readable := test.ttl == "2h"; err != nil || s.Flags.Has(policy.HasTTL) != readable || readable && s.OwnTTL != 2*time.Hour {
 				t.Errorf("subject %+v, %v", s, err)
@@ -306,7 +306,7 @@ func TestADecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := engine.NewDecoder(test.rules...).Decode([]byte(text))
 			expect.NoError(t, err)
-			expect.Equal(t, "result", any(test.want), got["metadata"].(map[string]any)["annotations"])
+			expect.Equal(t, "annotations", any(test.want), got["metadata"].(map[string]any)["annotations"])
 		})
 	}
 }

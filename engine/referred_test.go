@@ -288,7 +288,7 @@ func TestReferencesWhereThereAreNone(t *testing.T) {
 			for _, p := range problems {
 				got = append(got, p.String())
 			}
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "problems", test.want, got)
 		})
 	}
 }

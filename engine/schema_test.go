@@ -118,7 +118,7 @@ func TestCheck(t *testing.T) {
 			for _, p := range mustCompile(t, c, r, variables...).Check(s) {
 				got = append(got, p.String())
 			}
-			expect.Equal(t, "result", tc.want, got)
+			expect.Equal(t, "problems", tc.want, got)
 		})
 	}
 }

@@ -47,7 +47,7 @@ func TestSubjectOf(t *testing.T) {
 				return
 			}
 			expect.NoError(t, err)
-			expect.Equal(t, "result", tc.want, got)
+			expect.Equal(t, "subject", tc.want, got)
 		})
 	}
 }

@@ -285,7 +285,7 @@ func TestStartIsFlooredAtCreation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.want.Rule = policy.RuleID{Policy: "p", Rule: "a"}
 			v, _ := policy.Decide(policy.Subject{Created: created}, rulings(says("a", start(test.start))), now)
-			expect.Equal(t, "result", test.want, v)
+			expect.Equal(t, "verdict", test.want, v)
 		})
 	}
 }
@@ -293,7 +293,7 @@ func TestStartIsFlooredAtCreation(t *testing.T) {
 func TestTheWarrantOfACapacitySaysSo(t *testing.T) {
 	v, w := policy.Decide(policy.Subject{Created: started}, rulings(says("a", excess, ttl(2*hour))), now)
 	want := policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Rule: policy.RuleID{Policy: "p", Rule: "a"}, Start: started, TTL: 2 * hour, Due: now}
-	expect.Equal(t, "result", want, v)
+	expect.Equal(t, "verdict", want, v)
 	if w.Reason() != policy.OverCapacity || !w.Due().Equal(now) {
 		t.Errorf("warrant of %s at %s", w.Reason(), w.Due())
 	}

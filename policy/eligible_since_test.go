@@ -145,7 +145,7 @@ func TestMarkingOf(t *testing.T) {
 					t.Errorf("subject is %+v", m.Subject())
 				}
 			}
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "annotation", test.want, got)
 		})
 	}
 }
@@ -262,7 +262,7 @@ func TestWhereMarksAreDistrusted(t *testing.T) {
 			if p := stats.Policies["p"]; p != nil && p.Rules["a"] != nil {
 				got = p.Rules["a"].Distrusted.Namespaces()
 			}
-			expect.Equal(t, "result", test.want, got, cmpopts.EquateEmpty())
+			expect.Equal(t, "namespaces", test.want, got, cmpopts.EquateEmpty())
 		})
 	}
 }

@@ -234,7 +234,7 @@ func TestDecideAboutImages(t *testing.T) {
 			test.change(&r)
 			v, _ := policy.Decide(policy.Subject{Name: "sha256:1", Created: start, Flags: test.flags}, []policy.Evaluation{r}, now)
 			got := policy.Verdict{Action: v.Action, Reason: v.Reason, Due: v.Due}
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "verdict", test.want, got)
 		})
 	}
 }

@@ -39,7 +39,7 @@ func TestLoadGivesDefaults(t *testing.T) {
 		ID: policy.RuleID{Policy: "batch", Rule: "more"}, PolicyUID: "u", Index: 1, Kind: jobs, Mode: v1alpha1.DryRun, TTL: 24 * time.Hour,
 		Propagation: metav1.DeletePropagationBackground, Events: v1alpha1.EventsAggregate, Spec: fineRule("more"),
 	}
-	expect.Equal(t, "result", want, p.Rules[1])
+	expect.Equal(t, "rule", want, p.Rules[1])
 	if p.Name != "batch" || p.UID != "u" || p.Generation != 3 || p.Mode != v1alpha1.DryRun || !p.Namespaces.Empty() {
 		t.Errorf("policy is %+v", p)
 	}
@@ -57,7 +57,7 @@ func TestLoadTakesWhatIsWritten(t *testing.T) {
 		ID: policy.RuleID{Policy: "batch", Rule: "jobs"}, PolicyUID: "u", Kind: jobs, Mode: v1alpha1.Enforce, HasTTLExpression: true,
 		Propagation: metav1.DeletePropagationForeground, Owner: true, AllowUnfinished: true, Events: v1alpha1.EventsPerObject, Spec: *r,
 	}
-	expect.Equal(t, "result", want, got, cmpopts.EquateEmpty())
+	expect.Equal(t, "rule", want, got, cmpopts.EquateEmpty())
 }
 
 // TestLoadFindsProblems spoils the first of two rules, or the whole policy.

@@ -51,7 +51,7 @@ func TestParseReadsEveryField(t *testing.T) {
 			}},
 		},
 	}
-	expect.Equal(t, "result", want, d)
+	expect.Equal(t, "document", want, d)
 	if len(d.Problems) > 0 {
 		t.Errorf("problems %v, want none", d.Problems)
 	}

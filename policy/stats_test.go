@@ -106,7 +106,7 @@ func TestTally(t *testing.T) {
 			if tally := tallyOf(policy.Subject{Flags: test.flags}, test.evaluations...).Policies["p"]; tally != nil {
 				got = tally.Count
 			}
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "count", test.want, got)
 		})
 	}
 }
@@ -404,7 +404,7 @@ func TestWhatIsNewSinceACount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.evaluation.Rule.Gate = &policy.ApprovalGate{Recount: &policy.Recount{Time: now}}
 			got := tallyOf(policy.Subject{Created: test.created}, test.evaluation).Policies["p"].Pending.Backlog
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "backlog", test.want, got)
 		})
 	}
 }

@@ -63,7 +63,7 @@ func TestTeam(t *testing.T) {
 			if c := all.Teams["team-a"].Rules[policy.RuleID{Policy: "p", Rule: "a"}]; c != nil {
 				got = *c
 			}
-			expect.Equal(t, "result", test.want, got)
+			expect.Equal(t, "count", test.want, got)
 			if own := all.Teams["team-a"].Rules[policy.RuleID{Policy: "team-a/p", Rule: "b"}]; own != nil {
 				t.Error("the rule of its own is counted as the cluster's")
 			}

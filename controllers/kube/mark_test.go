@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
@@ -244,8 +244,7 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 				time.Sleep(2 * time.Second) // a watch that ends at once counts as broken
 				k.take()
 				s.event("ERROR", answer.StatusText(410))
-				time.Sleep(30 * time.Second)
-				synctest.Wait()
+				bubble.Pass(30 * time.Second)
 				expect.Equal(t, "told", []string{"lost", "replace [a]"}, k.take())
 				expect.Equal(t, "facts of the next listing", 2, k.facts("a"))
 				rows, err := listed(t.Context(), source, "team-a")

@@ -323,8 +323,7 @@ func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, resets: 3, objects: []string{jobAt("a", "1")}}
 			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
-				time.Sleep(5 * time.Second)
-				synctest.Wait()
+				bubble.Pass(5 * time.Second)
 				expect.Equal(t, "told", []string{"replace [a]"}, k.take())
 			})
 		})
@@ -359,8 +358,7 @@ func TestHalfAListIsNone(t *testing.T) {
 				s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
 			}
 			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
-				time.Sleep(time.Minute)
-				synctest.Wait()
+				bubble.Pass(time.Minute)
 				for _, told := range k.take() {
 					if strings.HasPrefix(told, "replace") && told != fmt.Sprintf("replace %d", listwatch.PageSize+1) {
 						t.Errorf("told %q", told)
@@ -391,8 +389,7 @@ func TestAWatchThatEnds(t *testing.T) {
 				s.event("MODIFIED", jobAt("a", "101"))
 				expect.Equal(t, "told", []string{"apply a@101"}, k.take())
 				test.end(s)
-				time.Sleep(30 * time.Second)
-				synctest.Wait()
+				bubble.Pass(30 * time.Second)
 				expect.Equal(t, "told", test.want, k.take())
 				s.event("MODIFIED", jobAt("a", "102"))
 				expect.Equal(t, "told", []string{"apply a@102"}, k.take())
@@ -427,8 +424,7 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 					test.mend(s)
 					s.mu.Unlock()
 				}
-				time.Sleep(30 * time.Second)
-				synctest.Wait()
+				bubble.Pass(30 * time.Second)
 				told = append(told, k.take()...)
 				expect.Equal(t, "told in the end", "replace [a]", told[len(told)-1])
 			})
@@ -450,16 +446,14 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 				s.removed, s.absent = true, true
 				_ = s.watch.Close()
 				s.mu.Unlock()
-				time.Sleep(3 * time.Second)
-				synctest.Wait()
+				bubble.Pass(3 * time.Second)
 				if told := k.take(); !slices.Contains(told, "lost KindNotFound") {
 					t.Errorf("told %v", told)
 				}
 				s.mu.Lock()
 				s.removed, s.absent, s.objects = false, false, nil
 				s.mu.Unlock()
-				time.Sleep(30 * time.Second)
-				synctest.Wait()
+				bubble.Pass(30 * time.Second)
 				told := k.take()
 				expect.Equal(t, "told in the end", "replace []", told[len(told)-1])
 			})
@@ -471,8 +465,7 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 func TestAMissingKind(t *testing.T) {
 	s := &server{absent: true}
 	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
+		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "told", "there is no kind Job in batch/v1 (did you mean apiVersion: batch/v2?)", k.lost)
 		expect.Equal(t, "discovered", 1, len(s.asked("/apis/batch/v2")))
 	})
@@ -484,12 +477,23 @@ func TestAKindThatCannotBeListedIsNotHammered(t *testing.T) {
 		s.failList[i] = 500
 	}
 	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
+		bubble.Pass(10 * time.Minute)
 		if n := len(s.asked("/jobs")); n < 20 || n > 300 {
 			t.Errorf("%d requests in ten minutes", n)
 		}
 	})
+}
+
+// granted grants all permissions; a while later the sink is told nothing more.
+func granted(t *testing.T, s *server, k *sink) {
+	t.Helper()
+	s.mu.Lock()
+	s.forbidden = false
+	s.mu.Unlock()
+	bubble.Pass(5 * time.Minute)
+	k.take()
+	bubble.Pass(10 * time.Minute)
+	expect.Equal(t, "told when it was granted", nil, k.take())
 }
 
 func TestTheRightToDelete(t *testing.T) {
@@ -498,15 +502,7 @@ func TestTheRightToDelete(t *testing.T) {
 		expect.Equal(t, "told", true, strings.Contains(strings.Join(k.take(), "\n"), "undeletable Forbidden"))
 		reviews := s.asked("selfsubjectaccessreviews")
 		expect.Equal(t, "reviews", 1, len(reviews))
-		s.mu.Lock()
-		s.forbidden = false
-		s.mu.Unlock()
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		k.take()
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		expect.Equal(t, "told when it was granted", nil, k.take())
+		granted(t, s, k)
 	})
 }
 
@@ -527,15 +523,7 @@ func TestTheRightToMark(t *testing.T) {
 		told := strings.Join(k.take(), "\n")
 		expect.Equal(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
 		expect.Equal(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
-		s.mu.Lock()
-		s.forbidden = false
-		s.mu.Unlock()
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		k.take()
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		expect.Equal(t, "told when it was granted", nil, k.take())
+		granted(t, s, k)
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
@@ -137,8 +137,7 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 			over.Store(true)
 			all.Wait()
 			u.references.Replace("Pod", u.pods(func(pod int) bool { return pod%2 == 0 }))
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			bubble.Pass(time.Minute)
 			for i := range names {
 				name := fmt.Sprint("c", i)
 				if got, want := k.says(name), u.wanted(name); got != want {

@@ -21,7 +21,7 @@ func TestParseKinds(t *testing.T) {
 	got, err := manager.ParseKinds([]string{"Namespace", "Role.rbac.authorization.k8s.io"})
 	expect.NoError(t, err)
 	want := []schema.GroupKind{{Kind: "Namespace"}, {Group: "rbac.authorization.k8s.io", Kind: "Role"}}
-	expect.Equal(t, "result", want, got)
+	expect.Equal(t, "kinds", want, got)
 	for _, name := range []string{"", ".batch"} {
 		if kinds, err := manager.ParseKinds([]string{name}); err == nil {
 			t.Errorf("%q was read as %v", name, kinds)

@@ -122,8 +122,7 @@ func TestWarnings(t *testing.T) {
 
 		key := rules[1].Key
 		l.policy("p", reading("succeeded"))
-		l.sync()
-		l.reconcile()
+		l.refresh()
 		checkAll(c, l)
 		expect.Equal(t, "warnings about a rule that is gone", 0, len(c.Warnings(key)))
 	})
@@ -174,15 +173,13 @@ func TestEditsShareAReadOfTheDocument(t *testing.T) {
 		checkAll(c, l)
 		for i := range 100 {
 			l.policy("p", reading(fmt.Sprint("failures", i)))
-			l.sync()
-			l.reconcile()
+			l.refresh()
 			c.Use(l.published[len(l.published)-1])
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()
 		expect.Equal(t, "documents read for 100 edits in 10 s", 1, d.count())
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		bubble.Pass(time.Minute)
 		expect.Equal(t, "documents read in the end", 2, d.count())
 		expect.Equal(t, "the last edit is checked", 1, len(c.Warnings(checkAll(c, l)[0].Key)))
 	})

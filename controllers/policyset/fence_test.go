@@ -79,8 +79,7 @@ func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
 			l.later(2 * time.Second)
 			l.reconcile() // the cache is as it was
 			expect.Equal(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
-			l.sync()
-			l.reconcile()
+			l.refresh()
 			expect.Equal(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
 			expect.Equal(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
 		})
@@ -343,14 +342,12 @@ func TestAPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
 	l.during = func(path string) {
 		l.during = nil
 		l.policy("new", spec("Suspended", "1h"))
-		l.sync()
-		l.reconcile()
+		l.refresh()
 	}
 	want := []string{"new/jobs Suspended 1h", "p/jobs Enforce 1h"}
 	expect.Equal(t, "rules", want, sorted(l.allowed("team-a")))
 	l.policy("new", spec("Suspended", "2h"))
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	expect.Equal(t, "rules after an edit", []string{"new/jobs Suspended 2h", "p/jobs Enforce 1h"}, sorted(l.rules("team-a")))
 }
 
@@ -362,8 +359,7 @@ func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 		if strings.HasSuffix(path, "/p") {
 			l.during = nil
 			l.policy("p", spec("Suspended", "1h"))
-			l.sync()
-			l.reconcile()
+			l.refresh()
 		}
 	}
 	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
@@ -373,12 +369,10 @@ func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 func TestAPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("veto", spec("Suspended", "1h"))
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	l.allowed("team-a")
 	l.removePolicy("veto")
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
@@ -388,8 +382,7 @@ func TestAPolicyTheCacheNeverSaw(t *testing.T) {
 	l.policy("veto", spec("Suspended", "1h"))
 	l.allowed("team-a")
 	l.removePolicy("veto")
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
@@ -402,7 +395,6 @@ func TestARemovedPolicyIsNotTakenBackFromTheCache(t *testing.T) {
 		expect.Equal(t, "rules", []string{}, l.rules("team-a"))
 	}
 	l.policy("p", spec("Enforce", "1h"))
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	expect.Equal(t, "rules of the namesake", enforced, l.rules("team-a"))
 }

@@ -95,17 +95,14 @@ func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
 	}
 	expect.Equal(t, "editions", 1, len(l.published))
 	l.policy("p", spec("Enforce", "2h"))
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	l.allowed("team-a")
 	expect.Equal(t, "editions after an edit", 2, len(l.published))
 	l.namespace("team-a", map[string]string{"tier": "ci"})
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	expect.Equal(t, "editions after a namespace got a label", 3, len(l.published))
 	l.hold("team-a", "true")
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	expect.Equal(t, "editions after a namespace got a hold", 4, len(l.published))
 }
 
@@ -116,8 +113,7 @@ func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
 	expect.Equal(t, "team-c", false, knows("team-c"))
 	l.namespace("team-c", nil)
 	l.removeNamespace("team-a")
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	expect.Equal(t, "team-c when it is there", true, knows("team-c"))
 	expect.Equal(t, "team-a when it is gone", false, knows("team-a"))
 }
@@ -130,8 +126,7 @@ func TestProgramsOfAnEdition(t *testing.T) {
 		expect.Equal(t, "key", key, program.Key())
 	}
 	l.removePolicy("p")
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	expect.Equal(t, "programs without policies", 0, len(l.published[len(l.published)-1].Programs))
 }
 

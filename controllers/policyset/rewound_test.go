@@ -18,18 +18,15 @@ func TestHistoryThatGoesBackEndsTheProcess(t *testing.T) {
 		},
 		"a policy was edited, as the watch has shown": func(l *harness) {
 			l.policy("p", spec("Enforce", "1s"))
-			l.sync()
-			l.reconcile()
+			l.refresh()
 		},
 		"the status of a policy was written, as the watch has shown": func(l *harness) {
 			l.edit("p", func(*unstructured.Unstructured) {})
-			l.sync()
-			l.reconcile()
+			l.refresh()
 		},
 		"a namespace was let go of, as the watch has shown": func(l *harness) {
 			l.hold("team-a", "")
-			l.sync()
-			l.reconcile()
+			l.refresh()
 		},
 		"a namespace was let go of, as a live read has shown": func(l *harness) {
 			l.hold("team-a", "")
@@ -51,8 +48,7 @@ func TestHistoryThatGoesBackShowsInAListOfNamespaces(t *testing.T) {
 	l.fillOneByOne()
 	l.goesBack(func() {
 		l.hold("team-a", "")
-		l.sync()
-		l.reconcile()
+		l.refresh()
 	})
 	l.startsOver("team-a")
 }

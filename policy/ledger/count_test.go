@@ -32,7 +32,7 @@ func TestWhatIsCounted(t *testing.T) {
 		Namespaces: []v1alpha1.LedgerNamespace{{Name: "ns", LedgerCount: v1alpha1.LedgerCount{Deleted: 1, Gone: 1}}},
 	}
 	got := v1alpha1.RetentionLedger{Rules: s.ledger.Rules, Namespaces: s.ledger.Namespaces}
-	expect.Equal(t, "result", want, got)
+	expect.Equal(t, "ledger", want, got)
 }
 
 func TestCountersAreBounded(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -237,8 +238,7 @@ func TestRoundsWithoutRemovalsCostNothing(t *testing.T) {
 func TestTheLastRemovalIsToldOf(t *testing.T) {
 	inBubble(t, 60*ms, ms, func(s *slow) {
 		s.drain(50)
-		time.Sleep(time.Second)
-		synctest.Wait()
+		bubble.Pass(time.Second)
 		if s.lasts != 1 {
 			s.Errorf("told %d times, want once", s.lasts)
 		}

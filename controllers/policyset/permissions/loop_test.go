@@ -65,8 +65,7 @@ func looksSlowly(t *testing.T, takes time.Duration, test func(t *testing.T, l *l
 
 // told is how many changes were told since it was last asked, after some time.
 func (l *looking) told(d time.Duration) int {
-	time.Sleep(d)
-	synctest.Wait()
+	bubble.Pass(d)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.changes

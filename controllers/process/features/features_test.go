@@ -38,7 +38,7 @@ func TestFeaturesAreExported(t *testing.T) {
 	got := map[string]float64{}
 	features.Export(func(value float64, name, stage string) { got[name+" "+stage] = value }, []policy.Feature{policy.References})
 	want := map[string]float64{"NodeImages BETA": 1, "References BETA": 0, "OwnerDeletion BETA": 1}
-	expect.Equal(t, "result", want, got)
+	expect.Equal(t, "exported", want, got)
 	clear(got)
 	features.Export(func(value float64, name, stage string) { got[name] = value }, nil, policy.NodeImages)
 	expect.Equal(t, "an agent's", map[string]float64{"NodeImages": 1}, got)

@@ -32,7 +32,7 @@ func TestImagesAreWhatIsListed(t *testing.T) {
 		{ID: critest.ID(1), Tags: []string{"a:1", "a:2"}, Digests: []string{repoDigest("a", 9)}, SizeBytes: 7, Pinned: true},
 		{ID: bare, SizeBytes: math.MaxInt64 - 7, RuntimeHandler: "kata"},
 	}
-	expect.Equal(t, "result", want, got)
+	expect.Equal(t, "images", want, got)
 }
 
 func TestAHostileListIsAnErrorAsAWhole(t *testing.T) {

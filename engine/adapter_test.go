@@ -8,6 +8,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // seedExpressions touch every shape and every library that works on lists and maps.
@@ -51,7 +52,7 @@ func ours(text string) bool {
 
 // TestAdapterAgrees evaluates random expressions with our adapter and with cel-go's.
 func TestAdapterAgrees(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for seed := range uint64(6000) {
 		r := &random{Rand: rand.New(rand.NewPCG(seed, 2))}
 		text := r.expression(1 + r.IntN(3))
@@ -81,7 +82,7 @@ func FuzzAdapter(f *testing.F) {
 	for _, text := range seedExpressions {
 		f.Add(text, `{"status":{"conditions":[{"type":"a","status":"True"},{}],"phase":"x"},"metadata":{"labels":{"a":"b"}}}`)
 	}
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	f.Fuzz(func(t *testing.T, text, data string) {
 		e, ok := c.Expression(text)
 		var object map[string]any

@@ -8,6 +8,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const annotatedPolicy = `{"metadata": {"name": "p", "uid": "u"}, "spec": {"mode": "Enforce", "rules": [{
@@ -25,7 +27,7 @@ func FuzzAnnotations(f *testing.F) {
 	f.Add(true, "false ", true, "-1h", false, "", int64(1e9))
 	f.Add(false, "", true, "99999999999w", true, `"1969-12-31T23:59:59.9999Z"`, int64(-5))
 	f.Add(false, "", true, "5m", true, `"9999-12-31T23:59:59Z"`, int64(1<<40))
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	p := enforced(f, []byte(annotatedPolicy))
 	programs := c.Load(p)
 	r := p.Rules[0]
@@ -49,17 +51,11 @@ func FuzzAnnotations(f *testing.F) {
 			"apiVersion": "example.org/v1", "kind": "Preview",
 			"metadata": map[string]any{"name": "a", "uid": "u", "creationTimestamp": created.Format(time.RFC3339), "annotations": annotations},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		object, err := decoder.Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		subject, err := engine.SubjectOf(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		now := created.Add(time.Duration(after) * time.Second)
 		facts := programs[r.Key].Facts(t.Context(), object)
 		got, _ := policy.Decide(subject, []policy.Evaluation{{Rule: r, Facts: facts, Known: true}}, now)
@@ -67,9 +63,7 @@ func FuzzAnnotations(f *testing.F) {
 		var read struct {
 			Metadata struct{ Annotations map[string]string }
 		} // text that is no UTF-8 was mended on the way
-		if err := json.Unmarshal(data, &read); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(data, &read))
 		want := naiveVerdict(read.Metadata.Annotations, r.Mark, created, now)
 		if got.Action != want.Action || got.Reason != want.Reason || want.Action != policy.Keep && !got.Due.Equal(want.Due) {
 			t.Errorf("%v at %s: %s %s %s, want %s %s %s", annotations, now, got.Action, got.Reason, got.Due, want.Action, want.Reason, want.Due)

@@ -5,6 +5,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // BenchmarkFacts is the hot path: one rule asked about one finished Job.
@@ -20,7 +22,7 @@ func BenchmarkFacts(b *testing.B) {
 		"an error":     {"object.status.nothing", "finishedAt(object)"},
 	}
 	job := object(b, "job-complete")
-	c := newCompiler(b)
+	c := fixture.Compiler(b)
 	for name, expressions := range rules {
 		r := rule()
 		r.Eligible, r.StartTime = expressions.eligible, expressions.startTime
@@ -62,16 +64,13 @@ func BenchmarkSubjectOf(b *testing.B) {
 // BenchmarkCompile compiles a rule whose texts are not in the cache.
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		c, err := engine.NewCompiler(engine.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		c := fixture.Compiler(b)
 		mustCompile(b, c, rule())
 	}
 }
 
 func BenchmarkCompileAgain(b *testing.B) {
-	c := newCompiler(b)
+	c := fixture.Compiler(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		mustCompile(b, c, rule())
@@ -80,10 +79,8 @@ func BenchmarkCompileAgain(b *testing.B) {
 
 func BenchmarkCheck(b *testing.B) {
 	s, err := engine.SchemaOf(openAPI(b), jobKind)
-	if err != nil {
-		b.Fatal(err)
-	}
-	compiled := mustCompile(b, newCompiler(b), rule())
+	expect.NoError(b, err)
+	compiled := mustCompile(b, fixture.Compiler(b), rule())
 	for b.Loop() {
 		compiled.Check(s)
 	}
@@ -91,7 +88,7 @@ func BenchmarkCheck(b *testing.B) {
 
 // BenchmarkGuarded is what it costs to count what is built.
 func BenchmarkGuarded(b *testing.B) {
-	c := newCompiler(b)
+	c := fixture.Compiler(b)
 	job := object(b, "job-complete")
 	for name, text := range map[string]string{
 		"sum":     "object.metadata.name + '/' == object.kind",

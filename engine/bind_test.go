@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestBoundValuesDoNotChange(t *testing.T) {
@@ -15,7 +17,7 @@ func TestBoundValuesDoNotChange(t *testing.T) {
 		"sorting too":                   "cel.bind(l, object.list, l.sortBy(x, -x) == [2, 1] && l == [1, 2])",
 		"optional values too":           "object.?list.optMap(l, l.map(x, x * 2)).orValue([]) == [2, 4]",
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	input := decode(t, `{empty: [], list: [1, 2], choose: true}`)
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {

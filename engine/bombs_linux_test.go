@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // slowBombs are within the budget of what an evaluation builds, and take minutes or more without a deadline.
@@ -37,7 +38,7 @@ func TestF30BombsEnd(t *testing.T) {
 	all := maps.Clone(attacks)
 	maps.Copy(all, slowBombs)
 	all["an object in objects, compared"] = strings.Replace("OBJECT == OBJECT && OBJECT in [OBJECT]", "OBJECT", "object.spec.maps", -1)
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	quick, slowest := mustCompile(t, c, rule()), time.Duration(0)
@@ -89,7 +90,7 @@ func threadTime() time.Duration {
 func TestF30ObjectsInObjects(t *testing.T) {
 	r := rule()
 	r.Eligible, r.StartTime = "object.spec == object.spec", ""
-	bomb := mustCompile(t, newCompiler(t), r)
+	bomb := mustCompile(t, fixture.Compiler(t), r)
 	for _, depth := range []int{1_000, 9_000, 100_000} {
 		text := `{"metadata":{"name":"a"},"spec":` + strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth) + "}"
 		object, err := engine.NewDecoder(bomb).Decode([]byte(text))

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // ordinary expressions are true, here and in cel-go alone.
@@ -38,7 +39,7 @@ var ordinary = map[string]string{
 }
 
 func TestGuardedFunctionsWorkAsEver(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	input := decode(t, `{s: abc, "n": 2, l: [3, 1, 2], m: {a: [1, 2]}, t: "2026-03-01T00:00:00Z", x: [[]]}`)
 	for name, text := range ordinary {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +66,7 @@ func mustHold(t *testing.T, c *engine.Compiler, text string, object map[string]a
 
 // TestTheBudgetIsOfOneRuleAndOneObject holds the expressions of a rule together, and objects apart.
 func TestTheBudgetIsOfOneRuleAndOneObject(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	job := object(t, "job-complete")
 	job["text"] = strings.Repeat("x", engine.MaxBuilt/4)
 	r := rule()
@@ -100,10 +101,7 @@ func TestLargeObjectsCanBeRead(t *testing.T) {
 	}
 	large := object(t, "job-complete")
 	large["data"], large["items"] = data, items
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: longestRefusal}) // the budget is what is asked about
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: longestRefusal}) // the budget is what is asked about
 	for _, text := range []string{
 		"object.data.all(k, v, v.lowerAscii().contains('words'))",
 		"object.data.all(k, v, v.split('\\n').size() == 51)",

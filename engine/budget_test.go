@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -139,7 +140,7 @@ func TestWhatAnEvaluationBuildsIsBounded(t *testing.T) {
 			case strings.Contains(text, "||"):
 				want = "" // it tells of its first error
 			case strings.Contains(text, ".sortBy("):
-				c, want = newCompiler(t), "" // a loop that the deadline ends
+				c, want = fixture.Compiler(t), "" // a loop that the deadline ends
 			}
 			mustRefuse(t, c, mustCompile(t, c, r), large, want)
 		})
@@ -149,10 +150,7 @@ func TestWhatAnEvaluationBuildsIsBounded(t *testing.T) {
 // patientCompiler leaves the budget to decide: a busy machine must not make the deadline pass first.
 func patientCompiler(t *testing.T) *engine.Compiler {
 	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: 2 * time.Second})
 	return c
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func mustJSON(t testing.TB, object map[string]any) string {
 	t.Helper()
 	data, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(data)
 }
 
@@ -58,22 +58,18 @@ func TestBuiltInHolds(t *testing.T) {
 		"shapes that nobody expects":        {`{apiVersion: v1, kind: Secret, type: 7, metadata: {name: a, labels: [owner], annotations: helm, ownerReferences: [a, {controller: "true"}]}}`, ""},
 		"without metadata":                  {`{apiVersion: v1, kind: Secret}`, ""},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := decode(t, test.object)
-			if got := engine.BuiltInHold(o); got != test.want {
-				t.Errorf("%q, want %q", got, test.want)
-			}
+			expect.Equal(t, "built in hold", test.want, engine.BuiltInHold(o))
 			if o["metadata"] == nil {
 				return
 			}
 			kind, version := o["kind"].(string), o["apiVersion"].(string)
 			r := v1alpha1.Rule{Target: v1alpha1.Target{APIVersion: version, Kind: kind}, Eligible: "true", StartTime: "object.metadata.creationTimestamp"}
 			decoded, err := engine.NewDecoder(mustCompile(t, c, r)).Decode([]byte(mustJSON(t, o)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			for from, object := range map[string]map[string]any{"whole": o, "decoded": decoded} {
 				s, err := engine.SubjectOf(object)
 				if err != nil || s.Flags.IsHeld() != (test.want != "") || s.Flags.Has(policy.IsHeld) {

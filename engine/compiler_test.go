@@ -8,18 +8,18 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestCompiledOnce(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for i := range 3 {
 		r := rule()
 		r.Name, r.Target.Kind = fmt.Sprint(i), fmt.Sprint("Kind", i)
 		mustCompile(t, c, r)
 	}
-	if n := c.CompiledCount(); n != 2 {
-		t.Errorf("%d expressions compiled for one text each of eligible and startTime", n)
-	}
+	expect.Equal(t, "expressions compiled for one text each of eligible and startTime", 2, c.CompiledCount())
 	r := rule()
 	r.StartTime, r.TTLExpression = "object.x", "object.x"
 	mustCompile(t, c, r)
@@ -38,10 +38,7 @@ func TestCompiledOnce(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{CacheSize: 16 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.CompilerWith(t, engine.Options{CacheSize: 16 << 10})
 	first := mustCompile(t, c, rule())
 	for i := range 10 {
 		r := rule()
@@ -61,7 +58,7 @@ func TestCacheIsBounded(t *testing.T) {
 
 // TestConcurrentUse is for the race detector.
 func TestConcurrentUse(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -95,10 +92,7 @@ func FuzzCompile(f *testing.F) {
 		f.Add(text, "object.a")
 		f.Add("variables.v", text)
 	}
-	c, err := engine.NewCompiler(engine.Options{CacheSize: 16 << 10})
-	if err != nil {
-		f.Fatal(err)
-	}
+	c := fixture.CompilerWith(f, engine.Options{CacheSize: 16 << 10})
 	f.Fuzz(func(t *testing.T, text, variable string) {
 		r := rule()
 		r.Eligible, r.StartTime, r.TTLExpression = text, text, text

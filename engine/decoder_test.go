@@ -5,7 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const decodedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"b","uid":"c","resourceVersion":"7",
@@ -24,10 +25,7 @@ const decodedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"
 
 func ruleOf(t testing.TB, eligible, start string) *engine.Program {
 	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.Compiler(t)
 	r, problems := c.Rule(v1alpha1.Rule{Name: "r", Target: v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"},
 		Eligible: eligible, StartTime: start, TTL: "1h"}, nil, "rule")
 	if len(problems) > 0 {
@@ -74,31 +72,21 @@ func TestADecoderReadsWhatRulesRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := engine.NewDecoder(ruleOf(t, test.eligible, "object.metadata.creationTimestamp")).Decode([]byte(decodedJob))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, "decoded object", test.want, got)
 		})
 	}
 }
 
 func TestADecoderOfTheWholeLeavesOutBallast(t *testing.T) {
 	var want map[string]any
-	if err := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(decodedJob), &want); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(decodedJob), &want))
 	metadata := want["metadata"].(map[string]any)
 	delete(metadata, "managedFields")
 	delete(metadata["annotations"].(map[string]any), "kubectl.kubernetes.io/last-applied-configuration")
 	got, err := engine.NewDecoder(ruleOf(t, "object == object", "object.metadata.creationTimestamp")).Decode([]byte(decodedJob))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.NoError(t, err)
+	expect.Equal(t, "decoded object", want, got)
 }
 
 func TestADecoderRefusesWhatIsNoObject(t *testing.T) {
@@ -194,9 +182,7 @@ func jobForms(b *testing.B) forms {
 	if err == nil {
 		err = yaml.Unmarshal(data, job)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	var f forms
 	if f.json, err = json.Marshal(job); err != nil {
 		b.Fatal(err)
@@ -208,8 +194,6 @@ func jobForms(b *testing.B) forms {
 	if err == nil {
 		f.protobuf, err = job.Marshal()
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	return f
 }

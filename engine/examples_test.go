@@ -8,11 +8,12 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestExamples evaluates every example of the documentation.
 func TestExamples(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for _, f := range engine.Functions() {
 		if f.Doc == "" || len(f.Signatures) == 0 || len(f.Examples) == 0 {
 			t.Errorf("%s lacks documentation", f.Name)

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // told is an explanation as a person may see it.
@@ -181,15 +182,13 @@ eligible = true
     finished(object) = true (1:83)
 `},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := rule()
 			r.Eligible = tc.expression
 			explanations := mustCompile(t, c, r, variables...).Explain(t.Context(), object(t, "job-complete"))
-			if diff := cmp.Diff(strings.TrimPrefix(tc.want, "\n"), told(explanations[0])); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "told", strings.TrimPrefix(tc.want, "\n"), told(explanations[0]))
 		})
 	}
 }
@@ -273,14 +272,12 @@ ttlExpression = not needed
 		t.Run(name, func(t *testing.T) {
 			r, o := rule(), object(t, tc.object)
 			tc.change(&r, o)
-			compiled, got := mustCompile(t, newCompiler(t), r), "\n"
+			compiled, got := mustCompile(t, fixture.Compiler(t), r), "\n"
 			explanations := compiled.Explain(t.Context(), o)
 			for _, e := range explanations {
 				got += told(e)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "explanation", tc.want, got)
 			agrees(t, r, compiled.Facts(t.Context(), o), explanations)
 		})
 	}
@@ -319,7 +316,7 @@ func agrees(t *testing.T, r v1alpha1.Rule, facts policy.Facts, explanations []en
 // TestExplainAgreesWithFacts: the explanation of any rule on any object is that of its facts, the text of a part gives
 // alone what it gives inside, and what was not needed does not matter.
 func TestExplainAgreesWithFacts(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	random := &random{Rand: rand.New(rand.NewPCG(3, 11))}
 	explained, parts, skipped := 0, 0, 0
 	for range 1000 {
@@ -355,7 +352,7 @@ func TestExplainAgreesWithFacts(t *testing.T) {
 
 // TestExplainVariables: a variable is told of as what its expression gives.
 func TestExplainVariables(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	random := &random{Rand: rand.New(rand.NewPCG(5, 7))}
 	seen := 0
 	for range 300 {
@@ -434,10 +431,7 @@ func isUnneeded(t *testing.T, c *engine.Compiler, e engine.Explanation, p engine
 }
 
 func TestExplainHonoursTheDeadline(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Millisecond})
 	r := rule()
 	r.StartTime = slowExpression + " ? finishedAt(object) : optional.none()"
 	slow, compiled := slowObject(t), mustCompile(t, c, r)
@@ -448,9 +442,7 @@ func TestExplainHonoursTheDeadline(t *testing.T) {
 	if !errors.Is(start.Err, engine.ErrDeadline) || start.Err.Error() != "startTime: took too long: more than 1ms" {
 		t.Errorf("got %v", start.Err)
 	}
-	if got := start.Parts[0].Err; got != "took too long: more than 1ms" {
-		t.Errorf("the part that takes long says %q", got)
-	}
+	expect.Equal(t, "the part that takes long says", "took too long: more than 1ms", start.Parts[0].Err)
 	if got := start.Parts[1]; got.Text != "object.?list.orValue([])" || got.Value != "[30000 elements]" {
 		t.Errorf("the list is said to be %+v", got)
 	}
@@ -462,7 +454,7 @@ func TestExplainCancelled(t *testing.T) {
 	cancel(stopped)
 	r := rule()
 	r.Eligible = slowExpression + " || finished(object)"
-	eligible := mustCompile(t, newCompiler(t), r).Explain(ctx, slowObject(t))[0]
+	eligible := mustCompile(t, fixture.Compiler(t), r).Explain(ctx, slowObject(t))[0]
 	for _, p := range eligible.Parts {
 		if p.Err != stopped.Error() {
 			t.Errorf("got %+v", p)
@@ -475,7 +467,7 @@ func TestExplainPanicIsAnError(t *testing.T) {
 	r.Eligible = "[1].exists(x, object.bomb == x) && finished(object)"
 	bad := object(t, "job-complete")
 	bad["bomb"] = bomb{}
-	explanations := mustCompile(t, newCompiler(t), r).Explain(t.Context(), bad)
+	explanations := mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), bad)
 	if got := told(explanations[0]); !strings.Contains(got, "[1].exists(x, object.bomb == x) = error: internal error: boom") {
 		t.Error(got)
 	}
@@ -489,7 +481,7 @@ func TestExplainIsBounded(t *testing.T) {
 		r := rule()
 		r.Eligible = text
 		started := time.Now()
-		mustCompile(t, newCompiler(t), r).Explain(t.Context(), map[string]any{"a": int64(2), "b": int64(1)})
+		mustCompile(t, fixture.Compiler(t), r).Explain(t.Context(), map[string]any{"a": int64(2), "b": int64(1)})
 		if took := time.Since(started); took > 5*time.Second {
 			t.Errorf("%d characters took %s", len(text), took)
 		}
@@ -497,7 +489,7 @@ func TestExplainIsBounded(t *testing.T) {
 }
 
 func TestExplainWhatRefers(t *testing.T) {
-	c, configMap := newCompiler(t), object(t, "configmap")
+	c, configMap := fixture.Compiler(t), object(t, "configmap")
 	rule := mustCompile(t, c, aboutConfigMaps("references.count == 1"))
 	for name, test := range map[string]struct {
 		references *engine.References
@@ -515,9 +507,7 @@ func TestExplainWhatRefers(t *testing.T) {
 			for _, e := range rule.ExplainIn(t.Context(), engine.Surroundings{References: test.references}, configMap) {
 				got = append(got, told(e))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "explanation", test.want, got)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // FuzzReferences has any expression say what any object refers to. It is an error, which puts everything in doubt, or names that
@@ -26,7 +27,7 @@ func FuzzReferences(f *testing.F) {
 		f.Add(names, `{"metadata":{"name":"o","namespace":"shop"},"spec":{"name":"a","names":["b","","c.d"],"ref":{"name":"e","namespace":null},"template":{"spec":{}}}}`)
 		f.Add(names, hostileObjects[i%len(hostileObjects)])
 	}
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	f.Fuzz(func(t *testing.T, names, data string) {
 		var whole map[string]any
 		if json.Unmarshal([]byte(data), &whole) != nil || sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(data), &whole) != nil || whole == nil {
@@ -91,7 +92,7 @@ func FuzzPodSpec(f *testing.F) {
 	} {
 		f.Add([]byte(spec))
 	}
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	configMaps, secrets := mustExtract(f, c, "configMapsIn(object.spec)"), mustExtract(f, c, "secretsIn(object.spec)")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var spec corev1.PodSpec

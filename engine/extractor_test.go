@@ -9,15 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // extract reads what an object refers to.
 func extract(t *testing.T, names string, lenient bool, object map[string]any) ([]engine.Reference, error) {
 	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Minute}) // the machine may be busy
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Minute}) // the machine may be busy
 	x, problems := c.Extractor(names, "names")
 	if x == nil {
 		t.Fatal(problems)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // hostileObjects are what no API server gives, and what a custom resource without a schema may hold all the same.
@@ -39,7 +40,7 @@ func FuzzFacts(f *testing.F) {
 	for i, text := range expressions {
 		f.Add(text, hostileObjects[i%len(hostileObjects)])
 	}
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	f.Fuzz(func(t *testing.T, text, data string) {
 		var object, untouched map[string]any
 		if utiljson.Unmarshal([]byte(data), &object) != nil || utiljson.Unmarshal([]byte(data), &untouched) != nil {

@@ -11,12 +11,13 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestFacts(t *testing.T) {
@@ -112,8 +113,8 @@ func TestFacts(t *testing.T) {
 				if got.Err == nil || got.Err.Error() != tc.err {
 					t.Errorf("got error %v, want %s", got.Err, tc.err)
 				}
-			} else if got.Err != nil {
-				t.Fatal(got.Err)
+			} else {
+				expect.NoError(t, got.Err)
 			}
 			if !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
@@ -140,7 +141,7 @@ func TestVariables(t *testing.T) {
 		"all of them, often":              "size(variables.both) == 2 * size(variables.names) && variables.both == variables.names + variables.names",
 		"not asked where not needed":      "true || variables.names[7] == '' || variables.names[8] == ''",
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := rule()
@@ -168,10 +169,7 @@ const slowExpression = "object.?list.orValue([]).all(a, object.list.all(b, a + b
 
 // TestALoopIsBoundedBySteps: the time that it takes does not matter, so that every machine gives the same result.
 func TestALoopIsBoundedBySteps(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Hour})
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	loop := func(turns int) policy.Facts {
@@ -198,10 +196,7 @@ func TestALoopIsBoundedBySteps(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{EvalDeadline: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Millisecond})
 	r := rule()
 	r.StartTime = slowExpression + " ? finishedAt(object) : optional.none()"
 	compiled := mustCompile(t, c, r)
@@ -230,7 +225,7 @@ func TestCancelledContext(t *testing.T) {
 	cancel(stopped)
 	r := rule()
 	r.Eligible = slowExpression
-	got := mustCompile(t, newCompiler(t), r).Facts(ctx, slowObject(t))
+	got := mustCompile(t, fixture.Compiler(t), r).Facts(ctx, slowObject(t))
 	if !errors.Is(got.Err, stopped) || errors.Is(got.Err, engine.ErrDeadline) {
 		t.Errorf("got %v", got.Err)
 	}
@@ -248,8 +243,8 @@ func (bomb) Value() any                                { panic("boom") }
 func TestPanicIsAnError(t *testing.T) {
 	r := rule()
 	r.Eligible = "[1].all(x, object.bomb == x)"
-	compiled := mustCompile(t, newCompiler(t), r)
-	e := newCompiler(t).NewEvaluator(t.Context())
+	compiled := mustCompile(t, fixture.Compiler(t), r)
+	e := fixture.Compiler(t).NewEvaluator(t.Context())
 	defer e.Close()
 	bad := object(t, "job-complete")
 	bad["bomb"] = bomb{}
@@ -279,16 +274,14 @@ func TestObjectIsLeftAlone(t *testing.T) {
 	r.Eligible = "object.status.conditions.sortBy(c, c.type)[0].type != '' && cel.bind(l, object.status.conditions, size(l + [1]) > 1)"
 	o := object(t, "job-complete")
 	factsOf(t, r, o)
-	if diff := cmp.Diff(object(t, "job-complete"), o); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "object after the evaluation", object(t, "job-complete"), o)
 }
 
 // TestFactsDoNotDependOnTheRun: Go's maps are in another order each time.
 func TestFactsDoNotDependOnTheRun(t *testing.T) {
 	r := rule()
 	r.StartTime = "object.times[object.times.map(k, k)[0]]"
-	compiled := mustCompile(t, newCompiler(t), r)
+	compiled := mustCompile(t, fixture.Compiler(t), r)
 	o := object(t, "job-complete")
 	o["times"] = map[string]any{"b": "2026-01-02T00:00:00Z", "a": "2026-01-01T00:00:00Z", "c": "2026-01-03T00:00:00Z", "d": "2026-01-04T00:00:00Z"}
 	for range 100 {

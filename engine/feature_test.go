@@ -6,8 +6,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // featured has a rule for each feature, and one that needs none.
@@ -46,20 +47,13 @@ spec:
 // TestARuleThatNeedsAFeatureWhichIsOffIsInvalid: it keeps and says which feature; the others stay as they are.
 func TestARuleThatNeedsAFeatureWhichIsOffIsInvalid(t *testing.T) {
 	data, err := yaml.YAMLToJSON([]byte(featured))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	compiler := fixture.Compiler(t)
 	for rule, off := range map[string]policy.Feature{
 		"": "", "images": policy.NodeImages, "references": policy.References, "owners": policy.OwnerDeletion,
 	} {
 		document, err := policy.Parse(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		p := document.Load(policy.Protection{Off: []policy.Feature{off}})
 		compiler.Load(p)
 		for _, r := range p.Rules {

@@ -6,8 +6,10 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/go-cmp/cmp"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestFields(t *testing.T) {
@@ -38,16 +40,14 @@ func TestFields(t *testing.T) {
 		"a global name behind a loop variable":        {"[1].exists(x, .object.a == x)", []string{"a"}},
 		"an object handed to a function is all of it": {"string(object) == ''", []string{"*"}},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			e, ok := c.Expression(tc.expression)
 			if !ok {
 				t.Fatal("does not compile")
 			}
-			if diff := cmp.Diff(tc.want, e.Fields()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "fields", tc.want, e.Fields())
 		})
 	}
 }
@@ -74,7 +74,7 @@ func stable(evaluate func(map[string]any) (ref.Val, error), object map[string]an
 
 // TestFieldsAreEnough evaluates random expressions on random objects, whole and cut to the fields read.
 func TestFieldsAreEnough(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	compiled, errors := 0, 0
 	for seed := range uint64(6000) {
 		r := &random{Rand: rand.New(rand.NewPCG(seed, 1))}
@@ -106,7 +106,7 @@ func FuzzFields(f *testing.F) {
 	for _, text := range seedExpressions {
 		f.Add(text, `{"status":{"conditions":[{"type":"a","status":"True"}],"phase":"x"},"metadata":{"labels":{"a":"b"}}}`)
 	}
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	f.Fuzz(func(t *testing.T, text, data string) {
 		e, ok := c.Expression(text)
 		var whole map[string]any

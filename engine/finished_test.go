@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/google/cel-go/common/types"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestEnds asks all four functions about the end of every kind that they know, and of some that they do not.
@@ -79,7 +82,7 @@ func TestEnds(t *testing.T) {
 		"a kind of a built-in group that never ends":  {"networking.k8s.io/v1", "NetworkPolicy", "{}", "error: never finishes", ""},
 		"a Deployment":                                {"apps/v1", "Deployment", "{conditions: [" + condition("Available", "True") + "]}", running, ""},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	evaluate := func(t *testing.T, text string, object map[string]any) string {
 		e, ok := c.Expression(text)
 		if !ok {
@@ -118,9 +121,7 @@ func TestEnds(t *testing.T) {
 			if tc.at != "" {
 				want = `"2026-03-01T` + tc.at + `Z"`
 			}
-			if at != want {
-				t.Errorf("finishedAt: got %s, want %s", at, want)
-			}
+			expect.Equal(t, "finishedAt", want, at)
 		})
 	}
 }

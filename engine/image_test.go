@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var (
@@ -39,14 +42,10 @@ metadata: {name: "sha256:1"}
 spec: {tags: [a:1], digests: ["registry.example.com/app@sha256:2"], sizeBytes: 7, pinned: false, runtimeHandler: ""}
 status: {firstSeen: "2026-02-01T08:00:00Z", lastUsed: "2026-02-20T17:30:00Z", unusedSince: "2026-02-20T17:30:00Z", inUse: false}
 `)
-	if diff := cmp.Diff(want, image("a:1").Object()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "object", want, image("a:1").Object())
 	never := &engine.Image{ID: "sha256:1", FirstSeen: seen, InUse: true}
 	wantStatus := map[string]any{"firstSeen": "2026-02-01T08:00:00Z", "inUse": true}
-	if diff := cmp.Diff(wantStatus, never.Object()["status"]); diff != "" {
-		t.Errorf("never used before: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "never used before", any(wantStatus), never.Object()["status"])
 }
 
 func TestAnImageIsReadAsItWasWritten(t *testing.T) {
@@ -55,12 +54,8 @@ func TestAnImageIsReadAsItWasWritten(t *testing.T) {
 		"unobserved for a while": {ID: "sha256:1", FirstSeen: seen, UnusedSince: used},
 	} {
 		got, err := engine.ImageOf(i.Object())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(i.Object(), got.Object()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.NoError(t, err)
+		expect.Equal(t, name, i.Object(), got.Object())
 		fromObject, err := engine.SubjectOf(i.Object())
 		if diff := cmp.Diff(i.Subject(), fromObject); diff != "" || err != nil {
 			t.Errorf("%s: %v -want +got\n%s", name, err, diff)
@@ -83,9 +78,7 @@ func TestSubjectOfAnImage(t *testing.T) {
 	for name, test := range tests {
 		test.image.ID = "sha256:1"
 		test.want.Name, test.want.UID = "sha256:1", "sha256:1"
-		if diff := cmp.Diff(test.want, test.image.Subject()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.Equal(t, name, test.want, test.image.Subject())
 	}
 }
 
@@ -124,7 +117,7 @@ func TestFactsOfImages(t *testing.T) {
 		"a filesystem that is unknown":                       {func(r *v1alpha1.Rule) { r.Eligible = "has(node.imageFs)" }, image("a:v1"), &engine.Node{Name: "n"}, policy.Facts{}, ""},
 		"a filesystem that is unknown and read all the same": {func(r *v1alpha1.Rule) { r.Eligible = "node.imageFs.usedPercent > 1" }, image("a:v1"), nil, policy.Facts{}, "eligible: no such key: imageFs; where a field can be absent write .?field or has()"},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := imageRule()
@@ -141,9 +134,7 @@ func TestFactsOfImages(t *testing.T) {
 			if test.err == "" {
 				test.want.FirstSeen = test.image.FirstSeen
 			}
-			if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "facts", test.want, got, cmp.Comparer(func(a, b error) bool { return a == b }))
 			if diff := cmp.Diff(test.image.Object(), object); diff != "" {
 				t.Errorf("the object was changed:\n%s", diff)
 			}
@@ -161,17 +152,15 @@ func TestTheOrderOfTagsDoesNotMatter(t *testing.T) {
 	r.StartTime = "imageTag(object.spec.tags[0]) == 'v1' ? object.status.firstSeen : object.status.lastUsed"
 	r.TTL, r.TTLExpression = "", "days(imageTag(object.spec.tags[0]) == 'v2' ? 3 : 5)"
 	groupBy("imageRepository(object.spec.tags[0])")(&r)
-	compiled := mustCompile(t, newCompiler(t), r)
+	compiled := mustCompile(t, fixture.Compiler(t), r)
 	want := compiled.Facts(t.Context(), image("a:v1", "b:v2", "c:v3").Object())
 	for _, tags := range [][]string{{"a:v1", "c:v3", "b:v2"}, {"b:v2", "a:v1", "c:v3"}, {"b:v2", "c:v3", "a:v1"}, {"c:v3", "b:v2", "a:v1"}} {
-		if diff := cmp.Diff(want, compiled.Facts(t.Context(), image(tags...).Object())); diff != "" {
-			t.Errorf("%v: -want +got\n%s", tags, diff)
-		}
+		expect.Equal(t, fmt.Sprint(tags), want, compiled.Facts(t.Context(), image(tags...).Object()))
 	}
 }
 
 func TestAnImageThatCannotBeReadIsAnError(t *testing.T) {
-	compiled := mustCompile(t, newCompiler(t), imageRule())
+	compiled := mustCompile(t, fixture.Compiler(t), imageRule())
 	for text, want := range map[string]string{
 		`{metadata: {name: "1"}, spec: {tags: a}}`:                "tags: is no list",
 		`{metadata: {name: "1"}, spec: {tags: [1, 2]}}`:           "tags: has an element that is no text: 1",
@@ -231,7 +220,7 @@ func TestProblemsOfRulesAboutImages(t *testing.T) {
 		"a loop variable that would hide the node": {"Image", "object.spec.tags.all(node, variables.label != node)", []string{
 			"spec.rules[0].eligible:1:21: a loop variable cannot be called node where node is read (give it another name, such as n)"}},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := rule()
@@ -244,9 +233,7 @@ func TestProblemsOfRulesAboutImages(t *testing.T) {
 			for _, p := range problems {
 				got = append(got, p.String())
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "problems", test.want, got)
 		})
 	}
 }
@@ -258,7 +245,7 @@ func TestRulesSayWhatTheyReadOfTheNode(t *testing.T) {
 	} {
 		r := imageRule()
 		r.Eligible = text
-		compiled := mustCompile(t, newCompiler(t), r, v1alpha1.Variable{Name: "full", Expression: "node.imageFs.usedPercent > 80"})
+		compiled := mustCompile(t, fixture.Compiler(t), r, v1alpha1.Variable{Name: "full", Expression: "node.imageFs.usedPercent > 80"})
 		if got := strings.Join(compiled.NodeReads(), " "); got != want || compiled.ReadsNode() != (want != "") || !compiled.OnNodes() {
 			t.Errorf("%s reads %q of the node: %v", text, got, compiled.ReadsNode())
 		}
@@ -271,7 +258,7 @@ func TestLoadOfRulesAboutImages(t *testing.T) {
 	bad.Name, bad.Target.Selector = "bad", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 	d.Spec.Rules = []v1alpha1.Rule{imageRule(), bad}
 	p := d.Load(policy.DefaultProtection())
-	programs := newCompiler(t).Load(p)
+	programs := fixture.Compiler(t).Load(p)
 	if r := p.Rules[0]; r.Invalid() || r.Mark != "" || programs[r.Key].Marks() {
 		t.Errorf("rule %+v: a rule about images marks nothing", r)
 	}
@@ -284,7 +271,7 @@ func TestLoadOfRulesAboutImages(t *testing.T) {
 func TestExplainTellsTheTagThatDecides(t *testing.T) {
 	r := imageRule()
 	r.Eligible = "imageTag(object.spec.tags[0]) != node.labels['keeps']"
-	compiled := mustCompile(t, newCompiler(t), r)
+	compiled := mustCompile(t, fixture.Compiler(t), r)
 	node := &engine.Node{Labels: map[string]string{"keeps": "v2"}}
 	for tags, want := range map[string]string{"a:v1": " true", "a:v1 a:v2 a:v3": "a:v2 false", "a:v3 a:v1": "a:v3 true"} {
 		got := compiled.ExplainIn(t.Context(), engine.Surroundings{Node: node}, image(strings.Fields(tags)...).Object())

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	sigsjson "sigs.k8s.io/json"
+
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // FuzzLean compares the whole way of an object through the engine, which decodes no more than the expression reads and shows it
@@ -17,7 +19,7 @@ func FuzzLean(f *testing.F) {
 	f.Add("object.metadata.annotations", `{"metadata":{"annotations":{"a":"1","sunset.x-k8s.io/hold":"true"}}}`)
 	f.Add("object.metadata == object.metadata", `{"metadata":{"name":"a","name":"b","labels":null}}`)
 	f.Add("object.a[0].b", `{"a":[{"b":1e400},{"b":18446744073709551616}],"A":2}`)
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	f.Fuzz(func(t *testing.T, text, data string) {
 		var whole map[string]any
 		if json.Unmarshal([]byte(data), &whole) != nil || sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(data), &whole) != nil || whole == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // withReferences has a rule that reads references, one that reads them by a variable and one that does not.
@@ -29,7 +30,7 @@ func withReferences(names ...string) *policy.Policy {
 
 func TestWhichRulesReadReferences(t *testing.T) {
 	p := withReferences("[object.spec.secretName]")
-	programs := newCompiler(t).Load(p)
+	programs := fixture.Compiler(t).Load(p)
 	if len(p.Problems) > 0 {
 		t.Fatal(p.Problems)
 	}
@@ -42,7 +43,7 @@ func TestWhichRulesReadReferences(t *testing.T) {
 
 func TestAnInvalidReferenceConcernsTheRulesThatReadReferences(t *testing.T) {
 	p := withReferences("[object.spec.secretName]", "[object.spec.a] +\n  [objekt.spec.b]")
-	programs := newCompiler(t).Load(p)
+	programs := fixture.Compiler(t).Load(p)
 	const want = "spec.references[1].names:2:4: unknown name \"objekt\" (did you mean object?)"
 	if len(p.Problems) != 1 || p.Problems[0].String() != want {
 		t.Errorf("problems %v; want %s", p.Problems, want)
@@ -65,7 +66,7 @@ func TestOfASecretOnlyMetadataRefers(t *testing.T) {
 	for names, want := range map[string]int{"[object.metadata.annotations['next']]": 0, "[object.data.next]": 1} {
 		p := withReferences(names)
 		p.References[0].From = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-		newCompiler(t).Load(p)
+		fixture.Compiler(t).Load(p)
 		if len(p.Problems) != want || p.References[0].Invalid != (want > 0) {
 			t.Errorf("%s: problems %v", names, p.Problems)
 		}
@@ -74,7 +75,7 @@ func TestOfASecretOnlyMetadataRefers(t *testing.T) {
 
 func TestBlankNamesAreSaidOnce(t *testing.T) {
 	p := withReferences(" ")
-	newCompiler(t).Load(p)
+	fixture.Compiler(t).Load(p)
 	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.references[0].names" {
 		t.Errorf("problems %v", p.Problems)
 	}

@@ -11,28 +11,17 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
-
-func newCompiler(t testing.TB) *engine.Compiler {
-	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // decode reads YAML or JSON the way the controller reads objects.
 func decode(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var object map[string]any
-	if err := utiljson.Unmarshal(data, &object); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, utiljson.Unmarshal(data, &object))
 	return object
 }
 
@@ -40,9 +29,7 @@ func decode(t testing.TB, text string) map[string]any {
 func object(t testing.TB, name string) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "objects", name+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return decode(t, string(data))
 }
 
@@ -71,5 +58,5 @@ func mustCompile(t testing.TB, c *engine.Compiler, r v1alpha1.Rule, variables ..
 
 func factsOf(t testing.TB, r v1alpha1.Rule, object map[string]any) policy.Facts {
 	t.Helper()
-	return mustCompile(t, newCompiler(t), r).Facts(t.Context(), object)
+	return mustCompile(t, fixture.Compiler(t), r).Facts(t.Context(), object)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestSignsOfOtherControllers: each sign alone, as live objects carry it, and what looks like one and is none.
@@ -55,9 +56,7 @@ spec: {template: {metadata: {labels: {kueue.x-k8s.io/multikueue-origin: m}}}}`, 
 		t.Run(name, func(t *testing.T) {
 			whole := decode(t, strings.ReplaceAll(test.object, "\t", " "))
 			lean, err := engine.NewDecoder().Decode([]byte(mustJSON(t, whole)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			for how, object := range map[string]map[string]any{"whole": whole, "as decoded": lean} {
 				s, err := engine.SubjectOf(object)
 				if err != nil || s.Flags.Manager() != test.want {

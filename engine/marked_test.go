@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // loaded is a rule of a policy in force, and its program.
@@ -25,7 +26,7 @@ func loaded(t testing.TB, uid types.UID, changes ...func(*v1alpha1.Rule)) (*poli
 	}
 	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: uid}, Spec: policy.Spec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{r}}}
 	p := d.Load(policy.DefaultProtection())
-	programs := newCompiler(t).Load(p)
+	programs := fixture.Compiler(t).Load(p)
 	if len(p.Problems) > 0 {
 		t.Fatal(p.Problems)
 	}
@@ -81,9 +82,7 @@ func TestFactsOfMarks(t *testing.T) {
 				t.Errorf("error %s, want %s", message, test.err)
 			}
 			got.Err = nil
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "facts", test.want, got)
 		})
 	}
 }
@@ -137,7 +136,7 @@ func TestAnInvalidRuleDoesNotMark(t *testing.T) {
 	markMode(&r)
 	r.TTL = "soon"
 	p := (&policy.Document{Spec: policy.Spec{Rules: []v1alpha1.Rule{r}}}).Load(policy.Protection{})
-	programs := newCompiler(t).Load(p)
+	programs := fixture.Compiler(t).Load(p)
 	if p.Rules[0].Mark != "" || programs[p.Rules[0].Key] == nil {
 		t.Errorf("mark is %q", p.Rules[0].Mark)
 	}
@@ -146,9 +145,7 @@ func TestAnInvalidRuleDoesNotMark(t *testing.T) {
 func TestAMarkingRuleReadsItsMarks(t *testing.T) {
 	_, program := loaded(t, "u", markMode, eligibleIf("object.metadata.labels.team == 'data'"))
 	want := []string{"metadata.annotations['sunset.x-k8s.io/eligible-since']", "metadata.labels.team"}
-	if diff := cmp.Diff(want, program.Reads()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "reads", want, program.Reads())
 	if !program.MetadataOnly() {
 		t.Error("it does not do with metadata")
 	}
@@ -190,9 +187,7 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 				t.Errorf("error %s, want %s", message, test.err)
 			}
 			got.Err = nil
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "facts", test.want, got)
 			s, err := engine.SubjectOf(o)
 			if readable := test.ttl == "2h"; err != nil || s.Flags.Has(policy.HasTTL) != readable || readable && s.OwnTTL != 2*time.Hour {
 				t.Errorf("subject %+v, %v", s, err)
@@ -246,7 +241,7 @@ func TestAGroupOfAnotherTypeDoesNotCompile(t *testing.T) {
 	for _, text := range []string{"1", "true", "['a']", "optional.of('a')", "now"} {
 		r := rule()
 		r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: text}
-		compiled, problems := newCompiler(t).Rule(r, nil, "spec.rules[0]")
+		compiled, problems := fixture.Compiler(t).Rule(r, nil, "spec.rules[0]")
 		if compiled != nil || len(problems) != 1 || problems[0].Path != "spec.rules[0].keepNewest.groupBy" {
 			t.Errorf("%s: problems %v", text, problems)
 		}
@@ -254,7 +249,7 @@ func TestAGroupOfAnotherTypeDoesNotCompile(t *testing.T) {
 }
 
 func TestTheKeyHasTheGroup(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	with := func(k *v1alpha1.KeepNewest) string {
 		r := rule()
 		r.KeepNewest = k
@@ -270,7 +265,7 @@ func TestTheKeyHasTheGroup(t *testing.T) {
 
 // TestAnEvaluatorTellsGroupsApart: it shares the texts of groups, also when there are more than it remembers.
 func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	r := rule()
 	r.KeepNewest = &v1alpha1.KeepNewest{Count: 1, GroupBy: "object.metadata.name"}
 	program := mustCompile(t, c, r)
@@ -310,12 +305,8 @@ func TestADecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := engine.NewDecoder(test.rules...).Decode([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(any(test.want), got["metadata"].(map[string]any)["annotations"]); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.NoError(t, err)
+			expect.Equal(t, "annotations", any(test.want), got["metadata"].(map[string]any)["annotations"])
 		})
 	}
 }

@@ -3,9 +3,9 @@ package engine_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestReferencesMisread: what passes here is asked of every ConfigMap, and gives the same for those in use.
@@ -53,7 +53,7 @@ func TestReferencesMisread(t *testing.T) {
 		"or perhaps":               {"references.by.all(r, r.?kind.orValue('') == '')", []string{"1:22: kind of what refers to the object is always there (use it without ? and has())"}},
 		"one that they never have": {"references.by.all(r, has(r.Kind))", []string{`1:22: there is no field "Kind" (did you mean r.kind?)`}},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			for field, path := range map[string]string{"eligible": "spec.rules[0].eligible:", "variable": "spec.variables[1].expression:"} {
@@ -72,9 +72,7 @@ func TestReferencesMisread(t *testing.T) {
 				for _, text := range test.want {
 					want = append(want, path+text)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%s: -want +got\n%s", field, diff)
-				}
+				expect.Equal(t, field, want, got)
 			}
 		})
 	}
@@ -91,7 +89,7 @@ func TestReferencesMisreadByVariables(t *testing.T) {
 		"variables.uses != '0'":                                "spec.rules[0].eligible:1:16: != does not take (int, string) (the other side is not text: write 0)",
 		"variables.first.Kind == 'Pod'":                        `spec.rules[0].eligible:1:16: there is no field "Kind" (did you mean variables.first.kind?)`,
 	} {
-		_, problems := newCompiler(t).Rule(aboutConfigMaps(eligible), variables, "spec.rules[0]")
+		_, problems := fixture.Compiler(t).Rule(aboutConfigMaps(eligible), variables, "spec.rules[0]")
 		got := ""
 		for _, p := range problems {
 			got += p.String()
@@ -113,7 +111,7 @@ func TestReferencesOfNearlyTheTarget(t *testing.T) {
 	} {
 		r := aboutConfigMaps("references.count == 0")
 		r.Target = target
-		_, problems := newCompiler(t).Rule(r, nil, "spec.rules[0]")
+		_, problems := fixture.Compiler(t).Rule(r, nil, "spec.rules[0]")
 		want := "spec.rules[0].eligible:1:1: references is there only in rules about ConfigMaps and Secrets, not about " +
 			target.APIVersion + " " + target.Kind + " (write target: {apiVersion: v1, kind: " + kind + "})"
 		if len(problems) != 1 || problems[0].String() != want {

@@ -10,6 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func lettingOwnersGo() v1alpha1.Rule {
@@ -63,7 +65,7 @@ func TestFactsNameTheOwner(t *testing.T) {
 }
 
 func TestTheOwnerIsRead(t *testing.T) {
-	program := mustCompile(t, newCompiler(t), lettingOwnersGo())
+	program := mustCompile(t, fixture.Compiler(t), lettingOwnersGo())
 	if !program.Owns() || !slices.Contains(program.Reads(), "metadata.ownerReferences") {
 		t.Errorf("owns %v, reads %v", program.Owns(), program.Reads())
 	}
@@ -71,9 +73,7 @@ func TestTheOwnerIsRead(t *testing.T) {
 		{"apiVersion":"batch/v1","kind":"CronJob","name":"report","uid":"u-1","controller":true}]},
 		"status":{"conditions":[{"type":"Complete","status":"True","lastTransitionTime":"2026-03-01T12:00:00Z"}]}}`
 	decoded, err := engine.NewDecoder(program).Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got := program.Facts(t.Context(), decoded); got.Owner.String() != "CronJob/report" {
 		t.Errorf("got %+v", got)
 	}

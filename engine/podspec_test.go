@@ -5,11 +5,14 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestPodSpecsOfAnyShape: what has another shape than a PodSpec is an error, also of the part that is read of it.
 func TestPodSpecsOfAnyShape(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	e, ok := c.Expression("configMapsIn(object.spec)")
 	if !ok {
 		t.Fatal("does not compile")
@@ -31,9 +34,7 @@ func TestPodSpecsOfAnyShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var whole map[string]any
-			if err := yaml.Unmarshal([]byte(`{spec: `+test.spec+`}`), &whole); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, yaml.Unmarshal([]byte(`{spec: `+test.spec+`}`), &whole))
 			v, err := e.Value(whole)
 			if (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 				t.Errorf("%v, error %v, want %q", v, err, test.fails)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/cel-go/cel"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // constant are the functions that need no price although they give text, a list, a map or anything, and why.
@@ -21,9 +23,7 @@ var constant = map[string]string{
 // TestEveryFunctionHasAPrice fails when a library brings a function that can build something and that nobody has looked at.
 func TestEveryFunctionHasAPrice(t *testing.T) {
 	c, err := NewCompiler(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, function := range c.env.Functions() {
 		_, priced := prices[name]
 		_, parses := parsers[name]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const clockHint = "(startTime and ttl say everything about time: instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
@@ -104,7 +105,7 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"blanks alone":                         {"  ", []string{"missing (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
 		"a regular expression that is too big": {"object.x.matches('(a{900}){900}')", []string{"1:18: this is not a regular expression (the syntax is RE2; a backslash is doubled in CEL text, or write r'...')"}},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	variables := []v1alpha1.Variable{{Name: "done", Expression: "finished(object)"}, {Name: "end", Expression: "finishedAt(object)"}, {Name: "loops", Expression: "object.a.all(x, object.b.all(y, x == y))"}}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +198,7 @@ func TestProblemsOfRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rule()
 			tc.change(&r)
-			compiled, problems := newCompiler(t).Rule(r, tc.variables, "spec.rules[0]")
+			compiled, problems := fixture.Compiler(t).Rule(r, tc.variables, "spec.rules[0]")
 			var got []string
 			for _, p := range problems {
 				got = append(got, p.String())
@@ -216,14 +217,14 @@ func TestProblemsOfRules(t *testing.T) {
 func TestTimesMayBeComparedAsText(t *testing.T) {
 	r := rule()
 	r.Eligible = "object.metadata.creationTimestamp < '2026'"
-	if _, problems := newCompiler(t).Rule(r, nil, ""); len(problems) > 0 {
+	if _, problems := fixture.Compiler(t).Rule(r, nil, ""); len(problems) > 0 {
 		t.Error(problems)
 	}
 }
 
 // TestFunctionsOfOtherLanguagesAreNotThoseOfCEL: an expression that calls one that exists compiles, and nobody sees the hint.
 func TestFunctionsOfOtherLanguagesAreNotThoseOfCEL(t *testing.T) {
-	known := newCompiler(t).Names()
+	known := fixture.Compiler(t).Names()
 	for _, name := range engine.OtherFunctions() {
 		if slices.Contains(known, name) {
 			t.Errorf("CEL has %s()", name)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // recipeObjects are what recipes are tried on, by what the page calls them. Their times are those of testdata/objects.
@@ -40,9 +42,7 @@ func recipeObject(t *testing.T, called string) map[string]any {
 	}
 	if strings.HasSuffix(text, ".yaml") {
 		data, err := os.ReadFile(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		text = string(data)
 	}
 	return decode(t, strings.Replace(text, "META", recipeMeta, 1))
@@ -96,14 +96,12 @@ func triesOf(t *testing.T, block string) []try {
 // TestRecipes tries everything that docs/recipes.md says to write and not to write.
 func TestRecipes(t *testing.T) {
 	page, err := os.ReadFile("../docs/recipes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	sections := strings.Split(string(page), "\n## ")[1:]
 	if blocks := strings.Count(string(page), "```yaml"); blocks != len(sections) || len(sections) < 20 {
 		t.Errorf("%d blocks in %d sections: each recipe has one, which is tested", blocks, len(sections))
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for _, section := range sections {
 		title, _, _ := strings.Cut(section, "\n")
 		t.Run(title, func(t *testing.T) {
@@ -224,9 +222,7 @@ func complete(rule, o map[string]any) {
 func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*engine.Program, o map[string]any) (string, bool) {
 	t.Helper()
 	subject, err := engine.SubjectOf(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	known := map[string]policy.Namespace{subject.Namespace: {}}
 	snapshot := policy.NewSnapshot(policies, known, policy.DefaultProtection())
 	var evaluations []policy.Evaluation
@@ -261,17 +257,13 @@ func TestExtendingQuotesTheExamples(t *testing.T) {
 	known := map[string]bool{}
 	for _, file := range []string{"example_test.go", "../controllers/retention/example_test.go", "../controllers/retention/interfaces.go"} {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for line := range strings.Lines(string(data)) {
 			known[strings.TrimSpace(line)] = true
 		}
 	}
 	page, err := os.ReadFile("../docs/extending.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	quotes := regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(quotes) < 7 {
 		t.Errorf("only %d quotes", len(quotes))

@@ -13,6 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // aboutConfigMaps is a rule about ConfigMaps that nothing refers to, for tests to change.
@@ -52,7 +54,7 @@ type asking struct {
 }
 
 func newAsking(t *testing.T, eligible string, variables ...v1alpha1.Variable) *asking {
-	return &asking{t, newCompiler(t), aboutConfigMaps(eligible), variables}
+	return &asking{t, fixture.Compiler(t), aboutConfigMaps(eligible), variables}
 }
 
 func TestReferencesInExpressions(t *testing.T) {
@@ -110,7 +112,7 @@ func TestANamespaceLearnsNothingOfOthers(t *testing.T) {
 				rule.StartTime = ""
 			}
 			for namespace, want := range map[string]bool{"": want.everywhere, "team-a": want.own} {
-				c := newCompiler(t)
+				c := fixture.Compiler(t)
 				e := c.NewEvaluator(t.Context())
 				e.SetReferences(all)
 				got := e.Facts(loadedRule(t, c, namespace, rule), object(t, "configmap"))
@@ -120,7 +122,7 @@ func TestANamespaceLearnsNothingOfOthers(t *testing.T) {
 			}
 		}
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for eligible, same := range map[string]bool{"references.count == 0": true, "references.by == []": false} {
 		everywhere, own := loadedRule(t, c, "", aboutConfigMaps(eligible)), loadedRule(t, c, "team-a", aboutConfigMaps(eligible))
 		if (everywhere.Key() == own.Key()) != same {
@@ -173,9 +175,7 @@ func TestReferencesElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAsking(t, "true", test.variables...)
 			test.change(&a.rule)
-			if diff := cmp.Diff(test.want, a.facts(referredBy())); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "facts", test.want, a.facts(referredBy()))
 			reads := name != "nowhere"
 			if got := a.facts(nil); errors.Is(got.Err, policy.ErrReferencesUnknown) != reads {
 				t.Errorf("while nobody knows: %+v", got)
@@ -283,14 +283,12 @@ func TestReferencesWhereThereAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := aboutConfigMaps("true && references.count == 0")
 			test.change(&r)
-			_, problems := newCompiler(t).Rule(r, test.variables, "spec.rules[0]")
+			_, problems := fixture.Compiler(t).Rule(r, test.variables, "spec.rules[0]")
 			var got []string
 			for _, p := range problems {
 				got = append(got, p.String())
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "problems", test.want, got)
 		})
 	}
 }
@@ -302,7 +300,7 @@ func TestNothingOfTheDataOfASecretIsSeen(t *testing.T) {
 		'{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"stringData":{"password":"hunter2"}}'}},
 		data: {password: aHVudGVyMg==}, stringData: {password: hunter2}}`
 	written := decode(t, secret)
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for _, eligible := range []string{
 		"object.metadata.annotations.size() == 1",
 		"object.metadata.annotations.all(name, name == 'a')",
@@ -315,9 +313,7 @@ func TestNothingOfTheDataOfASecretIsSeen(t *testing.T) {
 		r.Target.Kind = "Secret"
 		program := mustCompile(t, c, r)
 		decoded, err := engine.NewDecoder(program).Decode([]byte(mustJSON(t, written)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if text := fmt.Sprint(decoded); strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") {
 			t.Errorf("%s: decoded %s", eligible, text)
 		}

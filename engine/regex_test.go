@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestRegularExpressionsAreCompiledOnce counts what evaluations allocate: less than a hundredth of what it takes to compile the
@@ -20,7 +21,7 @@ func TestRegularExpressionsAreCompiledOnce(t *testing.T) {
 		"read from the object, each the same": "object.metadata.name.matches(object.metadata.labels.pattern)",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCompiler(t)
+			c := fixture.Compiler(t)
 			r := rule()
 			r.Eligible = eligible
 			object := map[string]any{"metadata": map[string]any{"name": "a", "labels": map[string]any{"pattern": "(abc|x[0-9]){900}"}}}

@@ -3,10 +3,11 @@ package engine_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestKey(t *testing.T) {
@@ -66,7 +67,7 @@ func TestKey(t *testing.T) {
 			secondVariables: variables("b", "false"),
 		},
 	}
-	c := newCompiler(t) // shared: a wrong cache key would show here too
+	c := fixture.Compiler(t) // shared: a wrong cache key would show here too
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			first, second := rule(), rule()
@@ -80,7 +81,7 @@ func TestKey(t *testing.T) {
 			if (a.Key() == b.Key()) != tc.equal {
 				t.Errorf("keys %s and %s", a.Key(), b.Key())
 			}
-			if other := mustCompile(t, newCompiler(t), first, tc.firstVariables...); other.Key() != a.Key() {
+			if other := mustCompile(t, fixture.Compiler(t), first, tc.firstVariables...); other.Key() != a.Key() {
 				t.Error("another compiler gives another key")
 			}
 		})
@@ -89,7 +90,7 @@ func TestKey(t *testing.T) {
 
 // TestVariablesOfAnotherPolicy: the same text means something else in another policy, and the cache knows.
 func TestVariablesOfAnotherPolicy(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	r := rule()
 	r.Eligible = "variables.v"
 	for _, expression := range []string{"true", "false", "true"} {
@@ -120,18 +121,14 @@ func TestReads(t *testing.T) {
 		"nothing is":             {"true", "timestamp(0)", nil, nil, true},
 		"any top field is not":   {"object[object.kind] == 1", "timestamp(0)", nil, []string{"*", "kind"}, false},
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := rule()
 			r.Eligible, r.StartTime, r.Target.Selector = tc.eligible, tc.startTime, tc.selector
 			compiled := mustCompile(t, c, r)
-			if diff := cmp.Diff(tc.want, compiled.Reads()); diff != "" {
-				t.Error(diff)
-			}
-			if compiled.MetadataOnly() != tc.metadataOnly {
-				t.Errorf("MetadataOnly is %t", compiled.MetadataOnly())
-			}
+			expect.Equal(t, "reads", tc.want, compiled.Reads())
+			expect.Equal(t, "MetadataOnly", tc.metadataOnly, compiled.MetadataOnly())
 		})
 	}
 }

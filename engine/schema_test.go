@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // document is an OpenAPI v3 document of the shape that an API server publishes, with the hazards of real ones:
@@ -57,9 +58,7 @@ var jobKind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"
 func openAPI(t testing.TB) *spec3.OpenAPI {
 	t.Helper()
 	var doc spec3.OpenAPI
-	if err := json.Unmarshal([]byte(document), &doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(document), &doc))
 	return &doc
 }
 
@@ -108,11 +107,9 @@ func TestCheck(t *testing.T) {
 		"a field of what a variable stands in": {"variables.conditions[0].type == 'a' && variables.conditions[0].nothing == 'a'", []string{`spec.rules[0].eligible:1:63: the schema has no field "nothing" in object.status.conditions[] (it has lastTransitionTime, status, type)`}},
 	}
 	s, err := engine.SchemaOf(openAPI(t), jobKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	variables := []v1alpha1.Variable{{Name: "phase", Expression: "object.status.phase"}, {Name: "conditions", Expression: "object.status.conditions"}}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := rule()
@@ -121,9 +118,7 @@ func TestCheck(t *testing.T) {
 			for _, p := range mustCompile(t, c, r, variables...).Check(s) {
 				got = append(got, p.String())
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "problems", tc.want, got)
 		})
 	}
 }
@@ -131,9 +126,7 @@ func TestCheck(t *testing.T) {
 // TestCheckOfStartTime: a text is no time, unless its format or its name says that it is one.
 func TestCheckOfStartTime(t *testing.T) {
 	s, err := engine.SchemaOf(openAPI(t), jobKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s.Properties["status"].Properties["endedAt"] = *spec.StringProperty()
 	for start, warned := range map[string]bool{
 		"object.metadata.creationTimestamp": false, "object.status.completionTime": false, "object.status.endedAt": false,
@@ -142,7 +135,7 @@ func TestCheckOfStartTime(t *testing.T) {
 	} {
 		r := rule()
 		r.StartTime = start
-		if problems := mustCompile(t, newCompiler(t), r).Check(s); len(problems) > 0 != warned {
+		if problems := mustCompile(t, fixture.Compiler(t), r).Check(s); len(problems) > 0 != warned {
 			t.Errorf("%s: %v", start, problems)
 		}
 	}
@@ -150,12 +143,10 @@ func TestCheckOfStartTime(t *testing.T) {
 
 func TestCheckOfVariables(t *testing.T) {
 	s, err := engine.SchemaOf(openAPI(t), jobKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := rule()
 	r.Eligible = "variables.bad.more == 1"
-	got := mustCompile(t, newCompiler(t), r, v1alpha1.Variable{Name: "bad", Expression: "object.nothing"}).Check(s)
+	got := mustCompile(t, fixture.Compiler(t), r, v1alpha1.Variable{Name: "bad", Expression: "object.nothing"}).Check(s)
 	if len(got) != 1 || got[0].Path != "spec.variables[0].expression" || got[0].Column != 7 {
 		t.Errorf("got %v", got)
 	}
@@ -174,16 +165,14 @@ func TestSchemaOf(t *testing.T) {
 		t.Error("a schema is found in no document")
 	}
 	s, err := engine.SchemaOf(doc, jobKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := json.Marshal(s); err != nil { // would not end if the schema contained itself
 		t.Error(err)
 	}
 	if after, _ := json.Marshal(doc); string(after) != string(before) {
 		t.Error("the document was changed")
 	}
-	r := mustCompile(t, newCompiler(t), rule())
+	r := mustCompile(t, fixture.Compiler(t), rule())
 	if got := r.Check(nil); got != nil {
 		t.Errorf("without a schema: %v", got)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // exploding is a RetentionPolicy of 80 kB that would be 9 MB with its three variables written out in all of its expressions.
@@ -31,7 +33,7 @@ func exploding(namespace string) *policy.Policy {
 
 // TestTooLargeExpressionsAreNotCompiled counts allocations and what is compiled, which are the same on every machine.
 func TestTooLargeExpressionsAreNotCompiled(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	p := exploding("team-a")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -68,7 +70,7 @@ func TestTheCostOfCompilingIsBounded(t *testing.T) {
 		"object.metadata.name == 'x'", "finished(object)", "object.a.matches('(x{9}|y)*')", "object.a.matches('x{900}')", "unknown", "variables.unknown", "variables.v",
 	} {
 		for _, length := range []int{300, 2000} {
-			c := newCompiler(t)
+			c := fixture.Compiler(t)
 			filled := func(rules int) *policy.Policy {
 				p := &policy.Policy{Name: "p", Namespace: "team-a", Variables: []v1alpha1.Variable{{Name: "v", Expression: "1+1==2"}}}
 				for i := range rules {
@@ -81,7 +83,7 @@ func TestTheCostOfCompilingIsBounded(t *testing.T) {
 			rules := engine.MaxNamespaceSize / c.Size(filled(1))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			newCompiler(t).Load(filled(rules))
+			fixture.Compiler(t).Load(filled(rules))
 			runtime.ReadMemStats(&after)
 			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > most {
 				t.Errorf("%d rules of %d characters of %s allocate %d MiB", rules, length, term, allocated>>20)
@@ -105,9 +107,7 @@ func TestSize(t *testing.T) {
 	} {
 		r := v1alpha1.Rule{Eligible: text}
 		p := &policy.Policy{Variables: variables, Rules: []*policy.Rule{{Spec: r}}}
-		if got := newCompiler(t).Size(p) - 10 - 21; got != want {
-			t.Errorf("%s: %d, want %d", text, got, want)
-		}
+		expect.Equal(t, text, want, fixture.Compiler(t).Size(p)-10-21)
 	}
 	doubling := []v1alpha1.Variable{{Name: "v0", Expression: strings.Repeat("x", 10_000)}}
 	for i := range 63 {
@@ -117,14 +117,12 @@ func TestSize(t *testing.T) {
 		}
 		doubling = append(doubling, v1alpha1.Variable{Name: fmt.Sprintf("v%d", i+1), Expression: strings.Join(all, " + ")})
 	}
-	if got := newCompiler(t).Size(&policy.Policy{Variables: doubling}); got != 1<<40 {
-		t.Errorf("what doubles 63 times has size %d", got)
-	}
+	expect.Equal(t, "what doubles 63 times has size", 1<<40, fixture.Compiler(t).Size(&policy.Policy{Variables: doubling}))
 }
 
 // TestCallsCountTowardsTheSize in the square of their number, as they take time.
 func TestCallsCountTowardsTheSize(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	size := func(eligible string, variables ...v1alpha1.Variable) int {
 		return c.Size(&policy.Policy{Variables: variables, Rules: []*policy.Rule{{Spec: v1alpha1.Rule{Eligible: eligible}}}})
 	}
@@ -144,7 +142,7 @@ func TestNestedVariablesCountTowardsTheSize(t *testing.T) {
 	r := rule()
 	r.StartTime = "object.metadata.creationTimestamp"
 	r.Eligible = "variables.a + variables.b + variables.c == 6 + 11 + 28 && variables.c - variables.b - variables.a == 11 && has(object.metadata)"
-	rule, problems := newCompiler(t).Rule(r, []v1alpha1.Variable{
+	rule, problems := fixture.Compiler(t).Rule(r, []v1alpha1.Variable{
 		{Name: "a", Expression: "1 + 2 + 3"},
 		{Name: "b", Expression: "variables.a + variables.a - 1"},
 		{Name: "c", Expression: "variables.a + variables.b + variables.b"},
@@ -165,7 +163,7 @@ func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 		r.Name, r.Eligible = fmt.Sprintf("r%d", i), fmt.Sprintf("object.metadata.name.matches('(x%d){900}')", i)
 		p.Rules = append(p.Rules, &policy.Rule{Index: i, Spec: r})
 	}
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	if c.Load(p); p.Rules[0].Invalid() {
 		t.Fatalf("few: %v", p.Rules[0].Problems)
 	}
@@ -183,10 +181,7 @@ func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 // uses as much. The variables are too large to be remembered from one rule to the next.
 func TestVariablesAreDeclaredOnceForAllRules(t *testing.T) {
 	load := func(eligible string, rules int) uint64 {
-		c, err := engine.NewCompiler(engine.Options{CacheSize: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := fixture.CompilerWith(t, engine.Options{CacheSize: 1 << 20})
 		p := &policy.Policy{Name: "p", Namespace: "team-a"}
 		for i := range 32 {
 			p.Variables = append(p.Variables, v1alpha1.Variable{

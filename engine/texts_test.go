@@ -5,12 +5,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestAnEvaluatorKeepsNoLongTexts: whoever may change one object may change it all day, with names that are megabytes long.
 func TestAnEvaluatorKeepsNoLongTexts(t *testing.T) {
 	const changes, most = 200, 32 << 20
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	x, problems := c.Extractor("[object.spec.secretName]", "")
 	if len(problems) > 0 {
 		t.Fatal(problems)

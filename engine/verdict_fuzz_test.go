@@ -14,6 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // sample is the policies of one directory of samples, all of them enforced.
@@ -48,9 +50,7 @@ func samplesOf(t testing.TB, c *engine.Compiler) []sample {
 func enforced(t testing.TB, data []byte) *policy.Policy {
 	t.Helper()
 	document, err := policy.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if document.Spec.Mode == v1alpha1.DryRun {
 		document.Spec.Mode = v1alpha1.Enforce
 	}
@@ -66,9 +66,7 @@ func sampleFiles(t testing.TB, name string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return files
 }
 
@@ -76,9 +74,7 @@ func sampleFiles(t testing.TB, name string) []string {
 func documentsOf(t testing.TB, file string) [][]byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var documents [][]byte
 	for _, document := range bytes.Split(text, []byte("\n---\n")) {
 		data, err := yaml.YAMLToJSON(document)
@@ -102,7 +98,7 @@ func FuzzVerdict(f *testing.F) {
 			f.Add(string(data))
 		}
 	}
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	samples := samplesOf(f, c)
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	known := []*engine.References{nil, {}, {Count: 1, By: func() []engine.Referrer { return []engine.Referrer{{Kind: "Pod", Namespace: "shop", Name: "a"}} }}}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestF24NoTimeZoneMatters decides around the moments at which clocks are set and calendars do odd things, in zones where they
@@ -27,7 +29,7 @@ func TestF24NoTimeZoneMatters(t *testing.T) {
 		"the turn of a year":                      time.Date(2026, time.December, 31, 23, 59, 59, 0, time.UTC),
 		"a night in which Lord Howe goes forward": time.Date(2026, time.October, 3, 15, 15, 0, 0, time.UTC),
 	}
-	c, told := newCompiler(t), map[string]string{}
+	c, told := fixture.Compiler(t), map[string]string{}
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Kiritimati"} {
 		setLocal(t, zone)
 		for name, at := range finished {
@@ -47,9 +49,7 @@ func TestF24NoTimeZoneMatters(t *testing.T) {
 func setLocal(t *testing.T, name string) {
 	t.Helper()
 	zone, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	before := time.Local
 	time.Local = zone
 	t.Cleanup(func() { time.Local = before })
@@ -69,14 +69,10 @@ func decideAround(t *testing.T, c *engine.Compiler, at time.Time, ttl string) st
 	programs := c.Load(loaded)
 	r := loaded.Rules[0]
 	subject, err := engine.SubjectOf(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	evaluations := []policy.Evaluation{{Rule: r, Facts: programs[r.Key].Facts(t.Context(), job), Known: true}}
 	life, err := policy.ParseTTL(ttl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	due := at.Add(life)
 	early, _ := policy.Decide(subject, evaluations, due.Add(-time.Nanosecond).Local())
 	v, w := policy.Decide(subject, evaluations, due.Local())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestWhatAGateCovers(t *testing.T) {
@@ -32,15 +33,11 @@ func TestWhatAGateCovers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := test.gate.Covers("team-a", "jobs"); got != test.want {
-				t.Errorf("covers: %v", got)
-			}
+			expect.Equal(t, "covers", test.want, test.gate.Covers("team-a", "jobs"))
 			p := policyOf("p", about(jobs, "jobs"))
 			p.Gate = test.gate
 			snapshot := policy.NewSnapshot([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
-			if got := snapshot.Effective(jobs.GroupKind(), "team-a").Rules[0].Unapproved; got != test.want {
-				t.Errorf("waits: %v", got)
-			}
+			expect.Equal(t, "waits", test.want, snapshot.Effective(jobs.GroupKind(), "team-a").Rules[0].Unapproved)
 			if p.Rules[0].Unapproved {
 				t.Error("the rule itself was changed")
 			}
@@ -97,18 +94,14 @@ func TestHowMuchMayGoUnseen(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := test.approval.Exceeded(test.due, test.selected); got != test.want {
-				t.Errorf("exceeded: %v", got)
-			}
+			expect.Equal(t, "exceeded", test.want, test.approval.Exceeded(test.due, test.selected))
 		})
 	}
 }
 
 func TestWhereAPolicyAppliesAnew(t *testing.T) {
 	ci, err := labels.Parse("tier=ci")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	of := func(tiers map[string]string) map[string]policy.Namespace {
 		all := map[string]policy.Namespace{}
 		for name, tier := range tiers {
@@ -166,14 +159,12 @@ func TestWhereAPolicyAppliesAnew(t *testing.T) {
 			}
 			first, _ := snapshot(before, test.was)
 			second, p := snapshot(test.after, test.becomes)
-			if diff := cmp.Diff(test.want, sets.List(second.Since(first).Scope(p)), cmp.Transformer("nil", func(s []string) []string {
+			expect.Equal(t, "list", test.want, sets.List(second.Since(first).Scope(p)), cmp.Transformer("nil", func(s []string) []string {
 				if len(s) == 0 {
 					return nil
 				}
 				return s
-			})); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			}))
 		})
 	}
 }
@@ -197,9 +188,7 @@ func TestAnInvalidRuleDilutesNothing(t *testing.T) {
 	if rules[0].ID.Rule != "bad" || rules[1].Mode != v1alpha1.Enforce {
 		t.Fatal("the rules are not as the test wants them")
 	}
-	if diff := cmp.Diff(policy.Backlog{Selected: 10, Due: 10, Week: 10}, stats.Policies["p"].Pending.Backlog); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "backlog", policy.Backlog{Selected: 10, Due: 10, Week: 10}, stats.Policies["p"].Pending.Backlog)
 }
 
 // TestScopesTellChangesApart: what was approved, or counted, covers no later change of a namespace.
@@ -210,9 +199,7 @@ func TestScopesTellChangesApart(t *testing.T) {
 	if !later.After(first.Since()) || !second["a"].Equal(later) || !second["b"].Equal(now) || !second["c"].Equal(later) || !first["a"].Equal(now) {
 		t.Fatalf("%v, then %v", first, second)
 	}
-	if diff := cmp.Diff(policy.ApprovalScope{"a": later, "c": later}, second.Without(first)); diff != "" {
-		t.Errorf("what is left once the first is approved: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "what is left once the first is approved", policy.ApprovalScope{"a": later, "c": later}, second.Without(first))
 	if left := first.Without(first); left != nil {
 		t.Errorf("%v is left of what was approved", left)
 	}
@@ -224,9 +211,7 @@ func TestScopesTellChangesApart(t *testing.T) {
 		"one":       {now, []string{"b"}},
 		"before it": {now.Add(-1), nil},
 	} {
-		if diff := cmp.Diff(test.want, second.Among([]string{"a", "b", "x"}, test.upTo).Names()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.Equal(t, name, test.want, second.Among([]string{"a", "b", "x"}, test.upTo).Names())
 	}
 	for _, scope := range []policy.ApprovalScope{{"a": now, "b": later}, {"b": now, "a": later}} {
 		if !scope.Since().Equal(later) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // capacityOf is the capacity of a rule with percentOfQuota in a namespace with these quotas.
@@ -78,9 +79,7 @@ func TestNoQuotaOverflows(t *testing.T) {
 				}
 				stats.Add(s, evaluations)
 			}
-			if deleted != test.due {
-				t.Errorf("%d of %d are deleted, want %d", deleted, all, test.due)
-			}
+			expect.Equal(t, fmt.Sprintf("deleted of %d", all), test.due, deleted)
 			if tally := stats.Policies["p"]; tally.Due.Now != int64(test.due) || tally.Excess != int64(test.due) {
 				t.Errorf("status says %d due and %d in excess, want %d", tally.Due.Now, tally.Excess, test.due)
 			}
@@ -164,7 +163,7 @@ func FuzzDue(f *testing.F) {
 		v, _ := policy.Decide(policy.Subject{Created: time.Unix(0, 0).UTC()}, []policy.Evaluation{r}, now)
 		due := new(big.Int).Mul(big.NewInt(max(0, seconds)), big.NewInt(int64(time.Second)))
 		due.Add(due, big.NewInt(ttl))
-		if want := due.Cmp(big.NewInt(now.UnixNano())) <= 0; (v.Action == policy.Delete) != want {
+		if want := due.Cmp(big.NewInt(now.UnixNano())) <= 0; v.Action == policy.Delete != want {
 			t.Errorf("start %d s + %s: %v at %s", seconds, time.Duration(ttl), v.Action, v.Due)
 		}
 		if v.Due.Year() > 9999 || v.Due.Before(time.Unix(0, 0)) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestBlocked: what a policy would delete now, and rules of others keep.
@@ -37,7 +38,7 @@ func TestBlocked(t *testing.T) {
 					t.Errorf("%d in return, %+v", n, blocked)
 				}
 			}
-			expect(t, "blocked by", test.blocker, got)
+			expect.Equal(t, "blocked by", test.blocker, got)
 		})
 	}
 }
@@ -52,10 +53,10 @@ func TestTheMostAreFirst(t *testing.T) {
 	for _, by := range p.Blocked.Most(2) {
 		names = append(names, by.Rule.Policy)
 	}
-	expect(t, "blockers", []string{"r", "s"}, names)
-	expect(t, "all", int64(5), p.Blocked.Subjects)
-	expect(t, "the sample", "v", p.Blocked.Sample.Name)
-	expect(t, "in return", []string{"p"}, all.Policies["r"].Blocking(5))
+	expect.Equal(t, "blockers", []string{"r", "s"}, names)
+	expect.Equal(t, "all", int64(5), p.Blocked.Subjects)
+	expect.Equal(t, "the sample", "v", p.Blocked.Sample.Name)
+	expect.Equal(t, "in return", []string{"p"}, all.Policies["r"].Blocking(5))
 }
 
 // TestWhatFailsIsBeforeWhatIsChosen: five rules that keep the newest, of many objects, do not hide one that fails.
@@ -72,7 +73,7 @@ func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
 	for _, by := range blocked.Most(2) {
 		first = append(first, by.Rule.Policy+" "+string(by.Reason))
 	}
-	expect(t, "blockers", []string{"qf EvaluationFailed", "qa KeptNewest"}, first)
+	expect.Equal(t, "blockers", []string{"qf EvaluationFailed", "qa KeptNewest"}, first)
 }
 
 // TestWhatOverridesSuspendIsCounted: subjects that would go if a namespace had not suspended a rule.
@@ -95,7 +96,7 @@ func TestWhatOverridesSuspendIsCounted(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			all := tallyOf(policy.Subject{Namespace: "shop", Name: "x"}, test.evaluations...)
-			expect(t, "in the namespace", test.want, all.Policies["p"].Overridden["shop"])
+			expect.Equal(t, "in the namespace", test.want, all.Policies["p"].Overridden["shop"])
 		})
 	}
 }

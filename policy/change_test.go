@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // configured is what a change is made of in TestWhatAChangeFrees: policy other, which may keep what policy p does not, and team-a.
@@ -98,9 +98,7 @@ func TestWhatAChangeFrees(t *testing.T) {
 			}
 			before, _ := snapshot(test.was)
 			after, p := snapshot(test.is)
-			if diff := cmp.Diff(sets.New(test.want...), after.Since(before).Scope(p)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "scope", sets.New(test.want...), after.Since(before).Scope(p))
 		})
 	}
 }
@@ -135,9 +133,7 @@ func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tallyOf(policy.Subject{Flags: test.flags}, test.evaluation).Policies["p"].Pending.Week
-			if got != test.week {
-				t.Errorf("%d go within a week at most, want %d", got, test.week)
-			}
+			expect.Equal(t, "deleted within a week at most", test.week, got)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // started is an hour ago: with the TTL of an hour that rules have here, a subject is due to the nanosecond now.
@@ -74,9 +75,7 @@ func outcomeOf(v policy.Verdict) outcome { return outcome{v.Action, v.Reason, v.
 
 func check(t *testing.T, got policy.Verdict, want outcome) {
 	t.Helper()
-	if diff := cmp.Diff(want, outcomeOf(got), cmp.AllowUnexported(outcome{})); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "outcome of", want, outcomeOf(got), cmp.AllowUnexported(outcome{}))
 }
 
 func TestOneRule(t *testing.T) {
@@ -265,9 +264,7 @@ func TestFlagsKeep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, w := policy.Decide(policy.Subject{Flags: test.flags}, rulings(test.evaluation), now)
 			check(t, v, test.want)
-			if w.Valid() != (v.Action == policy.Delete) {
-				t.Errorf("warrant is %v", w.Valid())
-			}
+			expect.Equal(t, "warrant", v.Action == policy.Delete, w.Valid())
 		})
 	}
 }
@@ -288,9 +285,7 @@ func TestStartIsFlooredAtCreation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.want.Rule = policy.RuleID{Policy: "p", Rule: "a"}
 			v, _ := policy.Decide(policy.Subject{Created: created}, rulings(says("a", start(test.start))), now)
-			if diff := cmp.Diff(test.want, v); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "verdict", test.want, v)
 		})
 	}
 }
@@ -298,9 +293,7 @@ func TestStartIsFlooredAtCreation(t *testing.T) {
 func TestTheWarrantOfACapacitySaysSo(t *testing.T) {
 	v, w := policy.Decide(policy.Subject{Created: started}, rulings(says("a", excess, ttl(2*hour))), now)
 	want := policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Rule: policy.RuleID{Policy: "p", Rule: "a"}, Start: started, TTL: 2 * hour, Due: now}
-	if diff := cmp.Diff(want, v); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "verdict", want, v)
 	if w.Reason() != policy.OverCapacity || !w.Due().Equal(now) {
 		t.Errorf("warrant of %s at %s", w.Reason(), w.Due())
 	}
@@ -309,9 +302,7 @@ func TestTheWarrantOfACapacitySaysSo(t *testing.T) {
 func TestReasonsAreACopy(t *testing.T) {
 	all := policy.Reasons()
 	all[0] = "" // a copy
-	if got := policy.Reasons()[0]; got != policy.Terminating {
-		t.Errorf("the order begins with %q", got)
-	}
+	expect.Equal(t, "the order begins with", policy.Terminating, policy.Reasons()[0])
 }
 
 // TestWhenItIsDueAfterAQuietPeriod: the later of both counts.

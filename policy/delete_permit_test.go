@@ -7,6 +7,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestWarrant(t *testing.T) {
@@ -85,9 +86,7 @@ func TestAWarrantIsUpheld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := test.permit.Upheld(func(r *policy.Rule) (policy.Facts, bool) { return test.says, r == second.Rule }, now)
-			if got != test.want {
-				t.Errorf("upheld: %v", got)
-			}
+			expect.Equal(t, "upheld", test.want, got)
 		})
 	}
 }
@@ -115,9 +114,7 @@ func TestZeroValuesNeverDelete(t *testing.T) {
 	if w := (policy.DeletePermit{}); w.Valid() || w.Rule() != nil {
 		t.Error("the zero warrant permits something")
 	}
-	if a := (policy.Verdict{}).Action; a != policy.Keep {
-		t.Errorf("the zero verdict is %s", a)
-	}
+	expect.Equal(t, "the zero verdict", policy.Keep, (policy.Verdict{}).Action)
 	due := policy.Facts{Selected: true, Eligible: true, Start: started}
 	for name, evaluation := range map[string]policy.Evaluation{
 		"rule and facts":   {Rule: &policy.Rule{}},

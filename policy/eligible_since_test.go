@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // marking makes a rule one that marks, under its own name; the object is not marked and not seen eligible yet.
@@ -78,9 +78,7 @@ func TestParseMarks(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, policy.ParseMarks(test.text)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "parse marks", test.want, policy.ParseMarks(test.text))
 		})
 	}
 }
@@ -147,9 +145,7 @@ func TestMarkingOf(t *testing.T) {
 					t.Errorf("subject is %+v", m.Subject())
 				}
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "annotation", test.want, got)
 		})
 	}
 }
@@ -185,7 +181,7 @@ func TestTheZeroMarkingPermitsNothing(t *testing.T) {
 // was right has moved, and nothing is due before its mark, or its creation, plus the TTL.
 func TestMarkingOnceIsEnough(t *testing.T) {
 	written := 0
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		at := now.Add(time.Duration(r.Int63n(int64(hour))))
 		for i := range w.evaluations {
 			evaluation := &w.evaluations[i]
@@ -266,9 +262,7 @@ func TestWhereMarksAreDistrusted(t *testing.T) {
 			if p := stats.Policies["p"]; p != nil && p.Rules["a"] != nil {
 				got = p.Rules["a"].Distrusted.Namespaces()
 			}
-			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "namespaces", test.want, got, cmpopts.EquateEmpty())
 		})
 	}
 }

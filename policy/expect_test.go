@@ -10,7 +10,7 @@ import (
 
 // TestWhatIsExpectedIsWhatIsDecidedThen: what Expect says of a later time is what Decide says when it has come.
 func TestWhatIsExpectedIsWhatIsDecidedThen(t *testing.T) {
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		for i := range w.evaluations {
 			w.evaluations[i].Facts.Outcome = w.evaluations[i].Rule.ID.String()
 		}

@@ -1,16 +1,17 @@
 package policy_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // imageRule is a rule about images without a problem.
@@ -65,9 +66,7 @@ func TestLoadOfRulesAboutImages(t *testing.T) {
 				t.Errorf("problems %v, images %+v, ttl %s", p.Problems, r.Images, r.TTL)
 			}
 			for role, want := range test.nodes {
-				if got := r.SelectsNode(labels.Set{"role": role}); got != want {
-					t.Errorf("selects node %q: %v", role, got)
-				}
+				expect.Equal(t, fmt.Sprintf("selects node %q", role), want, r.SelectsNode(labels.Set{"role": role}))
 			}
 		})
 	}
@@ -128,9 +127,7 @@ func TestWhereImagesAre(t *testing.T) {
 	} {
 		d := mixed()
 		d.Spec.Rules[1].Target.APIVersion = apiVersion
-		if diff := cmp.Diff(want, problems(d.Load(policy.DefaultProtection()).Problems)); diff != "" {
-			t.Errorf("%s: -want +got\n%s", apiVersion, diff)
-		}
+		expect.Equal(t, apiVersion, want, problems(d.Load(policy.DefaultProtection()).Problems))
 	}
 }
 
@@ -157,18 +154,14 @@ func TestOnlyRulesAboutImagesSayWhatIsAboutImages(t *testing.T) {
 	d.Spec.Rules[0].Images, d.Spec.Rules[0].NodeSelector = &v1alpha1.Images{}, &metav1.LabelSelector{}
 	const why = ": only a rule about images of nodes has it (leave it out, or write target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image})"
 	want := []string{"spec.rules[0].images" + why, "spec.rules[0].nodeSelector" + why}
-	if diff := cmp.Diff(want, problems(d.Load(policy.DefaultProtection()).Problems)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "problems", want, problems(d.Load(policy.DefaultProtection()).Problems))
 }
 
 func TestNamespacesHaveNoRulesAboutImages(t *testing.T) {
 	d := mixed()
 	d.Kind, d.Metadata.Namespace, d.Spec.ServiceAccountName = "RetentionPolicy", "team-a", "cleaner"
 	want := []string{"spec.rules[1].target.kind: images are of nodes, which are in no namespace (only a ClusterRetentionPolicy has rules about images)"}
-	if diff := cmp.Diff(want, problems(d.Load(policy.DefaultProtection()).Problems)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "problems", want, problems(d.Load(policy.DefaultProtection()).Problems))
 }
 
 func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
@@ -181,9 +174,7 @@ func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
 	namespaces := map[string]policy.Namespace{"team-a": {}}
 	b := policy.NewSnapshot([]*policy.Policy{mixed().Load(policy.DefaultProtection()), ours}, namespaces, policy.DefaultProtection())
 	want := []string{"spec.overrides[0].rule: rule batch/images is about images of nodes, which are in no namespace (leave the override out)"}
-	if diff := cmp.Diff(want, problems(b.Policies()[1].Problems)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "problems", want, problems(b.Policies()[1].Problems))
 	if rules := b.ClusterRules("team-a"); len(rules) != 1 || rules[0].ID.Rule != "jobs" {
 		t.Errorf("rules of the namespace are %v", rules)
 	}
@@ -210,9 +201,7 @@ func TestWarningsOfShortLivesOfImages(t *testing.T) {
 	} {
 		d := mixed()
 		d.Spec.Rules[0].TTL, d.Spec.Rules[1].TTL = "1m", ttl
-		if diff := cmp.Diff(want, problems(d.Load(policy.DefaultProtection()).Warnings())); diff != "" {
-			t.Errorf("%s: -want +got\n%s", ttl, diff)
-		}
+		expect.Equal(t, ttl, want, problems(d.Load(policy.DefaultProtection()).Warnings()))
 	}
 }
 
@@ -245,9 +234,7 @@ func TestDecideAboutImages(t *testing.T) {
 			test.change(&r)
 			v, _ := policy.Decide(policy.Subject{Name: "sha256:1", Created: start, Flags: test.flags}, []policy.Evaluation{r}, now)
 			got := policy.Verdict{Action: v.Action, Reason: v.Reason, Due: v.Due}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "verdict", test.want, got)
 		})
 	}
 }
@@ -267,8 +254,6 @@ func TestAnImageOfSeveralGroups(t *testing.T) {
 	}
 	want := []bool{true, true, true, false, true, false}
 	for i, standing := range ranking.Rank(members) {
-		if standing.Newest != want[i] {
-			t.Errorf("%s: newest is %v", members[i].UID, standing.Newest)
-		}
+		expect.Equal(t, fmt.Sprintf("%s: newest", members[i].UID), want[i], standing.Newest)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -150,13 +151,9 @@ func TestLifetimeTellsWhatIsWritten(t *testing.T) {
 	r.Bounds.Annotation = ptr(true)
 	first, second := hours(1), hours(30)
 	got := settled(r, first, second).Lifetime(policy.Subject{}, policy.Facts{})
-	if diff := cmp.Diff(policy.Lifetime{TTL: 20 * hour, Origin: policy.FromOverride, Wrote: 30 * hour, By: second}, got); diff != "" {
-		t.Errorf("override: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "override", policy.Lifetime{TTL: 20 * hour, Origin: policy.FromOverride, Wrote: 30 * hour, By: second}, got)
 	got = settled(r, first).Lifetime(annotated(1), policy.Facts{})
-	if diff := cmp.Diff(policy.Lifetime{TTL: 5 * hour, Origin: policy.FromAnnotation, Wrote: hour}, got); diff != "" {
-		t.Errorf("annotation: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "annotation", policy.Lifetime{TTL: 5 * hour, Origin: policy.FromAnnotation, Wrote: hour}, got)
 }
 
 // TestAnInvalidOverrideThatMayNotSuspend keeps as long as the rule allows: it may have meant that.
@@ -169,9 +166,7 @@ func TestAnInvalidOverrideThatMayNotSuspend(t *testing.T) {
 		t.Errorf("suspended %v, ttl %s", got.Suspended, ttl)
 	}
 	r.TTL = 30 * hour
-	if ttl := settled(r, typo).Lifetime(policy.Subject{}, policy.Facts{}).TTL; ttl != 30*hour {
-		t.Errorf("the rule's own is longer, and the ttl %s", ttl)
-	}
+	expect.Equal(t, "the rule's own is longer, and the ttl", 30*hour, settled(r, typo).Lifetime(policy.Subject{}, policy.Facts{}).TTL)
 }
 
 func TestSuspendingOverrides(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func fineReference() v1alpha1.Reference {
@@ -59,8 +60,8 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 			if len(p.Problems) != 1 || !strings.HasPrefix(p.Problems[0].String(), "spec.references[0]."+test.want) {
 				t.Errorf("problems %v; want one: spec.references[0].%s", p.Problems, test.want)
 			}
-			expect(t, "invalid references", []bool{true, false}, []bool{p.References[0].Invalid, p.References[1].Invalid})
-			expect(t, "invalid rules", []bool{true, false}, []bool{p.Rules[0].Invalid(), p.Rules[1].Invalid()})
+			expect.Equal(t, "invalid references", []bool{true, false}, []bool{p.References[0].Invalid, p.References[1].Invalid})
+			expect.Equal(t, "invalid rules", []bool{true, false}, []bool{p.Rules[0].Invalid(), p.Rules[1].Invalid()})
 		})
 	}
 }
@@ -103,21 +104,21 @@ func TestWhatIsMisread(t *testing.T) {
 				}
 				got[i].Why = ""
 			}
-			expect(t, "misread", test.want, got)
+			expect.Equal(t, "misread", test.want, got)
 			if misread := len(test.want) > 0; !misread && strings.Contains(test.spec, "references") && len(p.References) == 0 {
 				t.Error("nothing is read")
 			}
 		})
 	}
 	own := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": {}}}`)
-	expect(t, "misread of a namespace", nil, own.Load(policy.DefaultProtection()).InvalidReferences())
+	expect.Equal(t, "misread of a namespace", nil, own.Load(policy.DefaultProtection()).InvalidReferences())
 }
 
 // TestAPolicyMayOnlyDeclare: what it declares counts for the rules of others.
 func TestAPolicyMayOnlyDeclare(t *testing.T) {
 	d := fine()
 	d.Spec.Rules, d.Spec.References = nil, []v1alpha1.Reference{fineReference()}
-	expect(t, "problems", 0, len(d.Load(policy.DefaultProtection()).Problems))
+	expect.Equal(t, "problems", 0, len(d.Load(policy.DefaultProtection()).Problems))
 	d.Spec.References = nil
 	p := d.Load(policy.DefaultProtection())
 	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules" || p.Problems[0].Message != "neither rules nor references" {
@@ -128,13 +129,13 @@ func TestAPolicyMayOnlyDeclare(t *testing.T) {
 func TestThereIsAnEndToReferences(t *testing.T) {
 	d := fine()
 	d.Spec.References = slices.Repeat([]v1alpha1.Reference{fineReference()}, 64)
-	expect(t, "problems of 64", 0, len(d.Load(policy.DefaultProtection()).Problems))
+	expect.Equal(t, "problems of 64", 0, len(d.Load(policy.DefaultProtection()).Problems))
 	d.Spec.References = append(d.Spec.References, fineReference())
 	p := d.Load(policy.DefaultProtection())
 	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.references" {
 		t.Errorf("problems %v", p.Problems)
 	}
-	expect(t, "the last is read nevertheless, since it can only keep", false, p.References[64].Invalid)
+	expect.Equal(t, "the last is read nevertheless, since it can only keep", false, p.References[64].Invalid)
 }
 
 func TestReferencesAreReadStrictly(t *testing.T) {
@@ -157,9 +158,9 @@ func TestReferencesAreReadStrictly(t *testing.T) {
 			for _, p := range d.Problems {
 				got = append(got, p.String())
 			}
-			expect(t, "problems", test.want, got)
-			expect(t, "rules that are read nevertheless", 1, len(d.Spec.Rules))
-			expect(t, "mode", v1alpha1.Enforce, d.Spec.Mode)
+			expect.Equal(t, "problems", test.want, got)
+			expect.Equal(t, "rules that are read nevertheless", 1, len(d.Spec.Rules))
+			expect.Equal(t, "mode", v1alpha1.Enforce, d.Spec.Mode)
 		})
 	}
 }
@@ -172,7 +173,7 @@ func TestANamespaceDeclaresNoReferences(t *testing.T) {
 	if len(p.Problems) != 1 || p.Problems[0].String() != want {
 		t.Errorf("problems %v; want %s", p.Problems, want)
 	}
-	expect(t, "invalid, as with any unknown field", true, p.Rules[0].Invalid())
+	expect.Equal(t, "invalid, as with any unknown field", true, p.Rules[0].Invalid())
 }
 
 // TestReferencesChangeTheHash: what is declared no more may let more go, which nobody has previewed.
@@ -199,12 +200,5 @@ func TestReferencesChangeTheHash(t *testing.T) {
 	text, err := json.Marshal(fine().Spec)
 	if err != nil || strings.Contains(string(text), "References") {
 		t.Errorf("a spec without references has another hash than before there were any: %s %v", text, err)
-	}
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
 	}
 }

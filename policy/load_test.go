@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // fine is a document without a problem; each test spoils a copy.
@@ -37,9 +39,7 @@ func TestLoadGivesDefaults(t *testing.T) {
 		ID: policy.RuleID{Policy: "batch", Rule: "more"}, PolicyUID: "u", Index: 1, Kind: jobs, Mode: v1alpha1.DryRun, TTL: 24 * time.Hour,
 		Propagation: metav1.DeletePropagationBackground, Events: v1alpha1.EventsAggregate, Spec: fineRule("more"),
 	}
-	if diff := cmp.Diff(want, p.Rules[1]); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "rule", want, p.Rules[1])
 	if p.Name != "batch" || p.UID != "u" || p.Generation != 3 || p.Mode != v1alpha1.DryRun || !p.Namespaces.Empty() {
 		t.Errorf("policy is %+v", p)
 	}
@@ -57,9 +57,7 @@ func TestLoadTakesWhatIsWritten(t *testing.T) {
 		ID: policy.RuleID{Policy: "batch", Rule: "jobs"}, PolicyUID: "u", Kind: jobs, Mode: v1alpha1.Enforce, HasTTLExpression: true,
 		Propagation: metav1.DeletePropagationForeground, Owner: true, AllowUnfinished: true, Events: v1alpha1.EventsPerObject, Spec: *r,
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "rule", want, got, cmpopts.EquateEmpty())
 }
 
 // TestLoadFindsProblems spoils the first of two rules, or the whole policy.
@@ -149,9 +147,7 @@ func TestWhoKeepsALedger(t *testing.T) {
 				t.Errorf("keeps a ledger: %v; limits: -want +got\n%s", p.Ledger, diff)
 			}
 			for _, r := range p.Rules {
-				if r.Ledger != test.ledger {
-					t.Errorf("rule %s: %v", r.ID, r.Ledger)
-				}
+				expect.Equal(t, fmt.Sprintf("rule %s", r.ID), test.ledger, r.Ledger)
 			}
 		})
 	}
@@ -182,9 +178,7 @@ func TestLoadKeepsRatherThanGuesses(t *testing.T) {
 	})
 	t.Run("a mode of another type suspends", func(t *testing.T) {
 		p := parse(t, `{"spec": {"mode": ["Enforce"], "rules": [{"name": "a"}]}}`).Load(policy.DefaultProtection())
-		if p.Mode != v1alpha1.Suspended {
-			t.Errorf("mode is %s", p.Mode)
-		}
+		expect.Equal(t, "mode", v1alpha1.Suspended, p.Mode)
 	})
 	t.Run("a namespace selector that cannot be read selects all", func(t *testing.T) {
 		d := fine()
@@ -208,9 +202,7 @@ func TestLoadTellsEachFieldOnce(t *testing.T) {
 		"spec.mode: number given, string expected",
 		`spec.rules[0].ttl: number given, string expected (a duration is a number and a unit, such as "7d")`,
 	}
-	if diff := cmp.Diff(want, problems(p.Problems)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "problems", want, problems(p.Problems))
 }
 
 func TestLoadAllowsAProtectedKindThatIsLifted(t *testing.T) {

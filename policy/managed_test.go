@@ -9,6 +9,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func allowManaged(r *policy.Evaluation) { r.Rule.AllowManaged = true }
@@ -50,9 +51,7 @@ func TestManagedObjectsAreKept(t *testing.T) {
 			s := policy.Subject{Flags: test.flags}
 			v, w := policy.Decide(s, test.evaluations, now)
 			check(t, v, test.want)
-			if w.Valid() != (v.Action == policy.Delete) {
-				t.Errorf("warrant is %v", w.Valid())
-			}
+			expect.Equal(t, "warrant", v.Action == policy.Delete, w.Valid())
 			kept := func() int {
 				stats := policy.NewStats(now)
 				stats.Add(s, test.evaluations)
@@ -85,9 +84,7 @@ func TestManagedObjectsAreKept(t *testing.T) {
 func loaded(t *testing.T, text string) *policy.Policy {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return parse(t, string(data)).Load(policy.DefaultProtection())
 }
 

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // ownRule is the JSON of a rule without a problem.
@@ -50,9 +50,7 @@ func TestLoadOfARetentionPolicy(t *testing.T) {
 		{From: "team-a/mine", Path: "spec.overrides[1]", Policy: "batch", Suspend: true, Keep: &three, InForce: true},
 		{From: "team-a/mine", Path: "spec.overrides[2]", Policy: "batch", TTL: &atOnce, Keep: &none, InForce: true},
 	}
-	if diff := cmp.Diff(want, p.Overrides); diff != "" {
-		t.Errorf("overrides: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "overrides", want, p.Overrides)
 }
 
 func TestWhateverAServiceAccountMayBeNamed(t *testing.T) {
@@ -152,9 +150,7 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 			for _, p := range mine.Problems {
 				paths = append(paths, p.Path)
 			}
-			if diff := cmp.Diff(test.paths, paths); diff != "" {
-				t.Errorf("problems: -want +got\n%s", diff)
-			}
+			expect.Equal(t, "problems", test.paths, paths)
 			snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(jobs, "jobs"), about(pods, "pods")), mine}, namespaces, policy.Protection{})
 			var got concerned
 			got.jobs = snapshot.Effective(jobs.GroupKind(), "team-a").Rules[0].Suspended
@@ -306,9 +302,7 @@ func TestLoadTakesRankingAndBounds(t *testing.T) {
 	}
 	minimum, maximum, keep := 10*time.Minute, 30*policy.Day, 3
 	want := policy.Bounds{Min: &minimum, Max: &maximum, Annotation: &yes, NoSuspend: true, Keep: &keep}
-	if diff := cmp.Diff(want, p.Rules[0].Bounds); diff != "" {
-		t.Errorf("bounds: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "bounds", want, p.Rules[0].Bounds)
 	if r := p.Rules[0]; r.Keep != 3 || r.Capacity != (policy.Capacity{Bounded: true, Max: 5000, Fair: true}) || !r.Ranks() {
 		t.Errorf("rule is %+v", r)
 	}
@@ -382,14 +376,10 @@ func TestPageOfOwnRules(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, names(snapshot.Effective(jobs.GroupKind(), test.namespace))); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "effective", test.want, names(snapshot.Effective(jobs.GroupKind(), test.namespace)))
 		})
 	}
-	if diff := cmp.Diff([]string{"everywhere/jobs"}, names(&policy.EffectiveRules{Rules: snapshot.ClusterRules("team-a")})); diff != "" {
-		t.Errorf("cluster rules: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "cluster rules", []string{"everywhere/jobs"}, names(&policy.EffectiveRules{Rules: snapshot.ClusterRules("team-a")}))
 }
 
 func TestAProtectedNamespaceIgnoresOverrides(t *testing.T) {
@@ -409,9 +399,7 @@ func TestATenantNeverMakesARuleOfTheClusterInvalid(t *testing.T) {
 		snapshot := policy.NewSnapshot([]*policy.Policy{
 			own("a", "mine", at("v2", "r", v1alpha1.Enforce)), own("kube-system", "mine", at("v3", "r", v1alpha1.Enforce)), theirs,
 		}, nil, policy.DefaultProtection())
-		if got := snapshot.Version(kind).Version; got != "v1" {
-			t.Errorf("read at %s, want v1", got)
-		}
+		expect.Equal(t, "read at", "v1", snapshot.Version(kind).Version)
 		for _, r := range snapshot.Rules(kind) {
 			if tenant := r.Namespace != ""; r.Invalid() != tenant {
 				t.Errorf("%s: invalid is %v", r.ID, r.Invalid())
@@ -441,9 +429,7 @@ func TestOverridesOfWhatIsNotThere(t *testing.T) {
 			mine.Overrides = []*policy.Override{&test.override}
 			snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("batch", about(jobs, "jobs")), policyOf("other", about(jobs, "sweep")), mine}, nil, policy.Protection{})
 			got := snapshot.Policies()[2]
-			if diff := cmp.Diff(test.want, problems(got.Problems)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "problems", test.want, problems(got.Problems))
 			if got.Rules[0].Invalid() || len(mine.Problems) > 0 {
 				t.Error("the rule of its own is invalid, or the policy given was changed")
 			}
@@ -520,9 +506,7 @@ func TestAGateCoversWhatItSays(t *testing.T) {
 			for _, r := range snapshot.Effective(jobs.GroupKind(), namespace).Rules {
 				got = append(got, r.Unapproved)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s, namespace %q: -want +got\n%s", name, namespace, diff)
-			}
+			expect.Equal(t, fmt.Sprintf("%s, namespace %q", name, namespace), want, got)
 		}
 	}
 	if both.Rules[0].Unapproved {

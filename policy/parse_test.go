@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -51,9 +51,7 @@ func TestParseReadsEveryField(t *testing.T) {
 			}},
 		},
 	}
-	if diff := cmp.Diff(want, d); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "document", want, d)
 	if len(d.Problems) > 0 {
 		t.Errorf("problems %v, want none", d.Problems)
 	}
@@ -93,9 +91,7 @@ func TestParseIsStrict(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, problems(parse(t, test.text).Problems)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "problems", test.want, problems(parse(t, test.text).Problems))
 		})
 	}
 }
@@ -153,9 +149,7 @@ func TestParseKeepsWhatAnUnreadableRuleIsAbout(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := parse(t, `{"spec": {"rules": [`+test.rule+`, {"name": "other", "eligible": "true"}]}}`)
-			if diff := cmp.Diff(test.want, d.Spec.Rules[0].Target); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "target", test.want, d.Spec.Rules[0].Target)
 			if got := d.Spec.Rules[1]; got.Name != "other" || got.Eligible != "true" {
 				t.Errorf("the other rule reads %+v", got)
 			}

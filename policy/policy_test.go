@@ -8,6 +8,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // now is when every test takes place.
@@ -22,9 +23,7 @@ var (
 func parse(t *testing.T, data string) *policy.Document {
 	t.Helper()
 	d, err := policy.Parse([]byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestProblemString(t *testing.T) {
@@ -18,9 +19,7 @@ func TestProblemString(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := test.problem.String(); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			expect.Equal(t, "problem", test.want, test.problem.String())
 		})
 	}
 }
@@ -40,9 +39,7 @@ func TestProblemSnippet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := test.problem.Snippet(); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			expect.Equal(t, "problem", test.want, test.problem.Snippet())
 		})
 	}
 }

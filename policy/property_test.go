@@ -17,8 +17,8 @@ import (
 // rounds is how many random cases each property sees.
 const rounds = 20_000
 
-// world is a random subject with what the rules of up to four policies say about it.
-type world struct {
+// subjectCase is a random subject with what the rules of up to four policies say about it.
+type subjectCase struct {
 	subject     policy.Subject
 	evaluations []policy.Evaluation
 }
@@ -28,8 +28,8 @@ var (
 	errDoubted = fmt.Errorf("%w: no right to list Pods", policy.ErrReferencesUnknown)
 )
 
-func randomWorld(r *rand.Rand) world {
-	w := world{subject: policy.Subject{UID: "u", Created: randomTime(r)}}
+func randomCase(r *rand.Rand) subjectCase {
+	w := subjectCase{subject: policy.Subject{UID: "u", Created: randomTime(r)}}
 	if r.Intn(10) == 0 {
 		w.subject.Flags = policy.Flags(r.Intn(8))
 	}
@@ -105,12 +105,12 @@ func randomize(r *rand.Rand, evaluation *policy.Evaluation) {
 func randomTime(r *rand.Rand) time.Time    { return now.Add(-time.Duration(r.Intn(8)) * time.Hour) }
 func randomTTL(r *rand.Rand) time.Duration { return time.Duration(r.Intn(6)) * time.Hour }
 
-func (w world) decide(at time.Time) (policy.Verdict, policy.DeletePermit) {
+func (w subjectCase) decide(at time.Time) (policy.Verdict, policy.DeletePermit) {
 	return policy.Decide(w.subject, w.evaluations, at)
 }
 
-// with is the world with the evaluations changed, the rules copied.
-func (w world) with(change func(*policy.Rule)) world {
+// with is the case with the evaluations changed, the rules copied.
+func (w subjectCase) with(change func(*policy.Rule)) subjectCase {
 	w.evaluations = slices.Clone(w.evaluations)
 	for i := range w.evaluations {
 		rule := *w.evaluations[i].Rule
@@ -121,12 +121,12 @@ func (w world) with(change func(*policy.Rule)) world {
 }
 
 // forEach calls a property with random worlds, and fails when too few of them end in a deletion to prove anything.
-func forEach(t *testing.T, property func(*rand.Rand, world) bool) {
+func forEach(t *testing.T, property func(*rand.Rand, subjectCase) bool) {
 	t.Helper()
 	r := rand.New(rand.NewSource(42))
 	deletions := 0
 	for range rounds {
-		w := randomWorld(r)
+		w := randomCase(r)
 		if v, _ := w.decide(now); v.Action == policy.Delete {
 			deletions++
 		}
@@ -148,7 +148,7 @@ func describe(evaluations []policy.Evaluation) (text string) {
 }
 
 func TestOrderNeverMatters(t *testing.T) {
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		v, permit := w.decide(now)
 		r.Shuffle(len(w.evaluations), func(i, j int) { w.evaluations[i], w.evaluations[j] = w.evaluations[j], w.evaluations[i] })
 		shuffled, other := w.decide(now)
@@ -157,7 +157,7 @@ func TestOrderNeverMatters(t *testing.T) {
 }
 
 func TestEveryVerdictIsWhole(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, permit := w.decide(now)
 		notBefore := w.notBefore(v.Rule)
 		timely := v.Due.Equal(v.Start.Add(v.TTL)) || v.Due.Equal(notBefore)
@@ -175,7 +175,7 @@ func TestEveryVerdictIsWhole(t *testing.T) {
 }
 
 // notBefore is before when a rule lets the subject not go.
-func (w world) notBefore(id policy.RuleID) (at time.Time) {
+func (w subjectCase) notBefore(id policy.RuleID) (at time.Time) {
 	for i := range w.evaluations {
 		if r := &w.evaluations[i]; r.Rule.ID == id {
 			at = r.Facts.NotBefore
@@ -186,10 +186,10 @@ func (w world) notBefore(id policy.RuleID) (at time.Time) {
 
 // TestNothingGoesBeforeAnyRuleLetsIt: also when there are too many, and whichever rule decides.
 func TestNothingGoesBeforeAnyRuleLetsIt(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		for i := range w.evaluations {
-			alone := world{subject: w.subject, evaluations: w.evaluations[i : i+1]}
+			alone := subjectCase{subject: w.subject, evaluations: w.evaluations[i : i+1]}
 			said, _ := alone.decide(now)
 			if says := said.Reason == policy.Expired || said.Reason == policy.OverCapacity || said.Reason == policy.Waiting; says &&
 				now.Before(w.evaluations[i].Facts.NotBefore) && v.Action == policy.Delete {
@@ -201,7 +201,7 @@ func TestNothingGoesBeforeAnyRuleLetsIt(t *testing.T) {
 }
 
 func TestAnOwnerGoesOnTheWordOfARuleAboutOwnersOnly(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, permit := w.decide(now)
 		if !permit.Valid() {
 			return permit.Owner() == nil
@@ -213,7 +213,7 @@ func TestAnOwnerGoesOnTheWordOfARuleAboutOwnersOnly(t *testing.T) {
 func TestAnotherRuleThatKeepsNeverCausesADeletion(t *testing.T) {
 	keeping := []func(*policy.Evaluation){unknown, failed, doubted, notBefore(now.Add(1)), invalid, suspended, never, ttl(policy.Week), notEligible, noStart,
 		suspendedHere, unapproved, newest, estimated, ttl(policy.NeverTTL), lets(nil)}
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		before, _ := w.decide(now)
 		w.evaluations = append(w.evaluations, says("z", of("z"), keeping[r.Intn(len(keeping))]))
 		after, _ := w.decide(now)
@@ -222,7 +222,7 @@ func TestAnotherRuleThatKeepsNeverCausesADeletion(t *testing.T) {
 }
 
 func TestSuspendingAPolicyNeverCausesADeletion(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		before, _ := w.decide(now)
 		for p := range 4 {
 			after, _ := w.with(func(rule *policy.Rule) {
@@ -239,7 +239,7 @@ func TestSuspendingAPolicyNeverCausesADeletion(t *testing.T) {
 }
 
 func TestMakingARuleInvalidNeverCausesADeletion(t *testing.T) {
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		before, _ := w.decide(now)
 		after, _ := w.with(func(rule *policy.Rule) {
 			if r.Intn(2) == 0 {
@@ -251,7 +251,7 @@ func TestMakingARuleInvalidNeverCausesADeletion(t *testing.T) {
 }
 
 func TestALongerTTLNeverCausesADeletion(t *testing.T) {
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		// A dry run's override counts while it is longer than the rule: beyond, one in force that is shorter is all there is.
 		w = w.with(func(rule *policy.Rule) {
 			rule.Overrides = slices.DeleteFunc(slices.Clone(rule.Overrides), func(o *policy.Override) bool { return !o.InForce })
@@ -267,7 +267,7 @@ func TestALongerTTLNeverCausesADeletion(t *testing.T) {
 }
 
 func TestOnceDeleteAlwaysDelete(t *testing.T) {
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		later, _ := w.decide(now.Add(time.Duration(r.Int63n(int64(policy.Week)))))
 		if v.Action != policy.Delete || v.Reason == policy.Expired && !w.overCapacity() {
@@ -278,12 +278,12 @@ func TestOnceDeleteAlwaysDelete(t *testing.T) {
 }
 
 // overCapacity reports whether a rule finds too many: what it says is due now, whenever that is.
-func (w world) overCapacity() bool {
+func (w subjectCase) overCapacity() bool {
 	return slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Standing.Excess })
 }
 
 func TestWhatWaitsGoesWhenItIsDue(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		if v.Action != policy.Wait {
 			return true
@@ -296,7 +296,7 @@ func TestWhatWaitsGoesWhenItIsDue(t *testing.T) {
 
 func TestDryRunsNeverChangeADecision(t *testing.T) {
 	isDryRun := func(r policy.Evaluation) bool { return r.Rule.Mode == v1alpha1.DryRun || r.Rule.Mode == "" }
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		v, permit := w.decide(now)
 		w.evaluations = slices.DeleteFunc(slices.Clone(w.evaluations), isDryRun)
 		without, other := w.decide(now)
@@ -305,14 +305,14 @@ func TestDryRunsNeverChangeADecision(t *testing.T) {
 }
 
 func TestAForecastWithoutDryRunsIsTheDecision(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
 		return cmp.Equal(v, policy.Forecast(w.subject, w.evaluations, "no such policy", now))
 	})
 }
 
 func TestAForecastIsTheDecisionOnceEnforced(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		forecast := policy.Forecast(w.subject, w.evaluations, "p0", now)
 		enforced := w.with(func(rule *policy.Rule) {
 			if rule.ID.Policy != "p0" {
@@ -334,7 +334,7 @@ func TestAForecastIsTheDecisionOnceEnforced(t *testing.T) {
 }
 
 func TestWaitingForApprovalNeverCausesADeletion(t *testing.T) {
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		before, _ := w.decide(now)
 		after, _ := w.with(func(rule *policy.Rule) { rule.Unapproved = rule.Unapproved || r.Intn(2) == 0 }).decide(now)
 		return after.Action != policy.Delete || before.Action == policy.Delete
@@ -342,7 +342,7 @@ func TestWaitingForApprovalNeverCausesADeletion(t *testing.T) {
 }
 
 func TestMoreRoomNeverCausesADeletion(t *testing.T) {
-	forEach(t, func(r *rand.Rand, w world) bool {
+	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		before, _ := w.decide(now)
 		w.evaluations = slices.Clone(w.evaluations)
 		for i := range w.evaluations {

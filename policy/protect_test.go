@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestProtectedKinds(t *testing.T) {
@@ -29,9 +30,7 @@ func TestProtectedKinds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (policy.Protection{}).Kind(test.kind); got != test.want {
-				t.Errorf("protected is %v, want %v", got, test.want)
-			}
+			expect.Equal(t, "protected", test.want, (policy.Protection{}).Kind(test.kind))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // members reads words such as a/x5, for namespace a, group x and minute 5. The UIDs are in the order of the words. A
@@ -95,9 +96,7 @@ func TestRank(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, letters(test.ranking.Rank(members(test.members)))); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "letters", test.want, letters(test.ranking.Rank(members(test.members))))
 		})
 	}
 }
@@ -241,9 +240,7 @@ func TestRankKnowsAllYears(t *testing.T) {
 	keepOne := policy.Ranking{Room: rooms(policy.Allowance{Keep: 1}, nil)}
 	last := time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
 	got := keepOne.Rank([]policy.Candidate{{UID: "first"}, {UID: "last", Start: last}, {UID: "earlier", Start: last.Add(-1)}})
-	if diff := cmp.Diff("-N-", letters(got)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "letters", "-N-", letters(got))
 }
 
 func TestPlaces(t *testing.T) {

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // policyOf is a policy about all namespaces with these rules.
@@ -46,9 +46,7 @@ var namespaces = map[string]policy.Namespace{
 
 func TestPage(t *testing.T) {
 	ci, err := labels.Parse("tier=ci")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	everywhere := policyOf("everywhere", about(jobs, "jobs"), about(pods, "pods"))
 	selects := policyOf("selects", about(jobs, "jobs"))
 	selects.Namespaces = ci
@@ -76,9 +74,7 @@ func TestPage(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			page := snapshot.Effective(test.kind.GroupKind(), test.namespace)
-			if diff := cmp.Diff(test.want, names(page)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "page", test.want, names(page))
 			if snapshot.Effective(test.kind.GroupKind(), test.namespace) != page {
 				t.Error("the same question gives another page")
 			}
@@ -89,13 +85,9 @@ func TestPage(t *testing.T) {
 func TestBookKnows(t *testing.T) {
 	snapshot := policy.NewSnapshot(nil, namespaces, policy.Protection{})
 	for namespace, want := range map[string]bool{"team-a": true, "bare": true, "": true, "unborn": false} {
-		if got := snapshot.Knows(namespace); got != want {
-			t.Errorf("Knows(%q) is %v, want %v", namespace, got, want)
-		}
+		expect.Equal(t, fmt.Sprintf("Knows(%q)", namespace), want, snapshot.Knows(namespace))
 	}
-	if got := snapshot.Namespaces(); got != len(namespaces) {
-		t.Errorf("%d namespaces, want %d", got, len(namespaces))
-	}
+	expect.Equal(t, "namespaces", len(namespaces), snapshot.Namespaces())
 }
 
 func TestZeroBookKnowsNoPolicy(t *testing.T) {
@@ -116,13 +108,9 @@ func TestBookListsItsKindsAndRules(t *testing.T) {
 	}, nil, policy.Protection{})
 	kinds := snapshot.Kinds()
 	slices.SortFunc(kinds, func(x, y schema.GroupKind) int { return len(y.Group) - len(x.Group) })
-	if diff := cmp.Diff([]schema.GroupKind{jobs.GroupKind(), pods.GroupKind()}, kinds); diff != "" {
-		t.Errorf("kinds: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "kinds", []schema.GroupKind{jobs.GroupKind(), pods.GroupKind()}, kinds)
 	got := names(&policy.EffectiveRules{Rules: snapshot.Rules(jobs.GroupKind())})
-	if diff := cmp.Diff([]string{"a/m", "b/a", "b/z"}, got); diff != "" {
-		t.Errorf("rules: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "rules", []string{"a/m", "b/a", "b/z"}, got)
 	if p := snapshot.Policies(); len(p) != 2 || p[0].Name != "a" || p[1].Name != "b" {
 		t.Errorf("policies %v", p)
 	}

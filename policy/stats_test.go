@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func tallyOf(s policy.Subject, evaluations ...policy.Evaluation) *policy.Stats {
@@ -105,9 +106,7 @@ func TestTally(t *testing.T) {
 			if tally := tallyOf(policy.Subject{Flags: test.flags}, test.evaluations...).Policies["p"]; tally != nil {
 				got = tally.Count
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "count", test.want, got)
 		})
 	}
 }
@@ -115,9 +114,7 @@ func TestTally(t *testing.T) {
 func TestTallyOfRules(t *testing.T) {
 	all := tallyOf(policy.Subject{Name: "x"}, says("a"), says("b", ttl(2*time.Hour)), says("c", notEligible)).Policies["p"].Rules
 	for name, want := range map[string]policy.Count{"a": due(time.Hour), "b": due(time.Hour), "c": {Matched: 1}} {
-		if diff := cmp.Diff(want, all[name].Count); diff != "" {
-			t.Errorf("rule %s: -want +got\n%s", name, diff)
-		}
+		expect.Equal(t, fmt.Sprintf("rule %s", name), want, all[name].Count)
 	}
 }
 
@@ -136,9 +133,7 @@ func TestTallyOfEstimates(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := tallyOf(policy.Subject{Name: "x"}, test.evaluation).Policies["p"].Rules["a"]
-			if diff := cmp.Diff(test.want, got.Count); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "count", test.want, got.Count)
 			if due := test.want.Due.Week > 0; due != (len(got.Soonest) == 1) {
 				t.Errorf("samples %v", got.Soonest)
 			}
@@ -152,9 +147,7 @@ func TestTalliesCountReasons(t *testing.T) {
 	all.Add(policy.Subject{}, rulings(says("a")))
 	all.Add(policy.Subject{Flags: policy.IsHeld}, rulings(says("a")))
 	all.Add(policy.Subject{}, rulings(says("a", dryRun)))
-	if diff := cmp.Diff(map[policy.Reason]int64{policy.Expired: 2, policy.Held: 1}, all.Reasons); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "reasons", map[policy.Reason]int64{policy.Expired: 2, policy.Held: 1}, all.Reasons)
 }
 
 func TestTalliesChange(t *testing.T) {
@@ -233,7 +226,7 @@ func TestPoliciesThatWaitDoNotHideEachOther(t *testing.T) {
 // TestTalliesAgreeWithVerdicts: a policy counts as due now what goes on Decide's word, or on Forecast's for a dry run,
 // as far as the policy itself says due.
 func TestTalliesAgreeWithVerdicts(t *testing.T) {
-	forEach(t, func(_ *rand.Rand, w world) bool {
+	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		all := tallyOf(w.subject, w.evaluations...)
 		for p := range 4 {
 			name := fmt.Sprint("p", p)
@@ -253,7 +246,7 @@ func TestTalliesAgreeWithVerdicts(t *testing.T) {
 }
 
 // foresees is the decision, or the forecast where the policy is not in force.
-func (w world) foresees(policyName string) policy.Verdict {
+func (w subjectCase) foresees(policyName string) policy.Verdict {
 	for _, r := range w.evaluations {
 		switch dry := r.Rule.Mode == "" || r.Rule.Mode == v1alpha1.DryRun; {
 		case r.Rule.ID.Policy != policyName:
@@ -268,9 +261,9 @@ func (w world) foresees(policyName string) policy.Verdict {
 }
 
 // saysDue reports whether a rule of the policy, alone and one day, would delete the subject, held or not.
-func (w world) saysDue(policyName string) bool {
+func (w subjectCase) saysDue(policyName string) bool {
 	for _, r := range w.evaluations {
-		alone := world{evaluations: rulings(r)}.with(func(rule *policy.Rule) {
+		alone := subjectCase{evaluations: rulings(r)}.with(func(rule *policy.Rule) {
 			rule.Unapproved = false
 			if rule.Mode == "" || rule.Mode == v1alpha1.DryRun {
 				rule.Mode = v1alpha1.Enforce
@@ -302,9 +295,7 @@ func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := tallyOf(policy.Subject{}, test.evaluation).Policies["p"]
-			if diff := cmp.Diff(policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "backlog", policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog)
 		})
 	}
 }
@@ -338,9 +329,7 @@ func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := tallyOf(policy.Subject{}, says("a", unapproved), test.other).Policies["p"]
-			if diff := cmp.Diff(policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "backlog", policy.Backlog{Selected: 1, Due: test.due, Week: test.week}, tally.Pending.Backlog)
 		})
 	}
 }
@@ -391,9 +380,7 @@ func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
 				}
 				return policy.Subject{}, rulings(test.was)
 			})
-			if got := stats.Policies["p"].Pending.Due; got != test.due {
-				t.Errorf("%d are due by the change, want %d", got, test.due)
-			}
+			expect.Equal(t, "due by the change", test.due, stats.Policies["p"].Pending.Due)
 		})
 	}
 }
@@ -417,9 +404,7 @@ func TestWhatIsNewSinceACount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.evaluation.Rule.Gate = &policy.ApprovalGate{Recount: &policy.Recount{Time: now}}
 			got := tallyOf(policy.Subject{Created: test.created}, test.evaluation).Policies["p"].Pending.Backlog
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "backlog", test.want, got)
 		})
 	}
 }

@@ -3,9 +3,8 @@ package policy_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // teamOf counts one subject for the team of its namespace.
@@ -64,9 +63,7 @@ func TestTeam(t *testing.T) {
 			if c := all.Teams["team-a"].Rules[policy.RuleID{Policy: "p", Rule: "a"}]; c != nil {
 				got = *c
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "count", test.want, got)
 			if own := all.Teams["team-a"].Rules[policy.RuleID{Policy: "team-a/p", Rule: "b"}]; own != nil {
 				t.Error("the rule of its own is counted as the cluster's")
 			}
@@ -84,9 +81,7 @@ func TestATeamCountsHeldAndAddsUp(t *testing.T) {
 	}
 	want := due(0)
 	want.Matched, want.Eligible, want.Held = 2, 2, 1
-	if diff := cmp.Diff(map[policy.RuleID]*policy.Count{{Policy: "p", Rule: "a"}: &want}, all.Teams["team-a"].Rules); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "rules", map[policy.RuleID]*policy.Count{{Policy: "p", Rule: "a"}: &want}, all.Teams["team-a"].Rules)
 	if len(all.Teams) != 1 {
 		t.Error("a team nobody asked for is counted")
 	}
@@ -95,12 +90,8 @@ func TestATeamCountsHeldAndAddsUp(t *testing.T) {
 // TestWhatIsTriedCountsForTheTeamOnly: what the cluster's policies do is not changed by a dry run in a namespace.
 func TestWhatIsTriedCountsForTheTeamOnly(t *testing.T) {
 	all := teamOf(policy.Subject{}, says("a", ttl(policy.Day), trying(ttl(hour))))
-	if diff := cmp.Diff(due(23*hour), all.Policies["p"].Count); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if diff := cmp.Diff(map[policy.Reason]int64{policy.Waiting: 1}, all.Reasons); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "count", due(23*hour), all.Policies["p"].Count)
+	expect.Equal(t, "reasons", map[policy.Reason]int64{policy.Waiting: 1}, all.Reasons)
 }
 
 // TestATallyNotesChangesOfTeams: what is tried may change its window before anything in force does.

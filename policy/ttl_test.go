@@ -1,12 +1,14 @@
 package policy_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand"
 	"testing"
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestParseTTL(t *testing.T) {
@@ -81,9 +83,7 @@ func TestFormatTTL(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := policy.FormatTTL(test.ttl); got != test.want {
-				t.Errorf("FormatTTL(%v) = %q, want %q", test.ttl, got, test.want)
-			}
+			expect.Equal(t, fmt.Sprintf("FormatTTL(%v)", test.ttl), test.want, policy.FormatTTL(test.ttl))
 		})
 	}
 }

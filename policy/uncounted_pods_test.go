@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestPodsThatLinger(t *testing.T) {
@@ -36,9 +35,7 @@ func TestPodsThatLinger(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			all := tallyOf(policy.Subject{Flags: test.flags}, test.evaluations...)
-			if diff := cmp.Diff(test.want, all.Lingering); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "lingering", test.want, all.Lingering)
 			changes := time.Time{}
 			if test.changes != 0 {
 				changes = now.Add(test.changes)

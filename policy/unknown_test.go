@@ -3,9 +3,8 @@ package policy_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestOneCauseIsOneProblem: a field that is misspelt or stands in the wrong place is not missing as well.
@@ -35,9 +34,7 @@ func TestOneCauseIsOneProblem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := parse(t, `{"spec": {`+test.spec+`}}`).Load(policy.DefaultProtection())
-			if diff := cmp.Diff(test.want, problems(p.Problems)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "problems", test.want, problems(p.Problems))
 			for i, r := range p.Rules {
 				if !r.Invalid() {
 					t.Errorf("rule %d is valid", i)

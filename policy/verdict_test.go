@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestActionString(t *testing.T) {
 	for action, want := range map[policy.Action]string{policy.Keep: "Keep", policy.Wait: "Wait", policy.Delete: "Delete"} {
-		if got := action.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, "action", want, action.String())
 	}
 }
 
@@ -24,9 +23,7 @@ func TestRuleIDString(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := test.id.String(); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			expect.Equal(t, "rule", test.want, test.id.String())
 		})
 	}
 }
@@ -43,9 +40,7 @@ func TestRuleIDCompare(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := test.a.Compare(test.b); got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
-			}
+			expect.Equal(t, "order", test.want, test.a.Compare(test.b))
 		})
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // at is a rule about the kind Thing at a version.
@@ -66,18 +66,14 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snapshot := policy.NewSnapshot(test.policies, nil, policy.Protection{})
 			kind := schema.GroupKind{Group: "g", Kind: "Thing"}
-			if got := snapshot.Version(kind).Version; got != test.version {
-				t.Errorf("read at %s, want %s", got, test.version)
-			}
+			expect.Equal(t, "read at", test.version, snapshot.Version(kind).Version)
 			var invalid []string
 			for _, r := range snapshot.Rules(kind) {
 				if r.Invalid() {
 					invalid = append(invalid, r.ID.String())
 				}
 			}
-			if diff := cmp.Diff(test.invalid, invalid); diff != "" {
-				t.Errorf("invalid rules: -want +got\n%s", diff)
-			}
+			expect.Equal(t, "invalid rules", test.invalid, invalid)
 		})
 	}
 }
@@ -87,9 +83,7 @@ func TestAVersionThatLosesIsTold(t *testing.T) {
 	snapshot := policy.NewSnapshot([]*policy.Policy{given}, nil, policy.Protection{})
 	want := []string{"spec.rules[1].target.apiVersion: rule b/fine reads Thing at g/v1, and a kind is read at one version only" +
 		" (use the same apiVersion in every rule about the kind)"}
-	if diff := cmp.Diff(want, problems(snapshot.Policies()[0].Problems)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "problems", want, problems(snapshot.Policies()[0].Problems))
 	if len(given.Problems) > 0 || given.Rules[1].Invalid() {
 		t.Error("the policy given was changed")
 	}
@@ -116,9 +110,7 @@ func TestTheOldestPolicyOfNamespacesSettlesTheVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snapshot := policy.NewSnapshot(test.policies, nil, policy.Protection{})
-			if got := snapshot.Version(schema.GroupKind{Group: "g", Kind: "Thing"}).Version; got != test.want {
-				t.Errorf("read at %s, want %s", got, test.want)
-			}
+			expect.Equal(t, "read at", test.want, snapshot.Version(schema.GroupKind{Group: "g", Kind: "Thing"}).Version)
 		})
 	}
 }

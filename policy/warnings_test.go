@@ -3,11 +3,11 @@ package policy_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestWarningsOfRulesThatDoNotAskForUse(t *testing.T) {
@@ -43,9 +43,7 @@ func TestWarningsOfRulesThatDoNotAskForUse(t *testing.T) {
 			if test.change != nil {
 				test.change(p.Rules[0])
 			}
-			if diff := cmp.Diff(test.want, problems(p.Warnings())); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "problems", test.want, problems(p.Warnings()))
 		})
 	}
 }

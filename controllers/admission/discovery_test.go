@@ -13,13 +13,13 @@ import (
 
 // discovering counts how often all kinds of the cluster are asked for.
 type discovering struct {
-	*world
+	*fakeCluster
 	times int
 }
 
 func (d *discovering) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	d.times++
-	return d.world.ServerGroupsAndResources()
+	return d.fakeCluster.ServerGroupsAndResources()
 }
 
 // TestAReviewAsksForTheKindsOnce: each time means a request for every version of every group.
@@ -28,7 +28,7 @@ func TestAReviewAsksForTheKindsOnce(t *testing.T) {
 	for i := range 64 {
 		fmt.Fprintf(&rules, "  - {name: r%d, target: {apiVersion: batch/v1, kind: Jobs%d}, eligible: 'true', ttl: 1h}\n", i, i)
 	}
-	d := &discovering{world: &world{}}
+	d := &discovering{fakeCluster: &fakeCluster{}}
 	r := d.reviewer(t)
 	r.Kinds = d
 	policy := own[:strings.Index(own, "  - name: jobs")] + rules.String()

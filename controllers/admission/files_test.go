@@ -11,15 +11,14 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // file is a file of crds/admission, with its white space made one.
 func file(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("../../crds/admission/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return strings.Join(strings.Fields(string(data)), " ")
 }
 

@@ -18,6 +18,7 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // hasty is a clock that waits for nothing, and adds up for how long it would have.
@@ -69,9 +70,7 @@ func TestTheWebhookIsRetriedEverMoreSeldom(t *testing.T) {
 	}))
 	defer api.Close()
 	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clientgoscheme.AddToScheme(scheme))
 	server := &admission.Server{
 		Serving: admission.Serving{Address: "127.0.0.1:0", CertDir: t.TempDir(), Secret: "sunset-webhook", Service: "sunset-webhook", Configuration: "sunset"},
 		Rest:    &rest.Config{Host: api.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, Scheme: scheme, Namespace: "sunset-system", Clock: hasty{waited: &waited},
@@ -86,9 +85,7 @@ func TestTheWebhookIsRetriedEverMoreSeldom(t *testing.T) {
 	stop()
 	<-ended
 	families, err := metrics.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	series := 0
 	for _, family := range families {
 		for _, m := range family.GetMetric() {

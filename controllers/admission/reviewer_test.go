@@ -27,12 +27,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// world is a cluster that serves Jobs, ConfigMaps and Nodes, and has none of them.
-type world struct {
+// fakeCluster is a cluster that serves Jobs, ConfigMaps and Nodes, and has none of them.
+type fakeCluster struct {
 	rights   []string // "VERB RESOURCE" that the author has
 	asked    []string
 	trouble  error         // of every question
@@ -42,7 +43,7 @@ type world struct {
 	reads, atOnce, mostAtOnce atomic.Int64 // of OpenAPI
 }
 
-func (w *world) ask(_ context.Context, question *authorizationv1.SubjectAccessReview) error {
+func (w *fakeCluster) ask(_ context.Context, question *authorizationv1.SubjectAccessReview) error {
 	a := question.Spec.ResourceAttributes
 	right := strings.TrimSpace(fmt.Sprintf("%s %s %s", a.Verb, a.Resource, a.Name))
 	w.asked = append(w.asked, right)
@@ -50,11 +51,11 @@ func (w *world) ask(_ context.Context, question *authorizationv1.SubjectAccessRe
 	return w.trouble
 }
 
-func (w *world) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+func (w *fakeCluster) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	return nil, []*metav1.APIResourceList{{GroupVersion: "batch/v1", APIResources: []metav1.APIResource{{Name: "jobs", Kind: "Job", Verbs: []string{"list"}}}}}, nil
 }
 
-func (w *world) Paths() (map[string]openapi.GroupVersion, error) {
+func (w *fakeCluster) Paths() (map[string]openapi.GroupVersion, error) {
 	w.reads.Add(1)
 	w.mostAtOnce.Store(max(w.mostAtOnce.Load(), w.atOnce.Add(1)))
 	defer w.atOnce.Add(-1)
@@ -62,11 +63,11 @@ func (w *world) Paths() (map[string]openapi.GroupVersion, error) {
 	return nil, errors.New("no OpenAPI")
 }
 
-func (w *world) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+func (w *fakeCluster) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return errors.New("nothing is there")
 }
 
-func (w *world) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (w *fakeCluster) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	found, ok := list.(*metav1.PartialObjectMetadataList)
 	if !ok {
 		return nil
@@ -87,12 +88,9 @@ func (w *world) List(_ context.Context, list client.ObjectList, options ...clien
 	return nil
 }
 
-func (w *world) reviewer(t *testing.T) *admission.Reviewer {
+func (w *fakeCluster) reviewer(t *testing.T) *admission.Reviewer {
 	t.Helper()
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
@@ -103,7 +101,7 @@ func (w *world) reviewer(t *testing.T) *admission.Reviewer {
 }
 
 // review has ann write a policy in place of another, which may be empty.
-func (w *world) review(t *testing.T, before, after string) webhook.Response {
+func (w *fakeCluster) review(t *testing.T, before, after string) webhook.Response {
 	t.Helper()
 	return w.reviewer(t).Handle(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Namespace: "team", UserInfo: authenticationv1.UserInfo{Username: "ann"},
@@ -117,9 +115,7 @@ func object(t *testing.T, text string) runtime.RawExtension {
 		return runtime.RawExtension{}
 	}
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return runtime.RawExtension{Raw: data}
 }
 
@@ -163,7 +159,7 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 		"suspended and more: its kinds": {own, strings.NewReplacer("DryRun", "Suspended", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{rights: mayAll}
+			w := &fakeCluster{rights: mayAll}
 			if response := w.review(t, test.before, test.after); !response.Allowed {
 				t.Errorf("refused: %s", response.Result.Message)
 			}
@@ -175,7 +171,7 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 }
 
 func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
-	w := &world{rights: []string{"impersonate serviceaccounts other", "list jobs"}}
+	w := &fakeCluster{rights: []string{"impersonate serviceaccounts other", "list jobs"}}
 	response := w.review(t, "", strings.NewReplacer("finished(object)", "finshed(object)", "kind: ConfigMap", "kind: Secret", "ttl: 1h", "ttl: soon").Replace(own))
 	if response.Allowed || response.Result.Code != 422 || response.Result.Reason != metav1.StatusReasonInvalid {
 		t.Errorf("%+v", response.Result)
@@ -193,7 +189,7 @@ func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
 }
 
 func TestWhatIsWrongWithExpressionsIsShown(t *testing.T) {
-	w := &world{rights: []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}}
+	w := &fakeCluster{rights: []string{"create pods", "list jobs", "delete jobs", "list configmaps", "delete configmaps"}}
 	response := w.review(t, "", strings.Replace(own, "finished(object)", "finshed(object)", 1))
 	for _, want := range []string{"spec.rules[0].eligible:1:1: unknown function", "    finshed(object)\n", "    ^"} {
 		if response.Allowed || !strings.Contains(response.Result.Message, want) {
@@ -210,7 +206,7 @@ func TestWhatIsWrongAlreadyCanBeSuspended(t *testing.T) {
 		strings.NewReplacer("Enforce", "Suspended", "finished(object)", "true").Replace(wrong): false,
 		strings.Replace(wrong, "Enforce", "DryRun", 1):                                         false,
 	} {
-		if response := (&world{}).review(t, wrong, after); response.Allowed != want {
+		if response := (&fakeCluster{}).review(t, wrong, after); response.Allowed != want {
 			t.Errorf("allowed %v; want %v: %s", response.Allowed, want, after)
 		}
 	}
@@ -234,7 +230,7 @@ func TestInvalidReferencesAreRefused(t *testing.T) {
 		strings.Replace(own, "  serviceAccountName", "  references: []\n  serviceAccountName", 1): "spec.references: unknown field " +
 			"(references count for the whole cluster: write them in a ClusterRetentionPolicy)",
 	} {
-		response := (&world{}).review(t, "", text)
+		response := (&fakeCluster{}).review(t, "", text)
 		if response.Allowed || !strings.Contains(response.Result.Message, want) {
 			t.Errorf("allowed %v; no %q in\n%s", response.Allowed, want, response.Result.Message)
 		}
@@ -266,7 +262,7 @@ func TestClusterPolicies(t *testing.T) {
 		"a kind in no namespace": {strings.NewReplacer("batch/v1", "storage.k8s.io/v1", "kind: Job", "kind: StorageClass").Replace(cluster(own)), []string{"", "other"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{objects: test.objects}
+			w := &fakeCluster{objects: test.objects}
 			response := w.review(t, "", test.text)
 			if !response.Allowed || len(w.asked) > 0 {
 				t.Errorf("allowed %v, asked %v: %s", response.Allowed, w.asked, response.Result.Message)
@@ -279,7 +275,7 @@ func TestClusterPolicies(t *testing.T) {
 }
 
 func TestDoubtAboutRightsRefuses(t *testing.T) {
-	w := &world{rights: []string{"create pods"}, trouble: errors.New("no answer")}
+	w := &fakeCluster{rights: []string{"create pods"}, trouble: errors.New("no answer")}
 	if response := w.review(t, "", own); response.Allowed || response.Result.Code != 500 || !strings.Contains(response.Result.Message, "no answer") {
 		t.Errorf("%v: %+v", response.Allowed, response.Result)
 	}
@@ -287,7 +283,7 @@ func TestDoubtAboutRightsRefuses(t *testing.T) {
 
 func TestNobodyWaitsForWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{slowness: time.Minute}
+		w := &fakeCluster{slowness: time.Minute}
 		began := time.Now()
 		if response := w.review(t, "", cluster(own)); !response.Allowed || len(response.Warnings) > 0 {
 			t.Errorf("%+v", response)
@@ -303,7 +299,7 @@ func TestNobodyWaitsForWarnings(t *testing.T) {
 func TestSchemasAreReadOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const authors = 20
-		w := &world{slowness: 100 * time.Millisecond}
+		w := &fakeCluster{slowness: 100 * time.Millisecond}
 		r := w.reviewer(t)
 		several := strings.ReplaceAll(cluster(own), "apiVersion: v1, kind: ConfigMap", "apiVersion: batch/v1, kind: Job")
 		var all sync.WaitGroup
@@ -316,9 +312,7 @@ func TestSchemasAreReadOneAtATime(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if most := w.mostAtOnce.Load(); most != 1 {
-			t.Errorf("%d were read at once", most)
-		}
+		expect.Equal(t, "read at once", 1, w.mostAtOnce.Load())
 		if reads := w.reads.Load(); reads != authors {
 			t.Errorf("%d were read for %d policies, each about one group", reads, authors)
 		}
@@ -327,9 +321,7 @@ func TestSchemasAreReadOneAtATime(t *testing.T) {
 
 func TestWarningsAreNotWithoutEnd(t *testing.T) {
 	var p map[string]any
-	if err := yaml.Unmarshal([]byte(cluster(own)), &p); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal([]byte(cluster(own)), &p))
 	var rules []any
 	for i := range 30 {
 		rules = append(rules, map[string]any{"name": fmt.Sprintf("r%d", i), "target": map[string]any{"apiVersion": "a/v1", "kind": "B"},
@@ -337,10 +329,8 @@ func TestWarningsAreNotWithoutEnd(t *testing.T) {
 	}
 	p["spec"].(map[string]any)["rules"] = rules
 	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response := (&world{}).review(t, "", string(text))
+	expect.NoError(t, err)
+	response := (&fakeCluster{}).review(t, "", string(text))
 	if got := response.Warnings; len(got) != 11 || got[10] != "and 20 more; see the policy's status" {
 		t.Errorf("%d warnings: %v", len(got), got)
 	}
@@ -348,7 +338,7 @@ func TestWarningsAreNotWithoutEnd(t *testing.T) {
 
 // TestExpressionsOfForbiddenRequestsAreNotCompiled: what is wrong with an expression is only told to who may delete what it is about.
 func TestExpressionsOfForbiddenRequestsAreNotCompiled(t *testing.T) {
-	w := &world{}
+	w := &fakeCluster{}
 	response := w.review(t, "", strings.Replace(own, "finished(object)", "nothing(object)", 1))
 	if response.Allowed || strings.Contains(response.Result.Message, "nothing") || !strings.Contains(response.Result.Message, "may not list and delete") {
 		t.Errorf("got %q", response.Result.Message)

@@ -17,6 +17,7 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/sunset-k8s/sunset/controllers/admission"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestARequestThatDoesNotEndDelaysNoShutdown: controller-runtime stops the webhook first, and the leader's deletions get what is left of
@@ -24,18 +25,12 @@ import (
 func TestARequestThatDoesNotEndDelaysNoShutdown(t *testing.T) {
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	address := free.Addr().String()
 	_ = free.Close()
 	server := &admission.Server{

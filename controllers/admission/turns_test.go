@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestANamespaceThatHasNotCompiledForAWhileIsNext although fifty others have ten policies each that wait.
@@ -56,9 +58,7 @@ func TestAnAbandonedTurnIsGivenToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all turns
 		done, err := all.take(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		if _, err := all.take(short, "b"); err == nil {

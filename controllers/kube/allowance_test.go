@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // evaluating is a clock on which every evaluation takes some time.
@@ -32,10 +33,10 @@ func (c *evaluating) Since(t time.Time) time.Duration {
 // a quarter of the time to others, or half of it if they take long on each object. The rules of the cluster are always asked, and so are those
 // of a namespace whose rules take their ordinary time.
 func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
-	everywhere, own := compile(t, c, jobs, eligible("true")), compile(t, c, jobs, eligible("1 == 1"))
+	everywhere, own := compile(t, c, fixture.Jobs, eligible("true")), compile(t, c, fixture.Jobs, eligible("1 == 1"))
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	const lasts = time.Minute
 	for _, test := range []struct {
@@ -54,7 +55,7 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 			for i := range floods {
 				in[fmt.Sprint("flood-", i)] = []*engine.Program{own, own, own}
 			}
-			q := retention.NewRuleSet(jobs, []*engine.Program{everywhere}, in)
+			q := retention.NewRuleSet(fixture.Jobs, []*engine.Program{everywhere}, in)
 			clock := &evaluating{now: time.Unix(1e9, 0)}
 			began, quiet := clock.now, clock.now
 			a := kube.NewAllowance(clock)
@@ -123,16 +124,16 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 // TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers: a hundred namespaces with ordinary rules are evaluated beside three that take all they
 // can get.
 func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
 	const greedy, ordinary = 3, 100
-	own := compile(t, c, jobs, eligible("true"))
+	own := compile(t, c, fixture.Jobs, eligible("true"))
 	in := map[string][]*engine.Program{}
 	for i := range greedy + ordinary {
 		in[fmt.Sprint(i)] = []*engine.Program{own}
 	}
-	q := retention.NewRuleSet(jobs, nil, in)
+	q := retention.NewRuleSet(fixture.Jobs, nil, in)
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	clock := &evaluating{now: time.Unix(1e9, 0), takes: 700 * time.Microsecond}
 	a := kube.NewAllowance(clock)
@@ -155,11 +156,11 @@ func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
 
 // TestALargeNamespaceIsEvaluatedAtOnce where its rules take their ordinary time.
 func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	defer e.Close()
-	own := compile(t, c, jobs, eligible("true"))
-	q := retention.NewRuleSet(jobs, nil, map[string][]*engine.Program{"large": {own}})
+	own := compile(t, c, fixture.Jobs, eligible("true"))
+	q := retention.NewRuleSet(fixture.Jobs, nil, map[string][]*engine.Program{"large": {own}})
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	clock := &evaluating{now: time.Unix(1e9, 0), takes: 30 * time.Microsecond}
 	a := kube.NewAllowance(clock)
@@ -178,16 +179,13 @@ func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
 	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
 	object := map[string]any{"metadata": map[string]any{"creationTimestamp": "2026-01-01T00:00:00Z"}}
 	ask := func(deadline time.Duration, expression string, own bool) (policy.Facts, bool) {
-		c, err := engine.NewCompiler(engine.Options{EvalDeadline: deadline})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := fixture.CompilerWith(t, engine.Options{EvalDeadline: deadline})
 		e := c.NewEvaluator(t.Context())
 		defer e.Close()
-		rules := []*engine.Program{compile(t, c, jobs, eligible(expression))}
-		q := retention.NewRuleSet(jobs, rules, nil)
+		rules := []*engine.Program{compile(t, c, fixture.Jobs, eligible(expression))}
+		q := retention.NewRuleSet(fixture.Jobs, rules, nil)
 		if own {
-			q = retention.NewRuleSet(jobs, nil, map[string][]*engine.Program{"team-a": rules})
+			q = retention.NewRuleSet(fixture.Jobs, nil, map[string][]*engine.Program{"team-a": rules})
 		}
 		facts, again := kube.NewAllowance(clock.RealClock{}).Ask(e, q, "team-a", object)
 		return facts[0], again

@@ -13,6 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 const manyObjects = 10_000
@@ -40,7 +43,7 @@ func (s indexed) Apply(row *index.FactRow)      { s.into.Apply(s.listing.ID, row
 // kept is the memory of a source of many objects, in 100 namespaces, each labelled and applied by kubectl.
 func kept(b *testing.B, of string, expression string, sink func(retention.RuleSet) retention.Sink) (*kube.Memory, *references.Index) {
 	b.Helper()
-	compiler, kind := newCompiler(b), configs
+	compiler, kind := fixture.Compiler(b), fixture.ConfigMaps
 	kind.Kind = of
 	q := retention.NewRuleSet(kind, []*engine.Program{compile(b, compiler, kind, eligible(expression))}, nil)
 	x := references.New(clock.RealClock{})
@@ -55,9 +58,7 @@ func kept(b *testing.B, of string, expression string, sink func(retention.RuleSe
 			"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"mode":"fast","rest":"%01000d"}}`,
 			of, i, i%100, i, 100_000+i, i, i)
 	}
-	if err := m.Replace(all); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, m.Replace(all))
 	return m, x
 }
 
@@ -104,18 +105,11 @@ func BenchmarkKept(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				before := heap()
+				before := memory.Heap()
 				m, _ := kept(b, test.of, test.expression, discarded)
-				b.ReportMetric(float64(heap()-before)/manyObjects, "B/object")
+				b.ReportMetric(float64(memory.Heap()-before)/manyObjects, "B/object")
 				runtime.KeepAlive(m)
 			}
 		})
 	}
-}
-
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"nightly","namespace":"team-a","uid":"uid-1","resourceVersion":"17",
@@ -24,7 +26,7 @@ func pod(metadata string) string {
 
 func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) kube.Decoder {
 	t.Helper()
-	c := newCompiler(t)
+	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
 	t.Cleanup(e.Close)
 	var rules []*engine.Program
@@ -35,14 +37,12 @@ func decoder(t *testing.T, kind schema.GroupVersionKind, expressions ...string) 
 }
 
 func TestDecodeAnObject(t *testing.T) {
-	d := decoder(t, jobs, "object.status.succeeded == 1", "object.status.failed == 1")
+	d := decoder(t, fixture.Jobs, "object.status.succeeded == 1", "object.status.failed == 1")
 	row, err := d.Object(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject())
-	expect(t, "facts", 2, len(row.Facts()))
-	expect(t, "facts of the first rule", policy.Facts{Selected: true, Eligible: true, Start: now}, row.Facts()[0])
+	expect.NoError(t, err)
+	expect.Equal(t, "subject", policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now}, row.Subject())
+	expect.Equal(t, "facts", 2, len(row.Facts()))
+	expect.Equal(t, "facts of the first rule", policy.Facts{Selected: true, Eligible: true, Start: now}, row.Facts()[0])
 	if err := row.Facts()[1].Err; err == nil || !strings.Contains(err.Error(), "no such key: failed") {
 		t.Errorf("error of the second rule: %v", err)
 	}
@@ -68,23 +68,19 @@ func TestDecodeFlags(t *testing.T) {
 				if as != "as a Pod" {
 					text = strings.Replace(text, `"apiVersion":"v1","kind":"Pod"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1)
 				}
-				row, err := decoder(t, pods, "true").Object(text)
-				if err != nil {
-					t.Fatal(err)
-				}
-				expect(t, "flags", test.want, row.Subject().Flags)
+				row, err := decoder(t, fixture.Pods, "true").Object(text)
+				expect.NoError(t, err)
+				expect.Equal(t, "flags", test.want, row.Subject().Flags)
 			})
 		}
 	}
 }
 
 func TestMetadataAloneIsSeenAsItsKind(t *testing.T) {
-	d := decoder(t, jobs, "object.kind == 'Job' && object.apiVersion == 'batch/v1'")
+	d := decoder(t, fixture.Jobs, "object.kind == 'Job' && object.apiVersion == 'batch/v1'")
 	row, err := d.Object(strings.Replace(job, `"apiVersion":"batch/v1","kind":"Job"`, `"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata"`, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "eligible", true, row.Facts()[0].Eligible)
+	expect.NoError(t, err)
+	expect.Equal(t, "eligible", true, row.Facts()[0].Eligible)
 }
 
 func TestBallastIsDropped(t *testing.T) {
@@ -107,11 +103,9 @@ func TestBallastIsDropped(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			row, err := decoder(t, jobs, test.expression).Object(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "found", test.want, row.Facts()[0].Eligible)
+			row, err := decoder(t, fixture.Jobs, test.expression).Object(text)
+			expect.NoError(t, err)
+			expect.Equal(t, "found", test.want, row.Facts()[0].Eligible)
 		})
 	}
 }
@@ -122,16 +116,14 @@ func TestAMirrorPodIsNoSubject(t *testing.T) {
 		text  string
 		isRow bool
 	}{
-		"a mirror Pod": {pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false},
-		"a Job that carries the annotation of mirror Pods": {jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true},
+		"a mirror Pod": {fixture.Pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false},
+		"a Job that carries the annotation of mirror Pods": {fixture.Jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			row, err := decoder(t, test.kind, "true").Object(test.text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "is a row", test.isRow, row != nil)
+			expect.NoError(t, err)
+			expect.Equal(t, "is a row", test.isRow, row != nil)
 		})
 	}
 }
@@ -146,7 +138,7 @@ func TestDecodeFails(t *testing.T) {
 		"a creation in no time": strings.Replace(job, "2026-03-01T12:00:00Z", "yesterday", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if row, err := decoder(t, jobs, "true").Object(text); err == nil {
+			if row, err := decoder(t, fixture.Jobs, "true").Object(text); err == nil {
 				t.Errorf("decoded %v", row)
 			}
 		})
@@ -154,25 +146,23 @@ func TestDecodeFails(t *testing.T) {
 }
 
 func TestMetadataOnly(t *testing.T) {
-	c := newCompiler(t)
-	labels, status := compile(t, c, jobs, eligible("'x' in object.metadata.labels")), compile(t, c, jobs, eligible("object.status.succeeded == 1"))
+	c := fixture.Compiler(t)
+	labels, status := compile(t, c, fixture.Jobs, eligible("'x' in object.metadata.labels")), compile(t, c, fixture.Jobs, eligible("object.status.succeeded == 1"))
 	reads := func(own map[string][]*engine.Program, everywhere ...*engine.Program) bool {
-		return kube.MetadataOnly(retention.NewRuleSet(jobs, everywhere, own))
+		return kube.MetadataOnly(retention.NewRuleSet(fixture.Jobs, everywhere, own))
 	}
-	expect(t, "labels", true, reads(nil, labels))
-	expect(t, "status", false, reads(nil, status))
-	expect(t, "both rules", false, reads(nil, labels, status))
-	expect(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Program{"team-a": {status}}, labels))
+	expect.Equal(t, "labels", true, reads(nil, labels))
+	expect.Equal(t, "status", false, reads(nil, status))
+	expect.Equal(t, "both rules", false, reads(nil, labels, status))
+	expect.Equal(t, "labels, and status in one namespace", false, reads(map[string][]*engine.Program{"team-a": {status}}, labels))
 }
 
 func TestTheSameErrorIsHeldOnce(t *testing.T) {
-	d := decoder(t, jobs, "object.status.failed == 1")
+	d := decoder(t, fixture.Jobs, "object.status.failed == 1")
 	var rows []*index.FactRow
 	for range 2 {
 		row, err := d.Object(job)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		rows = append(rows, row)
 	}
 	if rows[0].Facts()[0].Err != rows[1].Facts()[0].Err {
@@ -181,17 +171,15 @@ func TestTheSameErrorIsHeldOnce(t *testing.T) {
 }
 
 func TestWhatIsGoneHasNoFacts(t *testing.T) {
-	row, err := decoder(t, jobs, "object.status.succeeded == 1").Deleted(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "name", "nightly", row.Subject().Name)
-	expect(t, "facts", 0, len(row.Facts()))
+	row, err := decoder(t, fixture.Jobs, "object.status.succeeded == 1").Deleted(job)
+	expect.NoError(t, err)
+	expect.Equal(t, "name", "nightly", row.Subject().Name)
+	expect.Equal(t, "facts", 0, len(row.Facts()))
 }
 
 // TestNothingIsReadAfterTheEndOfASource: whoever still reads when it ends gets an error, and reads nothing half.
 func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
-	d := decoder(t, jobs, "object.status.succeeded == 1")
+	d := decoder(t, fixture.Jobs, "object.status.succeeded == 1")
 	began, done := make(chan struct{}), make(chan error)
 	go func() {
 		for n := 0; ; n++ {
@@ -222,9 +210,9 @@ func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 
 // TestNewQuestionsDoNotWaitForAnEvaluation: the live check before a deletion waits for the caller.
 func TestNewQuestionsDoNotWaitForAnEvaluation(t *testing.T) {
-	d := decoder(t, pods, "true")
+	d := decoder(t, fixture.Pods, "true")
 	end := d.Busy()
-	d.Ask(retention.NewRuleSet(pods, nil, nil))
+	d.Ask(retention.NewRuleSet(fixture.Pods, nil, nil))
 	end()
 	row, err := d.Object(pod(""))
 	if err != nil || len(row.Facts()) != 0 {

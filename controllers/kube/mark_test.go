@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +17,10 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // marking permits to write on a subject since when it has been eligible, or to take that off one that is not.
@@ -41,9 +44,9 @@ func TestMark(t *testing.T) {
 		path     string
 		value    any
 	}{
-		"eligible":              {jobs, nightly, true, "/apis/batch/v1/namespaces/team-a/jobs/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
-		"not eligible any more": {jobs, nightly, false, "/apis/batch/v1/namespaces/team-a/jobs/nightly", nil},
-		"of the core group":     {pods, nightly, true, "/api/v1/namespaces/team-a/pods/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
+		"eligible":              {fixture.Jobs, nightly, true, "/apis/batch/v1/namespaces/team-a/jobs/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
+		"not eligible any more": {fixture.Jobs, nightly, false, "/apis/batch/v1/namespaces/team-a/jobs/nightly", nil},
+		"of the core group":     {fixture.Pods, nightly, true, "/api/v1/namespaces/team-a/pods/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
 		"in no namespace": {
 			clusters, policy.Subject{Name: "c-1", UID: "uid-2", ResourceVersion: "5"}, true,
 			"/apis/example.org/v1/clusters/c-1", `{"0a1b":"2026-03-01T12:00:00Z"}`,
@@ -53,9 +56,9 @@ func TestMark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, requests := serve(t, ok)
 			o := c.Mark(t.Context(), test.kind, marking(t, test.subject, test.eligible), time.Now())
-			expect(t, "result", retention.Marked, o.Result)
-			expect(t, "error", nil, o.Err)
-			expect(t, "requests", []asked{{
+			expect.Equal(t, "result", retention.Marked, o.Result)
+			expect.Equal(t, "error", nil, o.Err)
+			expect.Equal(t, "requests", []asked{{
 				Method: "PATCH", Path: test.path, ContentType: "application/merge-patch+json",
 				Body: map[string]any{"metadata": map[string]any{
 					"uid": string(test.subject.UID), "resourceVersion": test.subject.ResourceVersion,
@@ -68,10 +71,10 @@ func TestMark(t *testing.T) {
 
 func TestWithoutAMarkingNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
-	o := c.Mark(t.Context(), jobs, policy.EligibleSincePatch{}, time.Now())
-	expect(t, "result", retention.Refused, o.Result)
-	expect(t, "an error", true, o.Err != nil)
-	expect(t, "requests", nil, *requests)
+	o := c.Mark(t.Context(), fixture.Jobs, policy.EligibleSincePatch{}, time.Now())
+	expect.Equal(t, "result", retention.Refused, o.Result)
+	expect.Equal(t, "an error", true, o.Err != nil)
+	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestHowMarkingGoes(t *testing.T) {
@@ -80,12 +83,12 @@ func TestHowMarkingGoes(t *testing.T) {
 		body string
 		want retention.Result
 	}{
-		"another version":      {409, statusOf(409, "Conflict"), retention.Changed},
+		"another version":      {409, answer.StatusText(409), retention.Changed},
 		"gone":                 {404, `{"kind":"Status","reason":"NotFound","code":404,"message":"jobs.batch \"nightly\" not found"}`, retention.Gone},
 		"busy":                 {429, "slow down", retention.Busy},
 		"overloaded":           {503, "", retention.Busy},
-		"not valid":            {422, statusOf(422, "Invalid"), retention.Refused},
-		"refused by a webhook": {403, statusOf(403, "Forbidden"), retention.Refused},
+		"not valid":            {422, answer.StatusText(422), retention.Refused},
+		"refused by a webhook": {403, answer.StatusText(403), retention.Refused},
 		"without the right": {403, `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,` +
 			`"message":"jobs.batch \"nightly\" is forbidden: User \"x\" cannot patch resource \"jobs\" in API group \"batch\" in the namespace \"team-a\""}`, retention.Denied},
 	}
@@ -95,10 +98,10 @@ func TestHowMarkingGoes(t *testing.T) {
 				w.WriteHeader(test.code)
 				_, _ = w.Write([]byte(test.body))
 			})
-			o := c.Mark(t.Context(), jobs, marking(t, nightly, true), time.Now())
-			expect(t, "result", test.want, o.Result)
-			expect(t, "an error", true, o.Err != nil)
-			expect(t, "requests", 1, len(*requests))
+			o := c.Mark(t.Context(), fixture.Jobs, marking(t, nightly, true), time.Now())
+			expect.Equal(t, "result", test.want, o.Result)
+			expect.Equal(t, "an error", true, o.Err != nil)
+			expect.Equal(t, "requests", 1, len(*requests))
 		})
 	}
 }
@@ -106,42 +109,40 @@ func TestHowMarkingGoes(t *testing.T) {
 // teams asks one rule everywhere, and another in team-a.
 func teams(t *testing.T, everywhere, inTeamA string) retention.RuleSet {
 	t.Helper()
-	c := newCompiler(t)
-	own := map[string][]*engine.Program{"team-a": {compile(t, c, jobs, eligible(inTeamA))}}
-	return retention.NewRuleSet(jobs, []*engine.Program{compile(t, c, jobs, eligible(everywhere))}, own)
+	c := fixture.Compiler(t)
+	own := map[string][]*engine.Program{"team-a": {compile(t, c, fixture.Jobs, eligible(inTeamA))}}
+	return retention.NewRuleSet(fixture.Jobs, []*engine.Program{compile(t, c, fixture.Jobs, eligible(everywhere))}, own)
 }
 
 func TestANamespaceIsAskedItsOwn(t *testing.T) {
-	e := newCompiler(t).NewEvaluator(t.Context())
+	e := fixture.Compiler(t).NewEvaluator(t.Context())
 	t.Cleanup(e.Close)
 	d := kube.NewDecoder(teams(t, "has(object.metadata.name)", "object.metadata.annotations.a == 'b'"), e)
 	answers := func(namespace string) []bool {
 		t.Helper()
 		row, err := d.Object(strings.Replace(job, "team-a", namespace, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var answers []bool
 		for _, facts := range row.Facts() {
 			answers = append(answers, facts.Eligible)
 		}
 		return answers
 	}
-	expect(t, "in team-a", []bool{true, true}, answers("team-a"))
-	expect(t, "in team-b", []bool{true}, answers("team-b"))
+	expect.Equal(t, "in team-a", []bool{true, true}, answers("team-a"))
+	expect.Equal(t, "in team-b", []bool{true}, answers("team-b"))
 	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1")) // which nobody has read so far
-	expect(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
+	expect.Equal(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
 	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
-	expect(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
-	d.Ask(retention.NewRuleSet(jobs, nil, nil))
-	expect(t, "in team-a, asked nothing", nil, answers("team-a"))
+	expect.Equal(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
+	d.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil))
+	expect.Equal(t, "in team-a, asked nothing", nil, answers("team-a"))
 }
 
 // listing answers with these pages, one request after the other, and notes the requests.
 func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (retention.Source, *[]*http.Request) {
 	t.Helper()
 	var requests []*http.Request
-	client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	client := &http.Client{Transport: answer.Func(func(r *http.Request) (*http.Response, error) {
 		requests = append(requests, r)
 		if len(requests) > len(pages) {
 			return nil, errors.New("no more pages")
@@ -152,7 +153,7 @@ func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (retent
 }
 
 func pageOf(next string, jobs ...string) *http.Response {
-	return answer(200, fmt.Sprintf(`{"kind":"JobList","metadata":{"resourceVersion":"100","continue":%q},"items":[%s]}`, next, strings.Join(jobs, ",")))
+	return answer.Text(200, fmt.Sprintf(`{"kind":"JobList","metadata":{"resourceVersion":"100","continue":%q},"items":[%s]}`, next, strings.Join(jobs, ",")))
 }
 
 func TestListOfANamespace(t *testing.T) {
@@ -171,26 +172,26 @@ func TestListOfANamespace(t *testing.T) {
 		},
 		"empty":         {"has(object.status)", []*http.Response{pageOf("")}, 0, false, []string{path + "limit=500"}, false},
 		"metadata only": {"has(object.metadata.labels)", []*http.Response{pageOf("", jobAt("a", "1"))}, 1, false, []string{path + "limit=500"}, true},
-		"half of it":    {"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), answer(410, statusOf(410, "Expired"))}, 0, true, nil, false},
-		"not allowed":   {"has(object.status)", []*http.Response{answer(403, statusOf(403, "Forbidden"))}, 0, true, nil, false},
-		"not JSON":      {"has(object.status)", []*http.Response{answer(200, "<html>")}, 0, true, nil, false},
+		"half of it":    {"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), answer.Status(410)}, 0, true, nil, false},
+		"not allowed":   {"has(object.status)", []*http.Response{answer.Status(403)}, 0, true, nil, false},
+		"not JSON":      {"has(object.status)", []*http.Response{answer.Text(200, "<html>")}, 0, true, nil, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			source, requests := listing(t, teams(t, "has(object.metadata.name)", test.asks), test.pages...)
 			rows, err := listed(t.Context(), source, "team-a")
-			expect(t, "fails", test.fails, err != nil)
-			expect(t, "rows", test.rows, len(rows))
+			expect.Equal(t, "fails", test.fails, err != nil)
+			expect.Equal(t, "rows", test.rows, len(rows))
 			for _, row := range rows {
-				expect(t, "facts", 2, len(row.Facts()))
+				expect.Equal(t, "facts", 2, len(row.Facts()))
 			}
 			var uris []string
 			for _, r := range *requests {
 				uris = append(uris, r.URL.RequestURI())
-				expect(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"))
+				expect.Equal(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"))
 			}
 			if test.requests != nil {
-				expect(t, "requests", test.requests, uris)
+				expect.Equal(t, "requests", test.requests, uris)
 			}
 		})
 	}
@@ -200,17 +201,17 @@ func TestWhatIsInNoNamespaceIsListed(t *testing.T) {
 	blue := `{"apiVersion":"example.org/v1","kind":"Cluster","metadata":{"name":"blue","uid":"uid-3","resourceVersion":"1","creationTimestamp":"2026-03-01T12:00:00Z"}}`
 	source, requests := listing(t, retention.NewRuleSet(clusters, nil, nil), pageOf("", blue))
 	rows, err := listed(t.Context(), source, "")
-	expect(t, "fails", false, err != nil)
-	expect(t, "rows", 1, len(rows))
-	expect(t, "request", "/apis/example.org/v1/clusters", (*requests)[0].URL.Path)
+	expect.Equal(t, "fails", false, err != nil)
+	expect.Equal(t, "rows", 1, len(rows))
+	expect.Equal(t, "request", "/apis/example.org/v1/clusters", (*requests)[0].URL.Path)
 }
 
 func TestWhatIsInNoNamespaceIsInNone(t *testing.T) {
 	source, requests := listing(t, retention.NewRuleSet(clusters, nil, nil))
 	rows, err := listed(t.Context(), source, "team-a")
-	expect(t, "error", nil, err)
-	expect(t, "rows", 0, len(rows))
-	expect(t, "requests", 0, len(*requests))
+	expect.Equal(t, "error", nil, err)
+	expect.Equal(t, "rows", 0, len(rows))
+	expect.Equal(t, "requests", 0, len(*requests))
 }
 
 func TestListOfAKindNobodyServes(t *testing.T) {
@@ -227,7 +228,7 @@ func TestListEndsWithItsContext(t *testing.T) {
 	if _, err := listed(ctx, source, "team-a"); err == nil {
 		t.Error("no error")
 	}
-	expect(t, "requests", 0, len(*requests))
+	expect.Equal(t, "requests", 0, len(*requests))
 }
 
 func TestASourceIsAskedWhileItWatches(t *testing.T) {
@@ -235,23 +236,22 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
 			following(t, s, nil, func(t *testing.T, k *sink, source retention.Source) {
-				expect(t, "can be asked", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
+				expect.Equal(t, "can be asked", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
 				s.event("MODIFIED", jobAt("a", "101"))
-				expect(t, "facts of the watch", 2, k.facts("a"))
+				expect.Equal(t, "facts of the watch", 2, k.facts("a"))
 				s.event("MODIFIED", strings.Replace(jobAt("b", "102"), "team-a", "team-b", 1))
-				expect(t, "facts elsewhere", 1, k.facts("b"))
+				expect.Equal(t, "facts elsewhere", 1, k.facts("b"))
 				time.Sleep(2 * time.Second) // a watch that ends at once counts as broken
 				k.take()
-				s.event("ERROR", statusOf(410, "Expired"))
-				time.Sleep(30 * time.Second)
-				synctest.Wait()
-				expect(t, "told", []string{"lost", "replace [a]"}, k.take())
-				expect(t, "facts of the next listing", 2, k.facts("a"))
+				s.event("ERROR", answer.StatusText(410))
+				bubble.Pass(30 * time.Second)
+				expect.Equal(t, "told", []string{"lost", "replace [a]"}, k.take())
+				expect.Equal(t, "facts of the next listing", 2, k.facts("a"))
 				rows, err := listed(t.Context(), source, "team-a")
 				if err != nil || len(rows) != 1 {
 					t.Fatalf("%d rows: %v", len(rows), err)
 				}
-				expect(t, "facts of the namespace", 2, len(rows[0].Facts()))
+				expect.Equal(t, "facts of the namespace", 2, len(rows[0].Facts()))
 			})
 		})
 	}
@@ -259,25 +259,25 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 
 func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 	metadata := func(t *testing.T, c *engine.Compiler) *engine.Program {
-		return compile(t, c, jobs, eligible("has(object.metadata.labels)"))
+		return compile(t, c, fixture.Jobs, eligible("has(object.metadata.labels)"))
 	}
 	s := &server{objects: []string{jobAt("a", "1")}}
 	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{metadata}, func(t *testing.T, k *sink, source retention.Source) {
-		expect(t, "asked for status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
+		expect.Equal(t, "asked for status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
 		s.event("MODIFIED", jobAt("a", "101"))
-		expect(t, "facts", 1, k.facts("a"))
-		expect(t, "asked for other metadata", true, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
+		expect.Equal(t, "facts", 1, k.facts("a"))
+		expect.Equal(t, "asked for other metadata", true, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
 		s.event("MODIFIED", jobAt("a", "102"))
-		expect(t, "facts then", 2, k.facts("a"))
+		expect.Equal(t, "facts then", 2, k.facts("a"))
 	})
 }
 
 func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
 	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
-	expect(t, "can be asked", true, source.Ask(retention.NewRuleSet(jobs, nil, nil)))
+	expect.Equal(t, "can be asked", true, source.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil)))
 	rows, err := listed(t.Context(), source, "team-a")
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
-	expect(t, "facts", 0, len(rows[0].Facts()))
+	expect.Equal(t, "facts", 0, len(rows[0].Facts()))
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,36 +12,24 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+var now = fixture.Now
 
 var (
-	jobs     = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
-	pods     = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	secrets  = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-	configs  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	clusters = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Cluster"}
 )
 
 // mapper knows the kinds above.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
-	m.Add(jobs, meta.RESTScopeNamespace)
-	m.Add(pods, meta.RESTScopeNamespace)
-	m.Add(secrets, meta.RESTScopeNamespace)
-	m.Add(configs, meta.RESTScopeNamespace)
+	m.Add(fixture.Jobs, meta.RESTScopeNamespace)
+	m.Add(fixture.Pods, meta.RESTScopeNamespace)
+	m.Add(fixture.Secrets, meta.RESTScopeNamespace)
+	m.Add(fixture.ConfigMaps, meta.RESTScopeNamespace)
 	m.Add(clusters, meta.RESTScopeRoot)
 	return m
-}
-
-func newCompiler(t testing.TB) *engine.Compiler {
-	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // compile compiles a rule that makes everything of a kind eligible from its creation on, or what the options say.
@@ -86,11 +72,4 @@ func warrant(t *testing.T, kind schema.GroupVersionKind, s policy.Subject, propa
 		t.Fatal("no warrant")
 	}
 	return w
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }

@@ -18,18 +18,21 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // owned is a subject that Job nightly owns.
 var owned = policy.Subject{Namespace: "team-a", Name: "pod", UID: "uid-pod", ResourceVersion: "5", Created: now}
 
-var owner = &policy.Owner{Kind: jobs, Name: "nightly", UID: "uid-job"}
+var owner = &policy.Owner{Kind: fixture.Jobs, Name: "nightly", UID: "uid-job"}
 
 // ownerWarrant lets the owner of a Pod go.
 func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options ...func(*policy.Rule)) policy.DeletePermit {
 	t.Helper()
 	r := &policy.Rule{
-		ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: pods, Mode: v1alpha1.Enforce, Propagation: metav1.DeletePropagationForeground, Owner: true,
+		ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: fixture.Pods, Mode: v1alpha1.Enforce, Propagation: metav1.DeletePropagationForeground, Owner: true,
 	}
 	for _, o := range options {
 		o(r)
@@ -114,30 +117,30 @@ func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 	if blocked != nil {
 		t.Fatal(blocked.Err)
 	}
-	expect(t, "target", policy.Target{Kind: jobs, Namespace: "team-a", Name: "nightly", UID: "uid-job", ResourceVersion: "9"}, target)
+	expect.Equal(t, "target", policy.Target{Kind: fixture.Jobs, Namespace: "team-a", Name: "nightly", UID: "uid-job", ResourceVersion: "9"}, target)
 	prepared, blocked := c.Prepare(t.Context(), w, target)
 	if blocked != nil {
 		t.Fatal(blocked.Err)
 	}
-	expect(t, "requests before the rules are asked again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
-	expect(t, "result", retention.Removed, prepared.Send(t.Context(), w, time.Now()).Result)
-	expect(t, "requests", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath, "DELETE " + jobPath}, order(requests))
-	expect(t, "DELETE", map[string]any{
+	expect.Equal(t, "requests before the rules are asked again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
+	expect.Equal(t, "result", retention.Removed, prepared.Send(t.Context(), w, time.Now()).Result)
+	expect.Equal(t, "requests", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath, "DELETE " + jobPath}, order(requests))
+	expect.Equal(t, "DELETE", map[string]any{
 		"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground",
 		"preconditions": map[string]any{"uid": "uid-job", "resourceVersion": "9"},
 	}, (*requests)[3].Body)
 	for _, r := range *requests {
-		expect(t, "query", "", r.Query) // above all no resourceVersion, which would let a cache answer
+		expect.Equal(t, "query", "", r.Query) // above all no resourceVersion, which would let a cache answer
 	}
 	*requests = nil
 	_, _ = c.Aim(t.Context(), w.Intent())
-	expect(t, "who serves the kind is remembered", []string{"GET " + jobPath}, order(requests))
+	expect.Equal(t, "who serves the kind is remembered", []string{"GET " + jobPath}, order(requests))
 }
 
 // TestWhatStandsInTheWayOfAnOwner: nothing is deleted, and the error says why.
 func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 	const running = `"status":{"active":1}`
-	secret := &policy.Owner{Kind: secrets, Name: "s", UID: "uid-s"}
+	secret := &policy.Owner{Kind: fixture.Secrets, Name: "s", UID: "uid-s"}
 	cluster := &policy.Owner{Kind: clusters, Name: "c", UID: "uid-c"}
 	cluster1 := answers{
 		"GET /apis/apiregistration.k8s.io/v1/apiservices/v1.example.org": `{"spec":{}}`,
@@ -153,7 +156,7 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 		"finalizers":["batch.kubernetes.io/job-tracking"]},"status":{"phase":"Succeeded"}}`}
 	mirror := answers{"GET /api/v1/namespaces/team-a/pods/p": `{"metadata":{"name":"p","namespace":"team-a","uid":"uid-p","resourceVersion":"1",
 		"annotations":{"kubernetes.io/config.mirror":"x"}},"status":{"phase":"Succeeded"}}`}
-	podOwner := &policy.Owner{Kind: pods, Name: "p", UID: "uid-p"}
+	podOwner := &policy.Owner{Kind: fixture.Pods, Name: "p", UID: "uid-p"}
 	of := func(kind schema.GroupVersionKind) *policy.Owner {
 		return &policy.Owner{Kind: kind, Name: "x", UID: "uid-x"}
 	}
@@ -208,7 +211,7 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, requests := on(t, fine(test.answers))
 			o := remove(t.Context(), c, ownerWarrant(t, test.subject, test.owner, test.options...))
-			expect(t, "result", test.result, o.Result)
+			expect.Equal(t, "result", test.result, o.Result)
 			if test.err == "" && o.Err != nil || test.err != "" && (o.Err == nil || !strings.Contains(o.Err.Error(), test.err)) {
 				t.Errorf("error %v, want %q", o.Err, test.err)
 			}
@@ -232,42 +235,40 @@ func TestAFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
 		"DELETE " + path: `{"status":"Success"}`,
 	}))
 	o := remove(t.Context(), c, ownerWarrant(t, owned, &policy.Owner{Kind: clusters, Name: "c", UID: "uid-c"}))
-	expect(t, "result", retention.Removed, o.Result)
-	expect(t, "the last request", "DELETE "+path, order(requests)[len(*requests)-1])
+	expect.Equal(t, "result", retention.Removed, o.Result)
+	expect.Equal(t, "the last request", "DELETE "+path, order(requests)[len(*requests)-1])
 }
 
 // TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute: another API server may serve it by then, which may ignore preconditions.
 func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 	clock, all := clocktesting.NewFakeClock(now), fine(nil)
-	server := roundTripper(func(r *http.Request) (*http.Response, error) {
+	server := answer.Func(func(r *http.Request) (*http.Response, error) {
 		recorder := httptest.NewRecorder()
 		_, _ = recorder.WriteString(all[r.Method+" "+r.URL.Path])
 		return recorder.Result(), nil
 	})
 	c, err := kube.New(kube.Options{
 		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: server}, Mapper: mapper(), Clock: clock,
-		Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+		Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	blocked := func() bool {
 		_, blocked := c.Aim(t.Context(), ownerWarrant(t, owned, owner).Intent())
 		return blocked != nil
 	}
-	expect(t, "blocked", false, blocked())
+	expect.Equal(t, "blocked", false, blocked())
 	all["GET "+batchServed] = `{"spec":{"service":{"name":"x"}}}`
 	clock.Step(time.Minute - 1)
-	expect(t, "blocked a nanosecond before a minute has passed", false, blocked())
+	expect.Equal(t, "blocked a nanosecond before a minute has passed", false, blocked())
 	clock.Step(1)
-	expect(t, "blocked after a minute", true, blocked())
+	expect.Equal(t, "blocked after a minute", true, blocked())
 }
 
 // TestOnlyWhatWasAimedAtIsRemoved: a target that is not the permit's is refused without a request.
 func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 	c, requests := on(t, fine(nil))
-	ofOwner, ofSubject := ownerWarrant(t, owned, owner), warrant(t, pods, owned, metav1.DeletePropagationBackground)
-	target := policy.Target{Kind: jobs, Namespace: "team-a", Name: "nightly", UID: "uid-job", ResourceVersion: "9"}
+	ofOwner, ofSubject := ownerWarrant(t, owned, owner), warrant(t, fixture.Pods, owned, metav1.DeletePropagationBackground)
+	target := policy.Target{Kind: fixture.Jobs, Namespace: "team-a", Name: "nightly", UID: "uid-job", ResourceVersion: "9"}
 	other := target
 	other.UID = "uid-2"
 	unread := target
@@ -275,7 +276,7 @@ func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 	for name, o := range map[string]retention.Outcome{
 		"another owner":               removeTarget(t.Context(), c, ofOwner, other),
 		"an owner nobody has read":    removeTarget(t.Context(), c, ofOwner, unread),
-		"the subject for the owner":   removeTarget(t.Context(), c, ofOwner, policy.TargetOf(pods, owned)),
+		"the subject for the owner":   removeTarget(t.Context(), c, ofOwner, policy.TargetOf(fixture.Pods, owned)),
 		"the owner for the subject":   removeTarget(t.Context(), c, ofSubject, target),
 		"nothing at all":              removeTarget(t.Context(), c, ofSubject, policy.Target{}),
 		"without a warrant, an owner": removeTarget(t.Context(), c, policy.DeletePermit{}, target),
@@ -284,7 +285,7 @@ func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, o.Result, o.Err)
 		}
 	}
-	expect(t, "requests", nil, order(requests))
+	expect.Equal(t, "requests", nil, order(requests))
 }
 
 // TestOfASecretOnlyMetadataIsRead: even where a Secret is an owner.
@@ -294,6 +295,6 @@ func TestOfASecretOnlyMetadataIsRead(t *testing.T) {
 		accepts[r.URL.Path] = r.Header.Get("Accept")
 		_, _ = w.Write([]byte(`{"metadata":{"name":"s","namespace":"team-a","uid":"uid-s","resourceVersion":"1"}}`))
 	})
-	_, _ = c.Aim(t.Context(), ownerWarrant(t, owned, &policy.Owner{Kind: secrets, Name: "s", UID: "uid-s"}).Intent())
-	expect(t, "accepts", map[string]string{"/api/v1/namespaces/team-a/secrets/s": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}, accepts)
+	_, _ = c.Aim(t.Context(), ownerWarrant(t, owned, &policy.Owner{Kind: fixture.Secrets, Name: "s", UID: "uid-s"}).Intent())
+	expect.Equal(t, "accepts", map[string]string{"/api/v1/namespaces/team-a/secrets/s": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}, accepts)
 }

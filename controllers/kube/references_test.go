@@ -25,6 +25,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // referred is a source of ConfigMaps with what refers to them in the hands of the test.
@@ -50,7 +53,7 @@ func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &referred{
 			T: t, server: &server{objects: []string{configAt("a", "1"), configAt("b", "1")}}, sink: &sink{},
-			references: references.New(clock.RealClock{}), compiler: newCompiler(t), ctx: log.IntoContext(t.Context(), logr.Discard()),
+			references: references.New(clock.RealClock{}), compiler: fixture.Compiler(t), ctx: log.IntoContext(t.Context(), logr.Discard()),
 		}
 		u.references.Expect("Pod", references.ConfigMap)
 		u.references.Replace("Pod", nil)
@@ -58,28 +61,14 @@ func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 			Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: u.server}, Mapper: u.server,
 			Clock: clock.RealClock{}, Compiler: u.compiler, References: u.references,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		u.cluster = cluster
-		u.source = cluster.Open(u.questions(configs, nil, expressions...))
-		stop := u.run(u.source, u.sink)
+		u.source = cluster.Open(u.questions(fixture.ConfigMaps, nil, expressions...))
+		stop := running(u.T, u.source, u.sink)
 		defer stop()
 		u.sink.take()
 		test(u)
 	})
-}
-
-// run runs a source until the func it gives is called.
-func (u *referred) run(s retention.Source, k retention.Sink) (stop func()) {
-	ctx, cancel := context.WithCancel(u.ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.Run(ctx, k)
-	}()
-	synctest.Wait()
-	return func() { cancel(); <-done }
 }
 
 // questions asks everywhere, and in team-a what is its own.
@@ -149,17 +138,17 @@ var errLost = errors.New("no right to list Pods")
 func TestWhoeverIsReferredToIsAskedAboutAgain(t *testing.T) {
 	inUse(t, []string{unused, "references.by.all(r, r.kind == 'ReplicaSet')"}, func(u *referred) {
 		began := time.Now()
-		expect(t, "at first", "yes yes", u.says("a"))
+		expect.Equal(t, "at first", "yes yes", u.says("a"))
 		u.refer("web", "a")
-		expect(t, "told", []string{"apply a@1"}, u.told())
-		expect(t, "referred to", "no no", u.says("a"))
+		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "referred to", "no no", u.says("a"))
 		u.refer("web", "b", "elsewhere")
-		expect(t, "told of both", []string{"apply a@1", "apply b@1"}, u.told())
-		expect(t, "referred to no more", "yes yes", u.says("a"))
-		expect(t, "the other", "no no", u.says("b"))
+		expect.Equal(t, "told of both", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "referred to no more", "yes yes", u.says("a"))
+		expect.Equal(t, "the other", "no no", u.says("b"))
 		u.refer("web", "elsewhere")
-		expect(t, "told of the other", []string{"apply b@1"}, u.told())
-		expect(t, "time passed", 0, time.Since(began))
+		expect.Equal(t, "told of the other", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "time passed", 0, time.Since(began))
 	})
 }
 
@@ -176,19 +165,19 @@ func TestUnreadableKeptObjectsAreRelisted(t *testing.T) {
 		if told := u.told(); len(told) != 1 || !strings.HasPrefix(told[0], "replace") {
 			t.Errorf("told %v within a second, want one listing", told)
 		}
-		expect(t, "referred to", "no", u.says("a"))
+		expect.Equal(t, "referred to", "no", u.says("a"))
 	})
 }
 
 func TestDoubtIsToldOfEverything(t *testing.T) {
 	inUse(t, []string{unused, "has(object.metadata.labels)"}, func(u *referred) {
 		u.references.Lose("Pod", errLost)
-		expect(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
-		expect(t, "in doubt", "doubt yes", u.says("a"))
+		expect.Equal(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "in doubt", "doubt yes", u.says("a"))
 		u.refer("web", "a")
 		u.references.Replace("Pod", nil)
-		expect(t, "told then", []string{"apply a@1", "apply b@1"}, slices.Compact(u.told()))
-		expect(t, "out of doubt", "yes yes", u.says("a"))
+		expect.Equal(t, "told then", []string{"apply a@1", "apply b@1"}, slices.Compact(u.told()))
+		expect.Equal(t, "out of doubt", "yes yes", u.says("a"))
 	})
 }
 
@@ -204,12 +193,12 @@ func TestAQuietPeriodBeginsWithTheLastReference(t *testing.T) {
 		time.Sleep(time.Hour)
 		u.refer("web", "a")
 		u.refer("web")
-		expect(t, "after a reference", policy.QuietPeriod, quiet())
+		expect.Equal(t, "after a reference", policy.QuietPeriod, quiet())
 		time.Sleep(time.Hour)
 		u.references.Lose("Pod", errLost)
 		synctest.Wait()
 		u.references.Replace("Pod", nil)
-		expect(t, "after doubt", policy.QuietPeriod, quiet())
+		expect.Equal(t, "after doubt", policy.QuietPeriod, quiet())
 	})
 }
 
@@ -219,14 +208,14 @@ func TestWhatTheWatchBringsIsAnsweredByWhatRefersToItNow(t *testing.T) {
 		u.told()
 		u.event("MODIFIED", configAt("a", "101"))
 		u.event("ADDED", configAt("c", "102"))
-		expect(t, "told", []string{"apply a@101", "apply c@102"}, u.told())
-		expect(t, "the one", "no", u.says("a"))
-		expect(t, "the other", "no", u.says("c"))
+		expect.Equal(t, "told", []string{"apply a@101", "apply c@102"}, u.told())
+		expect.Equal(t, "the one", "no", u.says("a"))
+		expect.Equal(t, "the other", "no", u.says("c"))
 		u.refer("web")
-		expect(t, "told of the versions known", []string{"apply a@101", "apply c@102"}, u.told())
+		expect.Equal(t, "told of the versions known", []string{"apply a@101", "apply c@102"}, u.told())
 		u.event("DELETED", configAt("a", "103"))
 		u.refer("web", "a", "c")
-		expect(t, "told of who is left", []string{"apply c@102", "forget uid-a"}, u.told())
+		expect.Equal(t, "told of who is left", []string{"apply c@102", "forget uid-a"}, u.told())
 	})
 }
 
@@ -238,16 +227,16 @@ func TestWhileAListIsMissing(t *testing.T) {
 		u.server.failList = []int{500, 500, 500}
 		u.server.mu.Unlock()
 		time.Sleep(2 * time.Second)
-		u.event("ERROR", statusOf(410, "Expired"))
+		u.event("ERROR", answer.StatusText(410))
 		u.sink.take()
 		u.refer("web", "a")
-		expect(t, "told", true, slices.Contains(u.told(), "apply a@1"))
+		expect.Equal(t, "told", true, slices.Contains(u.told(), "apply a@1"))
 		u.refer("web", "b")
 		time.Sleep(time.Minute)
 		told := u.told()
-		expect(t, "listed", true, slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "replace") }))
-		expect(t, "the one", "yes", u.says("a"))
-		expect(t, "the other", "no", u.says("b"))
+		expect.Equal(t, "listed", true, slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "replace") }))
+		expect.Equal(t, "the one", "yes", u.says("a"))
+		expect.Equal(t, "the other", "no", u.says("b"))
 	})
 }
 
@@ -267,7 +256,7 @@ func TestOnlyWhatRulesReadIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inUse(t, test.rules, func(u *referred) {
 				kept := kube.Kept(u.source)["team-a/a"]
-				expect(t, "kept", test.want, kept)
+				expect.Equal(t, "kept", test.want, kept)
 				if strings.Contains(kept, "private") {
 					t.Error("more is kept than is read")
 				}
@@ -278,38 +267,38 @@ func TestOnlyWhatRulesReadIsKept(t *testing.T) {
 
 func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 	inUse(t, nil, func(u *referred) {
-		selecting := compile(t, u.compiler, configs, eligible(unused), selected("app", "other"))
-		source, k := u.cluster.Open(retention.NewRuleSet(configs, []*engine.Program{selecting}, nil)), &sink{}
-		defer u.run(source, k)()
-		expect(t, "kept", map[string]string{"team-a/a": "", "team-a/b": ""}, kube.Kept(source))
+		selecting := compile(t, u.compiler, fixture.ConfigMaps, eligible(unused), selected("app", "other"))
+		source, k := u.cluster.Open(retention.NewRuleSet(fixture.ConfigMaps, []*engine.Program{selecting}, nil)), &sink{}
+		defer running(u.T, source, k)()
+		expect.Equal(t, "kept", map[string]string{"team-a/a": "", "team-a/b": ""}, kube.Kept(source))
 		k.take()
 		u.refer("web", "a")
 		synctest.Wait()
-		expect(t, "told", nil, k.take())
+		expect.Equal(t, "told", nil, k.take())
 		u.event("MODIFIED", strings.Replace(configAt("a", "101"), "<web>", "other", 1))
 		u.refer("web", "b")
 		synctest.Wait()
-		expect(t, "told when it is selected", []string{"apply a@101", "apply a@101"}, k.take())
+		expect.Equal(t, "told when it is selected", []string{"apply a@101", "apply a@101"}, k.take())
 	})
 }
 
 // TestSeveralFollow: while a kind is listed for other rules two sources follow it, and Secrets are a kind of their own.
 func TestSeveralFollow(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
-		next, k := u.cluster.Open(u.questions(configs, nil, unused, "references.count > 0")), &sink{}
-		stop := u.run(next, k)
+		next, k := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.count > 0")), &sink{}
+		stop := running(u.T, next, k)
 		k.take()
 		u.refer("web", "a")
-		expect(t, "told", []string{"apply a@1"}, u.told())
-		expect(t, "the next is told", []string{"apply a@1"}, k.take())
+		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "the next is told", []string{"apply a@1"}, k.take())
 		stop()
 		u.refer("web", "a", "b")
-		expect(t, "told then", []string{"apply b@1"}, u.told())
-		expect(t, "who has ended is told", nil, k.take())
+		expect.Equal(t, "told then", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "who has ended is told", nil, k.take())
 		_, err := listed(u.ctx, next, "team-a")
-		expect(t, "fails when it has ended", true, err != nil)
+		expect.Equal(t, "fails when it has ended", true, err != nil)
 		_ = next.Confirm(policy.Subject{Namespace: "team-a", Name: "a"})
-		expect(t, "who has ended is told when asked", nil, k.take())
+		expect.Equal(t, "who has ended is told when asked", nil, k.take())
 	})
 }
 
@@ -331,7 +320,7 @@ func TestConfirmLeavesNothingUntold(t *testing.T) {
 		}
 		u.told()
 		_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "nobody"})
-		expect(t, "told of nobody", nil, u.told())
+		expect.Equal(t, "told of nobody", nil, u.told())
 	})
 }
 
@@ -339,18 +328,18 @@ func TestConfirmLeavesNothingUntold(t *testing.T) {
 func TestWhatMayBeOutOfDateIsNotConfirmed(t *testing.T) {
 	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
 	inUse(t, []string{unused}, func(u *referred) {
-		expect(t, "confirmed", nil, u.source.Confirm(a))
+		expect.Equal(t, "confirmed", nil, u.source.Confirm(a))
 		u.references.Pause("Pod")
 		u.told()
-		expect(t, "confirmed while nothing is watched", true, u.source.Confirm(a) != nil)
-		expect(t, "told", []string{"apply a@1"}, u.told())
-		expect(t, "says", "yes", u.says("a"))
+		expect.Equal(t, "confirmed while nothing is watched", true, u.source.Confirm(a) != nil)
+		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "says", "yes", u.says("a"))
 		u.references.Resume("Pod")
-		expect(t, "confirmed then", nil, u.source.Confirm(a))
+		expect.Equal(t, "confirmed then", nil, u.source.Confirm(a))
 	})
 	inUse(t, []string{"true"}, func(u *referred) {
 		u.references.Pause("Pod")
-		expect(t, "confirmed where no rule asks", nil, u.source.Confirm(a))
+		expect.Equal(t, "confirmed where no rule asks", nil, u.source.Confirm(a))
 	})
 }
 
@@ -362,20 +351,18 @@ func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 		u.server.objects[0] = configAt("a", "105")
 		u.server.mu.Unlock()
 		row, err := readBy(u.ctx, u.source, a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		expect(t, "version", "105", row.Subject().ResourceVersion)
+		expect.NoError(t, err)
+		expect.Equal(t, "version", "105", row.Subject().ResourceVersion)
 		u.refer("web", "a")
-		expect(t, "told", []string{"apply a@105"}, u.told())
+		expect.Equal(t, "told", []string{"apply a@105"}, u.told())
 		row, err = readBy(u.ctx, u.source, a)
-		expect(t, "read then", []string{"no"}, says(row))
-		expect(t, "error", nil, err)
+		expect.Equal(t, "read then", []string{"no"}, says(row))
+		expect.Equal(t, "error", nil, err)
 		u.event("MODIFIED", configAt("a", "106"))
 		_, err = readBy(u.ctx, u.source, a)
-		expect(t, "error", nil, err)
+		expect.Equal(t, "error", nil, err)
 		u.refer("web")
-		expect(t, "told then", []string{"apply a@106", "apply a@106"}, u.told())
+		expect.Equal(t, "told then", []string{"apply a@106", "apply a@106"}, u.told())
 	})
 }
 
@@ -406,9 +393,9 @@ func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 				if row != nil {
 					t.Errorf("read %v", row)
 				}
-				expect(t, "nothing is found", test.objects == nil, apierrors.IsNotFound(err))
+				expect.Equal(t, "nothing is found", test.objects == nil, apierrors.IsNotFound(err))
 				u.refer("web", "a")
-				expect(t, "told", test.want, u.told())
+				expect.Equal(t, "told", test.want, u.told())
 			})
 		})
 	}
@@ -421,34 +408,34 @@ func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
 		u.server.objects = []string{strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)}
 		u.server.mu.Unlock()
 		_, err := listed(u.ctx, u.source, "team-a")
-		expect(t, "error", nil, err)
+		expect.Equal(t, "error", nil, err)
 		u.event("DELETED", configAt("a", "104"))
 		u.told()
 		u.refer("web", "a")
-		expect(t, "told", []string{"apply a@105"}, u.told())
+		expect.Equal(t, "told", []string{"apply a@105"}, u.told())
 	})
 }
 
 func TestANamespaceAsksForItself(t *testing.T) {
 	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
 	inUse(t, []string{unused}, func(u *referred) {
-		expect(t, "asks", true, u.source.Ask(u.questions(configs, own, unused)))
+		expect.Equal(t, "asks", true, u.source.Ask(u.questions(fixture.ConfigMaps, own, unused)))
 		u.refer("web", "a")
-		expect(t, "told", []string{"apply a@1"}, u.told())
-		expect(t, "before the list", "no", u.says("a"))
+		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "before the list", "no", u.says("a"))
 
 		var rows []*index.FactRow
-		expect(t, "error", nil, u.source.List(u.ctx, "team-a", nil, func(all []*index.FactRow) bool { rows = all; return false }))
-		expect(t, "listed too late", []string{"no", "yes"}, says(rows[0]))
+		expect.Equal(t, "error", nil, u.source.List(u.ctx, "team-a", nil, func(all []*index.FactRow) bool { rows = all; return false }))
+		expect.Equal(t, "listed too late", []string{"no", "yes"}, says(rows[0]))
 		u.refer("web", "a", "b")
-		expect(t, "told", []string{"apply b@1"}, u.told())
-		expect(t, "after a list too late", "no", u.says("b"))
+		expect.Equal(t, "told", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "after a list too late", "no", u.says("b"))
 
 		_, err := listed(u.ctx, u.source, "team-a")
-		expect(t, "error", nil, err)
+		expect.Equal(t, "error", nil, err)
 		u.refer("web")
-		expect(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
-		expect(t, "after the list", "yes no", u.says("a"))
+		expect.Equal(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "after the list", "yes no", u.says("a"))
 	})
 }
 
@@ -456,11 +443,11 @@ func TestANamespaceAsksForItself(t *testing.T) {
 func TestWhoKeepsNothingIsOpenedAnew(t *testing.T) {
 	const labels = "has(object.metadata.labels)"
 	inUse(t, []string{labels}, func(u *referred) {
-		expect(t, "kept", nil, kube.Kept(u.source))
-		expect(t, "asks", false, u.source.Ask(u.questions(configs, []string{unused}, labels)))
-		expect(t, "asks no more than metadata", true, u.source.Ask(u.questions(configs, []string{"object.metadata.name == 'a'"}, labels)))
+		expect.Equal(t, "kept", nil, kube.Kept(u.source))
+		expect.Equal(t, "asks", false, u.source.Ask(u.questions(fixture.ConfigMaps, []string{unused}, labels)))
+		expect.Equal(t, "asks no more than metadata", true, u.source.Ask(u.questions(fixture.ConfigMaps, []string{"object.metadata.name == 'a'"}, labels)))
 		u.refer("web", "a")
-		expect(t, "told", nil, u.told())
+		expect.Equal(t, "told", nil, u.told())
 	})
 }
 
@@ -468,10 +455,10 @@ func TestWhoKeepsNothingIsOpenedAnew(t *testing.T) {
 func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
 	s := &server{objects: []string{configAt("a", "1")}}
 	asking := func(t *testing.T, c *engine.Compiler) *engine.Program {
-		return compile(t, c, configs, eligible(unused))
+		return compile(t, c, fixture.ConfigMaps, eligible(unused))
 	}
-	followingKind(t, configs, s, []func(*testing.T, *engine.Compiler) *engine.Program{asking}, func(t *testing.T, k *sink, _ retention.Source) {
-		expect(t, "says", []string{"doubt"}, says(k.rows["a"]))
+	followingKind(t, fixture.ConfigMaps, s, []func(*testing.T, *engine.Compiler) *engine.Program{asking}, func(t *testing.T, k *sink, _ retention.Source) {
+		expect.Equal(t, "says", []string{"doubt"}, says(k.rows["a"]))
 	})
 }
 
@@ -485,7 +472,7 @@ func TestManyChangesAreOne(t *testing.T) {
 			}}
 		}
 		u.references.Replace("Pod", pods)
-		expect(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
 	})
 }
 
@@ -500,19 +487,19 @@ func TestSecretsAreMetadata(t *testing.T) {
 					u.server.mu.Lock()
 					u.server.objects, u.server.streams = []string{secret}, streams
 					u.server.mu.Unlock()
-					source := u.cluster.Open(u.questions(secrets, nil, expression))
-					defer u.run(source, &sink{})()
+					source := u.cluster.Open(u.questions(fixture.Secrets, nil, expression))
+					defer running(u.T, source, &sink{})()
 					_, err := listed(u.ctx, source, "team-a")
-					expect(t, "error of a list", nil, err)
+					expect.Equal(t, "error of a list", nil, err)
 					_, err = readBy(u.ctx, source, policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"})
-					expect(t, "error of a read", nil, err)
+					expect.Equal(t, "error of a read", nil, err)
 					requests := u.asked("/secrets")
 					for _, r := range requests {
 						if !strings.HasPrefix(r.Header.Get("Accept"), "application/json;as=PartialObjectMetadata") {
 							t.Errorf("%s asks for %s", r.URL, r.Header.Get("Accept"))
 						}
 						if many := strings.HasSuffix(r.URL.Path, "/secrets"); many {
-							expect(t, "selector of "+r.URL.String(), types, r.URL.Query().Get("fieldSelector"))
+							expect.Equal(t, "selector of "+r.URL.String(), types, r.URL.Query().Get("fieldSelector"))
 						}
 					}
 					if len(requests) < 3 {

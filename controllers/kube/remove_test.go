@@ -19,6 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // asked is a request as the server got it.
@@ -55,11 +57,9 @@ func clusterAt(t *testing.T, config *rest.Config, client *http.Client) *kube.Clu
 func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *references.Index) *kube.Cluster {
 	t.Helper()
 	c, err := kube.New(kube.Options{
-		Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: newCompiler(t), Protection: policy.DefaultProtection(), References: x,
+		Config: config, HTTP: client, Mapper: mapper(), Clock: clock.RealClock{}, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(), References: x,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -95,9 +95,9 @@ func TestTheRequestThatDeletes(t *testing.T) {
 		propagation metav1.DeletionPropagation
 		path        string
 	}{
-		"of a group": {jobs, policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17"},
+		"of a group": {fixture.Jobs, policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17"},
 			metav1.DeletePropagationBackground, "/apis/batch/v1/namespaces/team-a/jobs/nightly"},
-		"of the core group": {pods, policy.Subject{Namespace: "team-a", Name: "web-0", UID: "uid-2", ResourceVersion: "18"},
+		"of the core group": {fixture.Pods, policy.Subject{Namespace: "team-a", Name: "web-0", UID: "uid-2", ResourceVersion: "18"},
 			metav1.DeletePropagationForeground, "/api/v1/namespaces/team-a/pods/web-0"},
 		"in no namespace": {clusters, policy.Subject{Name: "blue", UID: "uid-3", ResourceVersion: "19"},
 			metav1.DeletePropagationOrphan, "/apis/example.org/v1/clusters/blue"},
@@ -108,8 +108,8 @@ func TestTheRequestThatDeletes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, requests := serve(t, ok)
 			o := remove(t.Context(), c, warrant(t, test.kind, test.subject, test.propagation))
-			expect(t, "result", retention.Removed, o.Result)
-			expect(t, "requests", []asked{{
+			expect.Equal(t, "result", retention.Removed, o.Result)
+			expect.Equal(t, "requests", []asked{{
 				Method: "DELETE", Path: test.path, ContentType: "application/json",
 				Body: map[string]any{
 					"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": string(test.propagation),
@@ -130,29 +130,29 @@ func TestTheServerMayStandBelowAPath(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	below := clusterAt(t, &rest.Config{Host: server.URL + "/k8s/clusters/c-1"}, server.Client())
-	remove(t.Context(), below, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
-	expect(t, "paths", []string{"/k8s/clusters/c-1/apis/batch/v1/namespaces/team-a/jobs/nightly"}, paths)
+	remove(t.Context(), below, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
+	expect.Equal(t, "paths", []string{"/k8s/clusters/c-1/apis/batch/v1/namespaces/team-a/jobs/nightly"}, paths)
 }
 
 func TestWithoutAWarrantNothingIsAsked(t *testing.T) {
 	c, requests := serve(t, ok)
 	o := remove(t.Context(), c, policy.DeletePermit{})
-	expect(t, "result", retention.Refused, o.Result)
+	expect.Equal(t, "result", retention.Refused, o.Result)
 	if o.Err == nil {
 		t.Error("no error")
 	}
-	expect(t, "requests", nil, *requests)
+	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestAKindNobodyServesIsNotDeleted(t *testing.T) {
 	c, requests := serve(t, ok)
 	unknown := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Unknown"}
 	o := remove(t.Context(), c, warrant(t, unknown, nightly, metav1.DeletePropagationBackground))
-	expect(t, "result", retention.Failed, o.Result)
+	expect.Equal(t, "result", retention.Failed, o.Result)
 	if o.Err == nil {
 		t.Error("no error")
 	}
-	expect(t, "requests", nil, *requests)
+	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestOneAttemptIsOneRequest(t *testing.T) {
@@ -163,8 +163,8 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				w.WriteHeader(code)
 			})
 			began := time.Now()
-			remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
-			expect(t, "requests", 1, len(*requests))
+			remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
+			expect.Equal(t, "requests", 1, len(*requests))
 			if waited := time.Since(began); waited > 20*time.Second {
 				t.Errorf("waited %s inside", waited)
 			}
@@ -180,7 +180,7 @@ func TestARedirectIsNoDeletion(t *testing.T) {
 		}
 		_, _ = w.Write([]byte("<html>who are you?</html>"))
 	})
-	o := remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
+	o := remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	if o.Result == retention.Removed || o.Result == retention.Gone {
 		t.Errorf("%s after %v", o.Result, *requests)
 	}
@@ -193,8 +193,8 @@ func TestNoAnswerIsNoResult(t *testing.T) {
 			_ = connection.Close()
 		}
 	})
-	o := remove(t.Context(), c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground))
-	expect(t, "result", retention.Failed, o.Result)
+	o := remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
+	expect.Equal(t, "result", retention.Failed, o.Result)
 	if o.Err == nil || !o.Unsure || o.Unsent {
 		t.Errorf("error %v, unsure %v, unsent %v: it may have been carried out", o.Err, o.Unsure, o.Unsent)
 	}
@@ -204,8 +204,8 @@ func TestRemoveEndsWithItsContext(t *testing.T) {
 	c, requests := serve(t, ok)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	expect(t, "result", retention.Failed, remove(ctx, c, warrant(t, jobs, nightly, metav1.DeletePropagationBackground)).Result)
-	expect(t, "requests", nil, *requests)
+	expect.Equal(t, "result", retention.Failed, remove(ctx, c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)).Result)
+	expect.Equal(t, "requests", nil, *requests)
 }
 
 func TestOutcomeOf(t *testing.T) {
@@ -215,9 +215,7 @@ func TestOutcomeOf(t *testing.T) {
 			s.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
 		}
 		data, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return string(data)
 	}
 	said := func(reason metav1.StatusReason, message string) string {
@@ -269,9 +267,9 @@ func TestOutcomeOf(t *testing.T) {
 				header.Set("Retry-After", test.header)
 			}
 			o := kube.OutcomeOf(test.code, header, []byte(test.body))
-			expect(t, "result", test.want, o.Result)
-			expect(t, "retry after", test.after, o.RetryAfter)
-			expect(t, "nobody knows whether it was carried out", test.code >= 500, o.Unsure)
+			expect.Equal(t, "result", test.want, o.Result)
+			expect.Equal(t, "retry after", test.after, o.RetryAfter)
+			expect.Equal(t, "nobody knows whether it was carried out", test.code >= 500, o.Unsure)
 			if (o.Err == nil) != (test.want == retention.Removed) {
 				t.Errorf("error %v", o.Err)
 			}

@@ -17,6 +17,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestNoRequestIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
@@ -39,19 +42,19 @@ func TestNoRequestIsSentLate(t *testing.T) {
 					since := clock.Now().Add(-test.age)
 					var o retention.Outcome
 					if request == "PATCH" {
-						o = c.Mark(t.Context(), jobs, marking(t, nightly, true), since)
+						o = c.Mark(t.Context(), fixture.Jobs, marking(t, nightly, true), since)
 					} else {
-						w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
-						prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
+						w := warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
+						prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
 						if blocked != nil {
 							t.Fatal(blocked.Err)
 						}
 						o = prepared.Send(t.Context(), w, since)
 					}
-					expect(t, "unsent", !test.sent, o.Unsent)
-					expect(t, "unsure", false, o.Unsure)
-					expect(t, "done", test.sent, o.Result == retention.Removed || o.Result == retention.Marked)
-					expect(t, "whole requests", test.sent, whole.Load() == 1)
+					expect.Equal(t, "unsent", !test.sent, o.Unsent)
+					expect.Equal(t, "unsure", false, o.Unsure)
+					expect.Equal(t, "done", test.sent, o.Result == retention.Removed || o.Result == retention.Marked)
+					expect.Equal(t, "whole requests", test.sent, whole.Load() == 1)
 				})
 			}
 		}
@@ -67,7 +70,7 @@ func TestNoRequestIsSentAgainLate(t *testing.T) {
 	}{"in time": {time.Second, true}, "late": {time.Second + 1, false}} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
-			again := roundTripper(func(r *http.Request) (*http.Response, error) {
+			again := answer.Func(func(r *http.Request) (*http.Response, error) {
 				_ = r.Body.Close()
 				clock.Step(test.pause)
 				body, err := r.GetBody()
@@ -83,20 +86,18 @@ func TestNoRequestIsSentAgainLate(t *testing.T) {
 			})
 			c, err := kube.New(kube.Options{
 				Config: &rest.Config{Host: "http://server"}, HTTP: &http.Client{Transport: again}, Mapper: mapper(), Clock: clock,
-				Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+				Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := warrant(t, jobs, nightly, metav1.DeletePropagationBackground)
-			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(jobs, nightly))
+			expect.NoError(t, err)
+			w := warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground)
+			prepared, blocked := c.Prepare(t.Context(), w, policy.TargetOf(fixture.Jobs, nightly))
 			if blocked != nil {
 				t.Fatal(blocked.Err)
 			}
 			o := prepared.Send(t.Context(), w, clock.Now())
-			expect(t, "unsent", !test.sent, o.Unsent)
-			expect(t, "unsure", false, o.Unsure)
-			expect(t, "deleted", test.sent, o.Result == retention.Removed)
+			expect.Equal(t, "unsent", !test.sent, o.Unsent)
+			expect.Equal(t, "unsure", false, o.Unsure)
+			expect.Equal(t, "deleted", test.sent, o.Result == retention.Removed)
 		})
 	}
 }
@@ -122,18 +123,16 @@ func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) 
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	transport := client.Transport
-	client.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+	client.Transport = answer.Func(func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			r.Body = slowBody{r.Body, clock, write}
 		}
 		return transport.RoundTrip(r)
 	})
 	c, err := kube.New(kube.Options{
-		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: newCompiler(t), Protection: policy.DefaultProtection(),
+		Config: &rest.Config{Host: server.URL}, HTTP: client, Mapper: mapper(), Clock: clock, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c, clock, &whole
 }
 

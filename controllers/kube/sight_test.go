@@ -6,6 +6,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestWhatALookShows(t *testing.T) {
@@ -30,8 +32,8 @@ func TestWhatALookShows(t *testing.T) {
 				w.WriteHeader(c.code)
 				_, _ = w.Write([]byte(c.answer))
 			})
-			got, err := cluster.Sight(t.Context(), policy.TargetOf(jobs, nightly))
-			expect(t, "sight", c.want, got)
+			got, err := cluster.Sight(t.Context(), policy.TargetOf(fixture.Jobs, nightly))
+			expect.Equal(t, "sight", c.want, got)
 			if (err != nil) != c.fails {
 				t.Errorf("error %v", err)
 			}

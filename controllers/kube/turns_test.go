@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +16,10 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // turns is a sink that keeps the latest row of each subject, and notes whoever does not wait for its turn.
@@ -107,9 +110,9 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 	}
 	for seed := range games {
 		inUse(t, nil, func(u *referred) {
-			source := u.cluster.Open(u.questions(configs, nil, unused, "references.by.exists(r, r.name == 'web-0')"))
+			source := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.by.exists(r, r.name == 'web-0')"))
 			k := &turns{latest: map[types.UID]*index.FactRow{}}
-			stop := u.run(source, k)
+			stop := running(u.T, source, k)
 			var all sync.WaitGroup
 			var over atomic.Bool
 			playReads := func(r *rand.Rand) { u.playReads(r, source, k) }
@@ -127,22 +130,21 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 				u.playObjects(r)
 				time.Sleep(max(0, time.Duration(r.IntN(40)-20)) * time.Millisecond)
 				if i == moves/2 {
-					u.event("ERROR", statusOf(410, "Expired"))
+					u.event("ERROR", answer.StatusText(410))
 					time.Sleep(time.Second) // meanwhile it is listed anew; what happens before that nobody would see
 				}
 			}
 			over.Store(true)
 			all.Wait()
 			u.references.Replace("Pod", u.pods(func(pod int) bool { return pod%2 == 0 }))
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			bubble.Pass(time.Minute)
 			for i := range names {
 				name := fmt.Sprint("c", i)
 				if got, want := k.says(name), u.wanted(name); got != want {
 					t.Errorf("seed %d: of %s %q was told last, want %q", seed, name, got, want)
 				}
 			}
-			expect(t, "overtaken", 0, k.overtaken.Load())
+			expect.Equal(t, "overtaken", 0, k.overtaken.Load())
 			stop()
 		})
 	}
@@ -210,7 +212,7 @@ func (u *referred) playObjects(r *rand.Rand) {
 		u.server.objects[at] = object
 	}
 	u.server.mu.Unlock()
-	send(w, event, object)
+	answer.Event(w, event, object)
 }
 
 func (u *referred) playReads(r *rand.Rand, source retention.Source, k *turns) {

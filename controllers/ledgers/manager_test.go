@@ -9,28 +9,30 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 2000, 0)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(2000, 0)
 		if n := w.count("update", 0); n > 15 {
 			t.Errorf("%d writes for 2000 deletions", n)
 		}
 		for range 300 { // a trickle
 			w.add("team-a", "drop-"+w.now().String(), 1, 0)
-			pass(10 * time.Millisecond)
+			bubble.Pass(10 * time.Millisecond)
 		}
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(2300, 0)
 		if n := w.most("update"); n > 10 {
 			t.Errorf("%d writes within a second", n)
 		}
 		idle := w.now()
-		pass(time.Hour)
+		bubble.Pass(time.Hour)
 		if n := w.count("update", idle) + w.count("get", idle); n > 0 {
 			t.Errorf("%d requests with nothing to do", n)
 		}
@@ -41,32 +43,30 @@ func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
 }
 
 func TestWhatIsDueInASecondIsWrittenAhead(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)
-		pass(9500 * time.Millisecond)
+		bubble.Pass(9500 * time.Millisecond)
 		w.is(0, 0, "job-0", "job-1", "job-2")
 		writes := w.count("update", 0)
 		began := w.now()
-		pass(515 * time.Millisecond)
-		if n := len(w.names()); n != 3 {
-			t.Errorf("%d removed within 10 ms of when they were due", n)
-		}
+		bubble.Pass(515 * time.Millisecond)
+		expect.Equal(t, "removed within 10 ms of when they were due", 3, len(w.names()))
 		if n := w.count("update", began); n > 0 {
 			t.Errorf("%d writes when they were due, after %d before", n, writes)
 		}
-		pass(1500 * time.Millisecond)
+		bubble.Pass(1500 * time.Millisecond)
 		w.is(3, 0)
 	})
 }
 
 func TestNamespacesTakeTurns(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(200)))
 		w.add("team-a", "many-", 1000, 0)
-		pass(20 * time.Millisecond)
+		bubble.Pass(20 * time.Millisecond)
 		w.add("team-b", "few-", 50, 0)
-		pass(10 * time.Minute)
+		bubble.Pass(10 * time.Minute)
 		names := w.names()
 		for i := range 50 {
 			if !slices.Contains(names[:min(len(names), 400)], "few-"+itoa(i)) {
@@ -77,12 +77,12 @@ func TestNamespacesTakeTurns(t *testing.T) {
 }
 
 func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.server.unrecorded = true
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 0)
 		began := w.now()
-		pass(time.Minute)
+		bubble.Pass(time.Minute)
 		w.is(0, 0)
 		if n := w.count("get", began) + w.count("update", began); n > 3 {
 			t.Errorf("%d requests while the reporter is awaited", n)
@@ -91,7 +91,7 @@ func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
 		w.server.unrecorded = false
 		w.server.mu.Unlock()
 		w.report()
-		pass(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		w.is(3, 0)
 	})
 }
@@ -99,7 +99,7 @@ func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
 func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 	for name, landed := range map[string]bool{"it was written": true, "it was not": false} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", limited(20))) // just enough
 				n := 0
 				w.setRefuse(func(verb, _ string) (error, bool) {
@@ -109,9 +109,9 @@ func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 					return nil, false
 				})
 				w.add("team-a", "job-", 20, 0)
-				pass(30 * time.Second)
+				bubble.Pass(30 * time.Second)
 				w.setRefuse(nil)
-				pass(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				w.is(20, 0)
 			})
 		})
@@ -120,10 +120,10 @@ func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 
 // The last write is lost, and nothing else happens: what has ended is written all the same.
 func TestAnEndIsNotForgotten(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 1, 0)
-		pass(500 * time.Millisecond)
+		bubble.Pass(500 * time.Millisecond)
 		w.is(0, 0, "job-0")
 		refused := 0
 		w.setRefuse(func(verb, _ string) (error, bool) {
@@ -133,7 +133,7 @@ func TestAnEndIsNotForgotten(t *testing.T) {
 			}
 			return nil, false
 		})
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		if refused == 0 {
 			t.Fatal("no write was refused")
 		}
@@ -142,28 +142,26 @@ func TestAnEndIsNotForgotten(t *testing.T) {
 }
 
 func TestAnEditIsGotOverAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger {
 			l.Labels = map[string]string{"a": "b"}
 			return l
 		})
 		w.add("team-a", "job-", 3, 0)
-		pass(time.Second)
-		if n := len(w.names()); n != 3 {
-			t.Errorf("%d removed within a second of an edit", n)
-		}
+		bubble.Pass(time.Second)
+		expect.Equal(t, "removed within a second of an edit", 3, len(w.names()))
 	})
 }
 
 func TestTroubleIsNoStorm(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.setRefuse(func(verb, _ string) (error, bool) { return errDown, false })
 		began := w.now()
 		for range 1000 { // each that comes due is a reason to look
 			w.add("team-a", "job-"+w.now().String(), 1, 0)
-			pass(10 * time.Millisecond)
+			bubble.Pass(10 * time.Millisecond)
 		}
 		if n := w.count("get", began) + w.count("update", began); n > 10 {
 			t.Errorf("%d requests to an API server that is down for ten seconds", n)
@@ -172,13 +170,13 @@ func TestTroubleIsNoStorm(t *testing.T) {
 			t.Errorf("trouble %v", s.Trouble)
 		}
 		w.setRefuse(nil)
-		pass(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		w.is(1000, 0)
 	})
 }
 
 func TestWhatIsRefusedStopsNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(400)))
 		w.answer = func(o *object) *retention.Outcome {
 			if o.namespace == "refused" {
@@ -187,12 +185,10 @@ func TestWhatIsRefusedStopsNoOther(t *testing.T) {
 			return nil
 		}
 		w.add("refused", "refused-", 300, 0)
-		pass(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		w.add("team-a", "job-", 300, 0)
-		pass(20 * time.Second)
-		if n := len(w.names()); n != 300 {
-			t.Errorf("%d of 300 removed beside what is refused", n)
-		}
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "removed beside what is refused", 300, len(w.names()))
 	})
 }
 
@@ -200,23 +196,21 @@ func TestWhatIsRefusedStopsNoOther(t *testing.T) {
 func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
 	for name, limits := range map[string]*policy.Limits{"without limits": nil, "within limits": limited(400)} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", limits))
 				w.add("denied", "stuck-", 900, 10*time.Second)
-				pass(9500 * time.Millisecond)
+				bubble.Pass(9500 * time.Millisecond)
 				w.mu.Lock()
 				w.denied["denied"] = true
 				w.mu.Unlock()
-				pass(time.Second)
+				bubble.Pass(time.Second)
 				w.add("team-a", "job-", 300, 0)
-				pass(2 * time.Minute)
-				if n := len(w.names()); n != 300 {
-					t.Errorf("%d of 300 removed beside what cannot go any more", n)
-				}
+				bubble.Pass(2 * time.Minute)
+				expect.Equal(t, "removed beside what cannot go any more", 300, len(w.names()))
 				w.mu.Lock()
 				w.denied["denied"] = false
 				w.mu.Unlock()
-				pass(10 * time.Minute)
+				bubble.Pass(10 * time.Minute)
 				w.is(1200, 0)
 			})
 		})
@@ -224,97 +218,97 @@ func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
 }
 
 func TestLimitsWaitAndGoOn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 12, 0)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(5, 0)
 		s, _ := w.State("uid-p")
 		if s.Charged != 5 || s.Waiting != 7 || s.FreeAt.Before(time.Now().Add(50*time.Second)) {
 			t.Errorf("charged %d, waiting %d, free at %s", s.Charged, s.Waiting, s.FreeAt)
 		}
 		waiting := w.now()
-		pass(30 * time.Second)
+		bubble.Pass(30 * time.Second)
 		if n := w.count("update", waiting); n > 0 {
 			t.Errorf("%d writes while limits let nothing go", n)
 		}
-		pass(time.Until(s.FreeAt) + 5*time.Second)
+		bubble.Pass(time.Until(s.FreeAt) + 5*time.Second)
 		w.is(10, 0)
 		w.use(policyOf("p", limited(6))) // an edit
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(11, 0)
 		w.use(policyOf("p", limited(0)))
-		pass(10 * time.Minute)
+		bubble.Pass(10 * time.Minute)
 		w.is(11, 0)
 		w.use(policyOf("p", nil))
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(12, 0)
 	})
 }
 
 func TestLimitsThatAreLoweredStopWhatIsWrittenDown(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(1000)))
 		w.add("team-a", "job-", 300, 10*time.Second)
-		pass(9700 * time.Millisecond)
+		bubble.Pass(9700 * time.Millisecond)
 		w.use(policyOf("p", limited(3)))
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(3, 0)
 		w.use(policyOf("p", limited(0)))
-		pass(time.Minute)
+		bubble.Pass(time.Minute)
 		w.is(3, 0)
 	})
 }
 
 func TestWhatSpentItsLimitsIsNotForgottenWithThem(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 5, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(5, 0)
 		w.use(policyOf("p", nil))
 		w.add("team-a", "more-", 2, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(7, 0)
 		unread := limited(5)
 		unread.Window = 0
 		for _, limits := range []*policy.Limits{unread, limited(7)} {
 			w.use(policyOf("p", limits))
 			w.add("team-a", "again-", 2, 0)
-			pass(5 * time.Second)
+			bubble.Pass(5 * time.Second)
 			w.is(7, 0)
 		}
 	})
 }
 
 func TestNothingIsWrittenDownInDoubt(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.mu.Lock()
 		w.doubt = errors.New("clock skew")
 		w.mu.Unlock()
 		w.add("team-a", "job-", 5, 0)
-		pass(time.Minute)
+		bubble.Pass(time.Minute)
 		w.is(0, 0)
 		w.mu.Lock()
 		w.doubt = nil
 		w.mu.Unlock()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(5, 0)
 	})
 }
 
 func TestWhatWasWrittenDownOnOtherTermsDoesNotStand(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)
-		pass(9700 * time.Millisecond)
+		bubble.Pass(9700 * time.Millisecond)
 		w.mu.Lock()
 		for _, o := range w.objects {
 			o.terms = "Edited"
 		}
 		w.mu.Unlock()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(3, 0)
 		if l := w.stored("uid-p"); len(l.Rules) != 1 || len(l.Rules[0].Outcomes) != 1 || l.Rules[0].Outcomes[0].Name != "Edited" {
 			t.Errorf("counted on the old terms: %+v", l.Rules)
@@ -323,24 +317,24 @@ func TestWhatWasWrittenDownOnOtherTermsDoesNotStand(t *testing.T) {
 }
 
 func TestWhoWaitsForNothingIsPruned(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))
 		w.add("team-a", "job-", 100, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		for i := range 99 {
 			w.forget("job-" + itoa(i))
 		}
-		pass(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		if s, _ := w.State("uid-p"); s.Waiting != 1 {
 			t.Errorf("%d wait", s.Waiting)
 		}
 		w.add("team-a", "more-", 5000, 0) // a line that is long is asked sooner
-		pass(time.Second)
+		bubble.Pass(time.Second)
 		w.mu.Lock()
 		clear(w.objects)
 		w.mu.Unlock()
 		w.add("team-a", "last-", 5000, 0)
-		pass(time.Second)
+		bubble.Pass(time.Second)
 		if s, _ := w.State("uid-p"); s.Waiting > 6000 {
 			t.Errorf("%d wait, of whom 5000 are gone", s.Waiting)
 		}
@@ -348,24 +342,24 @@ func TestWhoWaitsForNothingIsPruned(t *testing.T) {
 }
 
 func TestAnObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
 		w.add("team-a", "job-", 2, 10*time.Second)
-		pass(9500 * time.Millisecond)
+		bubble.Pass(9500 * time.Millisecond)
 		w.is(0, 0, "job-0", "job-1")
 		w.change("job-0", func(o *object) { o.held = true })
 		w.change("job-1", func(o *object) { o.due = time.Now().Add(time.Hour) })
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(0, 0)
 		w.add("team-a", "next-", 2, 0)
-		pass(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		w.is(2, 0)
 	})
 }
 
 // The lost write has opened an entry of a version that is no more when it shows.
 func TestWhatALostWriteLeftBehindIsWithdrawn(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.setRefuse(func(verb, _ string) (error, bool) {
 			if verb == "update" {
@@ -374,17 +368,17 @@ func TestWhatALostWriteLeftBehindIsWithdrawn(t *testing.T) {
 			return nil, false
 		})
 		w.add("team-a", "job-", 1, 0)
-		pass(500 * time.Millisecond)
+		bubble.Pass(500 * time.Millisecond)
 		w.setRefuse(nil)
 		w.is(0, 0, "job-0")
 		w.change("job-0", func(*object) {})
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(1, 0)
 	})
 }
 
 func TestADeleteNobodySawTheAnswerTo(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.answer = func(o *object) *retention.Outcome {
 			if o.name == "job-0" { // it has landed
@@ -393,12 +387,12 @@ func TestADeleteNobodySawTheAnswerTo(t *testing.T) {
 			return &retention.Outcome{Unsure: true, Err: errLost}
 		}
 		w.add("team-a", "job-", 2, 0)
-		pass(3500 * time.Millisecond)
+		bubble.Pass(3500 * time.Millisecond)
 		w.is(0, 1, "job-1")
 		w.mu.Lock()
 		w.answer = nil
 		w.mu.Unlock()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(1, 1)
 		if requests, standing := w.Remembered("uid-p"); requests+standing > 0 {
 			t.Errorf("%d requests are remembered, %d standing", requests, standing)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // writesNewer has a newer version write a field into the ledger of a policy; nil takes it back.
@@ -27,10 +29,10 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 	} {
 		for when, before := range map[string]bool{"from the start": true, "later": false} {
 			t.Run(name+" "+when, func(t *testing.T) {
-				inBubble(t, func(w *world) {
-					pass(time.Second)
+				inBubble(t, func(w *harness) {
+					bubble.Pass(time.Second)
 					w.use(policyOf("p", nil), policyOf("q", nil))
-					pass(time.Second)
+					bubble.Pass(time.Second)
 					if !before {
 						w.writesNewer("uid-q", fields)
 						w.edit("uid-q", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { return l })
@@ -38,7 +40,7 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 					written := w.stored("uid-q").ResourceVersion
 					w.add("team-a", "other-", 3, 0)
 					w.add("team-a", "job-", 3, 0)
-					pass(30 * time.Second)
+					bubble.Pass(30 * time.Second)
 					w.is(3, 0)
 					if n := len(w.names()); n != 3 {
 						t.Errorf("removed %q", w.names())
@@ -50,15 +52,13 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 						t.Errorf("trouble %v", s.Trouble)
 					}
 					w.writesNewer("uid-q", nil)
-					pass(5 * time.Second)
+					bubble.Pass(5 * time.Second)
 					if before { // what was not sealed at the start begins with a new process
 						w.endedWith(ledgers.ErrLate)
 						return
 					}
-					if n := w.stored("uid-q").Total.Deleted; n != 3 {
-						t.Errorf("%d removed after it was mended", n)
-					}
-				}, func(w *world) {
+					expect.Equal(t, "removed after it was mended", 3, w.stored("uid-q").Total.Deleted)
+				}, func(w *harness) {
 					w.ledgerOf("p")
 					w.ledgerOf("q")
 					if before {
@@ -82,14 +82,12 @@ func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 		"the policy's UID": {map[string]any{"policy": map[string]any{"kind": "ClusterRetentionPolicy", "name": "p", "uid": int64(7)}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
-				pass(5 * time.Second)
+				bubble.Pass(5 * time.Second)
 				w.writesNewer("uid-p", test.fields)
 				w.removePolicy(t, "uid-p")
-				if stays := w.stored("uid-p") != nil; stays != test.stays {
-					t.Errorf("it is there: %t, want %t", stays, test.stays)
-				}
+				expect.Equal(t, "it is there", test.stays, w.stored("uid-p") != nil)
 				if s, known := w.State("uid-p"); known != test.stays || known && s.Trouble == nil {
 					t.Errorf("its account is kept: %t, with trouble %v", known, s.Trouble)
 				}

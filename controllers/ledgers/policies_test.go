@@ -10,82 +10,84 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
 func TestALedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 2, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(9, 0)
 		if rules := w.stored("uid-p").Rules; len(rules) != 1 || rules[0].Deleted != 7 {
 			t.Errorf("rules %v", rules)
 		}
-	}, func(w *world) {
+	}, func(w *harness) {
 		*w.server.policies["uid-p"] = v1alpha1.RetentionPolicyStatus{Deleted: 7, Rules: []v1alpha1.RuleStatus{{Name: "old", Deleted: 5}}}
 	})
 }
 
 // A policy that keeps a ledger no more has what waits and what stands judged anew; nothing of it stays open.
 func TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))
 		w.add("team-a", "job-", 3, 0)
-		pass(time.Second)
+		bubble.Pass(time.Second)
 		without := policyOf("p", nil)
 		without.Ledger = false
 		w.use(without)
 		began := w.now()
-		pass(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		if n := w.count("get", began); n > 2 {
 			t.Errorf("%d reads", n)
 		}
 		w.use(policyOf("p", nil))
-		pass(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		w.is(3, 0)
 	})
 }
 
 func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 1, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		var copied *v1alpha1.RetentionLedger
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { copied = l; return nil })
 		w.add("team-a", "next-", 2, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, ledgers.ErrMissing) || len(w.names()) != 1 {
 			t.Fatalf("trouble %v, removed %q", s.Trouble, w.names())
 		}
 		w.server.mu.Lock()
 		w.put(copied)
 		w.server.mu.Unlock()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(3, 0)
 	})
 }
 
 // TestWhatWasWrittenDownInALedgerThatIsGoneStays: nobody would ever count it.
 func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 10*time.Second)
-		pass(9500 * time.Millisecond)
+		bubble.Pass(9500 * time.Millisecond)
 		w.is(0, 0, "job-0", "job-1", "job-2")
 		var copied *v1alpha1.RetentionLedger
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { copied = l; return nil })
 		w.add("team-a", "drop-", 1, 0) // something has to be written, or nobody notices
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		if len(w.names()) > 0 {
 			t.Fatalf("removed %q", w.names())
 		}
 		w.server.mu.Lock()
 		w.put(copied)
 		w.server.mu.Unlock()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(4, 0)
 	})
 }
@@ -93,15 +95,15 @@ func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
 func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) {
 	for name, running := range map[string]bool{"while it runs": true, "before it begins": false} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
 				if running {
 					w.add("team-a", "job-", 2, 0)
-					pass(5 * time.Second)
+					bubble.Pass(5 * time.Second)
 					w.edit("uid-p", func(*v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { return nil })
 				}
 				w.add("team-a", "next-", 2, 0)
-				pass(5 * time.Second)
+				bubble.Pass(5 * time.Second)
 				if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, ledgers.ErrMissing) {
 					t.Fatalf("trouble %v", s.Trouble)
 				}
@@ -109,9 +111,9 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 				w.policies["uid-p"].Ledger = nil
 				w.policies["uid-p"].Deleted = 2
 				w.server.mu.Unlock()
-				pass(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				w.is(4, 0)
-			}, func(w *world) {
+			}, func(w *harness) {
 				if !running {
 					w.policies["uid-p"].Ledger = &v1alpha1.LedgerStatus{Name: "uid-p"}
 				}
@@ -121,10 +123,10 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 }
 
 // removePolicy has a policy leave the snapshot, which is no reason to delete its ledger, and then go.
-func (w *world) removePolicy(t *testing.T, uid string) {
+func (w *harness) removePolicy(t *testing.T, uid string) {
 	t.Helper()
 	w.use()
-	pass(5 * time.Second)
+	bubble.Pass(5 * time.Second)
 	if w.stored(uid) == nil {
 		t.Fatal("the ledger of a policy that is there was deleted")
 	}
@@ -132,16 +134,16 @@ func (w *world) removePolicy(t *testing.T, uid string) {
 	delete(w.policies, types.UID(uid))
 	w.server.mu.Unlock()
 	w.use(policyOf("q", nil))
-	pass(2 * time.Minute)
+	bubble.Pass(2 * time.Minute)
 }
 
 func TestAPolicyThatIsGoneTakesItsLedgerWithIt(t *testing.T) {
 	for name, nonsense := range map[string]bool{"as it was": false, "edited into nonsense": true} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
 				w.add("team-a", "job-", 2, 0)
-				pass(5 * time.Second)
+				bubble.Pass(5 * time.Second)
 				if nonsense {
 					w.edit("uid-p", spoil)
 				}
@@ -164,7 +166,7 @@ func spoil(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger {
 }
 
 func TestNonsenseKeepsEverythingOfItsPolicyAndNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.server.mu.Lock()
 		w.policies["uid-q"] = &v1alpha1.RetentionPolicyStatus{}
 		w.server.mu.Unlock()
@@ -172,26 +174,24 @@ func TestNonsenseKeepsEverythingOfItsPolicyAndNoOther(t *testing.T) {
 		w.edit("uid-q", spoil)
 		w.add("team-a", "other-", 3, 0)
 		w.add("team-a", "job-", 3, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(3, 0)
 		if n := len(w.names()); n != 3 {
 			t.Errorf("removed %q", w.names())
 		}
 		w.edit("uid-q", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Open = nil; return l })
-		pass(5 * time.Second)
-		if n := w.stored("uid-q").Total.Deleted; n != 3 {
-			t.Errorf("%d removed after it was mended", n)
-		}
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "removed after it was mended", 3, w.stored("uid-q").Total.Deleted)
 	})
 }
 
 func TestADryRunMakesNoLedger(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		dry := policyOf("p", nil)
 		dry.Mode = v1alpha1.DryRun
 		w.use(dry)
 		began := w.now()
-		pass(10 * time.Minute)
+		bubble.Pass(10 * time.Minute)
 		if n := w.count("create", 0); n > 0 {
 			t.Error("a ledger was made")
 		}
@@ -200,17 +200,17 @@ func TestADryRunMakesNoLedger(t *testing.T) {
 		}
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 2, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(2, 0)
 	})
 }
 
 // What nobody can look at stays open and charged, and costs little.
 func TestWhatCannotBeLookedAtStopsNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 3, 0)
-		pass(5 * time.Minute)
+		bubble.Pass(5 * time.Minute)
 		w.is(3, 0, "gone")
 		if w.sights > 20 {
 			t.Errorf("%d looks in five minutes", w.sights)
@@ -218,9 +218,9 @@ func TestWhatCannotBeLookedAtStopsNoOther(t *testing.T) {
 		w.mu.Lock()
 		w.blind = false
 		w.mu.Unlock()
-		pass(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		w.is(3, 1)
-	}, func(w *world) {
+	}, func(w *harness) {
 		w.blind = true
 		w.ledgerOf("p", "gone uid-gone 1")
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // server is an API server for ledgers and the statuses of policies. A request takes five milliseconds.
@@ -224,7 +225,7 @@ func (s *server) ledgerOf(name string, open ...string) {
 	l := &v1alpha1.RetentionLedger{Holder: "former", Policy: v1alpha1.LedgerPolicy{Kind: "ClusterRetentionPolicy", Name: name, UID: types.UID("uid-" + name)}}
 	l.Name = "uid-" + name
 	if len(open) > 0 {
-		apiVersion, kind := jobs.ToAPIVersionAndKind()
+		apiVersion, kind := fixture.Jobs.ToAPIVersionAndKind()
 		l.Open = []v1alpha1.LedgerIntents{{Rule: "old", APIVersion: apiVersion, Kind: kind, Namespace: "team-a", Objects: open}}
 	}
 	s.put(l)

@@ -8,10 +8,12 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy/ledger"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // refuseStuck has the API server answer 500 to every DELETE of an object whose name begins with "stuck", and leave it.
-func (w *world) refuseStuck() {
+func (w *harness) refuseStuck() {
 	w.answer = func(o *object) *retention.Outcome {
 		if strings.HasPrefix(o.name, "stuck") {
 			return &retention.Outcome{Unsure: true, Result: retention.Busy, Err: errors.New("webhook: 500")}
@@ -20,7 +22,7 @@ func (w *world) refuseStuck() {
 	}
 }
 
-func (w *world) left(prefix string) (n int) {
+func (w *harness) left(prefix string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, o := range w.objects {
@@ -33,34 +35,32 @@ func (w *world) left(prefix string) (n int) {
 
 // TestStuckObjectsDoNotUseUpLimits: as many objects as limits allow answer every DELETE with 500.
 func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(10)))
 		w.refuseStuck()
 		w.add("team-a", "stuck-", 10, 0)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.add("team-a", "good-", 30, 0)
-		pass(10 * time.Minute)
+		bubble.Pass(10 * time.Minute)
 		if n := w.left("good-"); n != 30 {
 			t.Fatalf("%d of 30 others have gone while a DELETE may yet be carried out", 30-n)
 		}
-		pass(20 * time.Minute)
+		bubble.Pass(20 * time.Minute)
 		if n := w.left("good-"); n > 0 {
 			t.Errorf("%d of 30 others are left after half an hour", n)
 		}
-		if n := w.left("stuck-"); n != 10 {
-			t.Errorf("%d of 10 stuck objects are left", n)
-		}
+		expect.Equal(t, "stuck objects left", 10, w.left("stuck-"))
 		w.mu.Lock()
 		w.answer = nil
 		w.mu.Unlock()
-		pass(2 * time.Hour)
+		bubble.Pass(2 * time.Hour)
 		w.is(40, 0)
 	})
 }
 
 // TestStuckObjectsAreRetriedWithBackoff counts the DELETEs of one in a day.
 func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(10)))
 		w.refuseStuck()
 		refuse, tries, last := w.answer, 0, time.Duration(0)
@@ -72,9 +72,9 @@ func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
 			return refuse(o)
 		}
 		w.add("team-a", "stuck-", 1, 0)
-		pass(10 * time.Minute)
+		bubble.Pass(10 * time.Minute)
 		first := tries
-		pass(24 * time.Hour)
+		bubble.Pass(24 * time.Hour)
 		if rounds := (tries - first) / first; first == 0 || rounds < 2 || rounds > 8 {
 			t.Errorf("%d DELETEs in the first 10 minutes, %d in the day after", first, tries-first)
 		}
@@ -83,21 +83,21 @@ func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
 
 // TestANamespaceOfStuckObjectsLeavesRoomToOthers: 2,500 objects of one namespace answer every DELETE with 500.
 func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.refuseStuck()
 		w.add("team-a", "stuck-", 2500, 0)
-		pass(time.Minute)
+		bubble.Pass(time.Minute)
 		began := time.Now()
 		w.add("team-b", "good-", 300, 0)
 		for w.left("good-") > 0 && time.Since(began) < time.Minute {
-			pass(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 		}
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("300 objects of another namespace took %s", took)
 		}
 		if l := w.stored("uid-p"); l.Total.Deleted != 300 {
-			pass(2 * time.Second)
+			bubble.Pass(2 * time.Second)
 		}
 		for _, group := range w.stored("uid-p").Open {
 			if n := len(group.Objects); n > (ledger.MaxOpen+ledger.MaxDoubtful)/2+ledger.MaxOpen {
@@ -109,14 +109,14 @@ func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
 
 // TestWithoutPermissionToReadAnEntryStaysInDoubt, State says why, and it ends once there is one.
 func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(1)))
 		w.refuseStuck()
 		w.blind = true
 		w.add("team-a", "stuck-", 1, 0)
-		pass(time.Hour)
+		bubble.Pass(time.Hour)
 		w.add("team-b", "good-", 1, 0)
-		pass(time.Minute)
+		bubble.Pass(time.Minute)
 		w.is(0, 0, "stuck-0")
 		if s, _ := w.State("uid-p"); s.Unread == nil || !strings.Contains(s.Unread.Error(), `Job "stuck-0" of namespace "team-a" cannot be read`) {
 			t.Errorf("State says %v", s.Unread)
@@ -124,7 +124,7 @@ func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 		w.mu.Lock()
 		w.blind = false
 		w.mu.Unlock()
-		pass(5 * time.Minute)
+		bubble.Pass(5 * time.Minute)
 		w.is(1, 0)
 		if s, _ := w.State("uid-p"); s.Unread != nil {
 			t.Errorf("State still says %v", s.Unread)

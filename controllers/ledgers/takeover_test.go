@@ -12,14 +12,15 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
 )
 
 func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "now-", 5, 0)
 		w.add("team-a", "later-", 5, time.Second)
-		pass(600 * time.Millisecond)
+		bubble.Pass(600 * time.Millisecond)
 		w.end()
 		w.is(5, 0)
 		w.begin("second")
@@ -27,48 +28,48 @@ func TestStoppingWritesTheLastEndsAndWithdrawsTheRest(t *testing.T) {
 }
 
 func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.is(0, 0, "gone", "job-0", "older")
 		w.use(policyOf("p", nil))
 		w.objects["uid-job-0"].Ready()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(1, 1)
 		if l := w.stored("uid-p"); l.Holder == "former" {
 			t.Error("it was not taken over")
 		}
-	}, func(w *world) {
-		w.objects["uid-older"] = &object{world: w, namespace: "team-a", name: "older", version: 2, held: true}
-		w.objects["uid-job-0"] = &object{world: w, namespace: "team-a", name: "job-0", version: 1}
+	}, func(w *harness) {
+		w.objects["uid-older"] = &object{harness: w, namespace: "team-a", name: "older", version: 2, held: true}
+		w.objects["uid-job-0"] = &object{harness: w, namespace: "team-a", name: "job-0", version: 1}
 		w.ledgerOf("p", "gone uid-gone 1", "job-0 uid-job-0 1", "older uid-older 1")
 	})
 }
 
 // Limits are used up by what was open already; it needs no more of them.
 func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
 		w.add("team-a", "next-", 3, 0)
 		w.objects["uid-job-0"].Ready()
 		w.objects["uid-job-1"].Ready()
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(2, 0)
 		if names := w.names(); len(names) != 2 || names[0][:4] != "job-" || names[1][:4] != "job-" {
 			t.Errorf("removed %q", names)
 		}
-	}, func(w *world) {
+	}, func(w *harness) {
 		for i := range 2 {
-			w.objects[types.UID("uid-job-"+itoa(i))] = &object{world: w, namespace: "team-a", name: "job-" + itoa(i), version: 1}
+			w.objects[types.UID("uid-job-"+itoa(i))] = &object{harness: w, namespace: "team-a", name: "job-" + itoa(i), version: 1}
 		}
 		w.ledgerOf("p", "job-0 uid-job-0 1", "job-1 uid-job-1 1")
 	})
 }
 
 func TestWhoIsDeposedEnds(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Holder = "newer"; return l })
 		w.add("team-a", "job-", 3, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.endedWith(ledger.ErrDeposed)
 		if n := len(w.names()); n > 0 {
 			t.Errorf("%d removed", n)
@@ -77,10 +78,10 @@ func TestWhoIsDeposedEnds(t *testing.T) {
 }
 
 func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.ledgerOf("p") // after the list
 		w.use(policyOf("p", nil))
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.endedWith(ledger.ErrDeposed)
 		if l := w.stored("uid-p"); l.Holder != "former" {
 			t.Errorf("held by %s", l.Holder)
@@ -90,13 +91,13 @@ func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
 
 // A ledger that cannot be sealed keeps its own policy waiting. Once it can be, the process begins anew.
 func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
-	inBubble(t, func(w *world) {
-		pass(20 * time.Second)
+	inBubble(t, func(w *harness) {
+		bubble.Pass(20 * time.Second)
 		<-w.opened
 		w.use(policyOf("p", nil), policyOf("q", nil))
 		w.add("team-a", "job-", 3, 0)
 		w.add("team-a", "other-", 3, 0)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(3, 0)
 		if n := w.stored("uid-q").Total.Deleted; n != 0 || len(w.names()) != 3 {
 			t.Errorf("%d of q, %q in all", n, w.names())
@@ -105,9 +106,9 @@ func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 			t.Errorf("trouble %v", s.Trouble)
 		}
 		w.setRefuse(nil)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.endedWith(ledgers.ErrLate)
-	}, func(w *world) {
+	}, func(w *harness) {
 		w.ledgerOf("p")
 		w.ledgerOf("q")
 		w.server.refuse = func(verb, name string) (error, bool) {
@@ -120,18 +121,18 @@ func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 }
 
 func TestLedgersThatCannotBeListed(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 0)
-		pass(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		<-w.opened // policies without a ledger go on
 		if _, known := w.State("uid-p"); known || len(w.names()) > 0 {
 			t.Error("something is known of a ledger")
 		}
 		w.setRefuse(nil)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.endedWith(ledgers.ErrLate)
-	}, func(w *world) {
+	}, func(w *harness) {
 		w.server.refuse = func(verb, _ string) (error, bool) {
 			if verb == "list" {
 				return errDown, false
@@ -143,13 +144,13 @@ func TestLedgersThatCannotBeListed(t *testing.T) {
 
 // TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime: each write of 60 ledgers hangs until its timeout.
 func TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		began := time.Now()
 		<-w.opened
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("it took %s until objects were listed", took)
 		}
-	}, func(w *world) {
+	}, func(w *harness) {
 		for i := range 60 {
 			w.ledgerOf("slow-" + strconv.Itoa(i))
 		}

@@ -8,44 +8,47 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestADeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target, or by
 // who does not lead.
 func TestADeletionIsSentAsRecorded(t *testing.T) {
-	as := func(change func(i *policy.Intent)) func(*world, *policy.Intent, *policy.Target) {
-		return func(_ *world, i *policy.Intent, _ *policy.Target) {
+	as := func(change func(i *policy.Intent)) func(*harness, *policy.Intent, *policy.Target) {
+		return func(_ *harness, i *policy.Intent, _ *policy.Target) {
 			rule := *i.Rule
 			i.Rule = &rule
 			change(i)
 		}
 	}
-	at := func(change func(t *policy.Target)) func(*world, *policy.Intent, *policy.Target) {
-		return func(_ *world, _ *policy.Intent, t *policy.Target) { change(t) }
+	at := func(change func(t *policy.Target)) func(*harness, *policy.Intent, *policy.Target) {
+		return func(_ *harness, _ *policy.Intent, t *policy.Target) { change(t) }
 	}
 	for name, test := range map[string]struct {
-		change         func(*world, *policy.Intent, *policy.Target)
+		change         func(*harness, *policy.Intent, *policy.Target)
 		written, sends bool
 	}{
-		"nothing has changed":   {func(*world, *policy.Intent, *policy.Target) {}, true, true},
+		"nothing has changed":   {func(*harness, *policy.Intent, *policy.Target) {}, true, true},
 		"another version":       {as(func(i *policy.Intent) { i.Subject.ResourceVersion = "2" }), false, false},
 		"another rule":          {as(func(i *policy.Intent) { i.Rule.ID.Rule = "other" }), false, false},
 		"another outcome":       {as(func(i *policy.Intent) { i.Outcome = "Edited" }), false, false},
 		"unfinished owners too": {as(func(i *policy.Intent) { i.Rule.AllowUnfinished = true }), false, false},
 		"another policy":        {as(func(i *policy.Intent) { i.Rule.PolicyUID = "uid-q" }), false, false},
 		"another target":        {at(func(t *policy.Target) { t.UID = "uid-other" }), true, false},
-		"the target of another": {func(w *world, _ *policy.Intent, t *policy.Target) {
+		"the target of another": {func(w *harness, _ *policy.Intent, t *policy.Target) {
 			other, _ := w.objects["uid-job-1"].Intent()
 			*t, _ = w.Lookup(other)
 		}, true, false},
 		"a target as it is now": {at(func(t *policy.Target) { t.ResourceVersion = "2" }), true, false},
-		"another leads":         {func(w *world, _ *policy.Intent, _ *policy.Target) { w.deposed = errors.New("not the leader") }, true, false},
+		"another leads":         {func(w *harness, _ *policy.Intent, _ *policy.Target) { w.deposed = errors.New("not the leader") }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
 				w.add("team-a", "job-", 2, 10*time.Second)
-				pass(9700 * time.Millisecond)
+				bubble.Pass(9700 * time.Millisecond)
 				i, _ := w.objects["uid-job-0"].Intent()
 				target, stands := w.Lookup(i)
 				if !stands {
@@ -67,38 +70,38 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 
 // TestNoLedgerRecordsADeletionOfAnotherPolicy: while a subject waits to be recorded, a rule of another policy may come to decide.
 func TestNoLedgerRecordsADeletionOfAnotherPolicy(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		q := policyOf("q", nil)
 		w.use(policyOf("p", &policy.Limits{Window: time.Hour}), q)
 		w.hung = map[string]bool{"team-a": true}
 		w.add("team-a", "job-", 1, 0)
-		pass(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		w.is(0, 0) // limits permit nothing
 		w.change("job-0", func(o *object) { o.byQ = true })
 		w.use(policyOf("p", nil), q)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(0, 0)
 		if l := w.stored("uid-q"); l == nil || len(l.Open) != 1 {
 			t.Error("the ledger of the other policy does not have it")
 		}
 		w.forget("job-0")
-	}, func(w *world) { w.server.policies["uid-q"] = &v1alpha1.RetentionPolicyStatus{} })
+	}, func(w *harness) { w.server.policies["uid-q"] = &v1alpha1.RetentionPolicyStatus{} })
 }
 
 // TestAnOwnerIsWrittenDownForTheVersionThatNamesIt: a newer version of the subject may have another owner, or none.
 func TestAnOwnerIsWrittenDownForTheVersionThatNamesIt(t *testing.T) {
 	for name, changes := range map[string]bool{"the same version": false, "a newer version": true} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
-				o := &object{world: w, namespace: "team-a", name: "job-0", version: 1, due: time.Now().Add(time.Second)}
+				o := &object{harness: w, namespace: "team-a", name: "job-0", version: 1, due: time.Now().Add(time.Second)}
 				w.objects[o.uid()] = o
 				i, _ := o.Intent()
-				w.Reserve(i, policy.Target{Kind: jobs, Namespace: "team-a", Name: "owner", UID: "uid-owner", ResourceVersion: "7"}, o)
+				w.Reserve(i, policy.Target{Kind: fixture.Jobs, Namespace: "team-a", Name: "owner", UID: "uid-owner", ResourceVersion: "7"}, o)
 				if changes {
 					o.version++
 				}
-				pass(500 * time.Millisecond)
+				bubble.Pass(500 * time.Millisecond)
 				if changes {
 					w.is(0, 0, "job-0")
 				} else {
@@ -112,33 +115,29 @@ func TestAnOwnerIsWrittenDownForTheVersionThatNamesIt(t *testing.T) {
 
 // TestLoweredLimitsApplyToRecordedEntries: if limits allow three, three of five recorded objects are deleted.
 func TestLoweredLimitsApplyToRecordedEntries(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
 		w.add("team-a", "job-", 5, 10*time.Second)
-		pass(9700 * time.Millisecond)
+		bubble.Pass(9700 * time.Millisecond)
 		w.use(policyOf("p", limited(3)))
-		pass(10 * time.Second)
-		if n := len(w.names()); n != 3 {
-			t.Errorf("%d went, want 3", n)
-		}
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "removed", 3, len(w.names()))
 	})
 }
 
 // TestEntriesThatAreNotSentInTimeFreeTheirRoom: the room in limits that their entries used is free for others after a while.
 func TestEntriesThatAreNotSentInTimeFreeTheirRoom(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
 		w.hung = map[string]bool{"team-a": true}
 		w.add("team-a", "hung-", 2, 0)
-		pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.is(0, 0, "hung-0", "hung-1")
 		w.add("team-b", "job-", 2, 0)
-		pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.is(0, 0, "hung-0", "hung-1")
-		pass(time.Minute)
-		if n := len(w.names()); n != 2 {
-			t.Errorf("%d of others went, want 2", n)
-		}
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "removed of others", 2, len(w.names()))
 	})
 }
 
@@ -147,7 +146,7 @@ func TestEntriesThatAreNotSentInTimeFreeTheirRoom(t *testing.T) {
 func TestRefusedDeletionsFreeTheirRoom(t *testing.T) {
 	for name, result := range map[string]retention.Result{"refused": retention.Refused, "changed": retention.Changed, "never sent": retention.Failed} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				limits := limited(1)
 				limits.Window = time.Hour
 				w.use(policyOf("p", limits))
@@ -159,12 +158,10 @@ func TestRefusedDeletionsFreeTheirRoom(t *testing.T) {
 				}
 				w.takes = 3 * time.Second
 				w.add("team-a", "bad-", 1, 0)
-				pass(time.Second)
+				bubble.Pass(time.Second)
 				w.add("team-b", "job-", 1, 0)
-				pass(30 * time.Second)
-				if n := len(w.names()); n != 1 {
-					t.Errorf("%d of others went, want 1", n)
-				}
+				bubble.Pass(30 * time.Second)
+				expect.Equal(t, "removed of others", 1, len(w.names()))
 			})
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/test/bubble"
 )
 
 // elected is a lock that this process holds once it has written it.
@@ -70,13 +71,11 @@ func TestEveryReplicaReadsPolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &caches{of: &known{failing: 2}, clock: clock.RealClock{}}
 		go func() { _ = c.Start(t.Context()) }()
-		time.Sleep(cachesAgain + time.Second)
-		synctest.Wait()
+		bubble.Pass(cachesAgain + time.Second)
 		if c.synced.Load() {
 			t.Error("synced while a kind cannot be watched")
 		}
-		time.Sleep(cachesAgain)
-		synctest.Wait()
+		bubble.Pass(cachesAgain)
 		if !c.synced.Load() {
 			t.Error("not synced when all can be watched")
 		}

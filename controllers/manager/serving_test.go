@@ -13,6 +13,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // reviews is as much of an API server as says who somebody is and what they may: tokens are names, and prometheus may read
@@ -62,16 +64,12 @@ func TestMetricsAreForWhomTheAPIServerLets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+test.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if test.token != "" {
 				request.Header.Set("Authorization", "Bearer "+test.token)
 			}
 			response, err := over.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			defer response.Body.Close()
 			if response.StatusCode != test.code {
 				t.Errorf("got %s, want %d", response.Status, test.code)
@@ -86,9 +84,7 @@ func TestPlainMetricsHaveNoProfiles(t *testing.T) {
 	address := served(t, &c)
 	for path, code := range map[string]int{"/metrics": http.StatusOK, "/debug/pprof/": http.StatusNotFound} {
 		response, err := http.Get("http://" + address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		_ = response.Body.Close()
 		if response.StatusCode != code {
 			t.Errorf("%s: %s, want %d", path, response.Status, code)
@@ -100,9 +96,7 @@ func TestPlainMetricsHaveNoProfiles(t *testing.T) {
 func served(t *testing.T, c *Config) string {
 	t.Helper()
 	server, err := metricsserver.NewServer(c.metricsServer(), c.Rest, http.DefaultClient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Start(ctx) }()

@@ -227,13 +227,13 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	permissionLoop := &permissions.Loop{Checker: permissionChecker, Rules: loop.OwnRules, Changed: loop.Republish}
 	loop.Subscribers = []policyset.Subscriber{
 		{Name: "status", Use: reporter.Use}, // before anything is deleted that it would not know
-		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Book) }},
+		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) }},
 		{Name: "referrers", Use: func(s policyset.CompiledSnapshot) { // before anything is deleted that a new kind of referrers may need
-			referring.Use(s.References, s.Referred, s.Misread...)
+			referring.Use(s.References, s.Referred, s.InvalidReferences...)
 		}},
-		{Name: "retention", Use: func(s policyset.CompiledSnapshot) { reconciler.Use(s.Book, s.Programs) }},
-		{Name: "rules of nodes", Use: func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Book) }},
-		{Name: "reports of nodes", Use: func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Book) }},
+		{Name: "retention", Use: func(s policyset.CompiledSnapshot) { reconciler.Use(s.Snapshot, s.Programs) }},
+		{Name: "rules of nodes", Use: func(s policyset.CompiledSnapshot) { rulePublisher.Use(s.Snapshot) }},
+		{Name: "reports of nodes", Use: func(s policyset.CompiledSnapshot) { reportCollector.Use(s.Snapshot) }},
 		{Name: "schemas", Use: checker.Use},
 		{Name: "permissions", Use: func(policyset.CompiledSnapshot) { permissionLoop.Look() }},
 	}

@@ -8,24 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/manager"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestParseKinds(t *testing.T) {
 	got, err := manager.ParseKinds([]string{"Namespace", "Role.rbac.authorization.k8s.io"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := []schema.GroupKind{{Kind: "Namespace"}, {Group: "rbac.authorization.k8s.io", Kind: "Role"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "kinds", want, got)
 	for _, name := range []string{"", ".batch"} {
 		if kinds, err := manager.ParseKinds([]string{name}); err == nil {
 			t.Errorf("%q was read as %v", name, kinds)
@@ -42,9 +38,7 @@ func TestEverythingIsWired(t *testing.T) {
 				Rest: config, Clock: clock.RealClock{}, Identity: "me", Election: election,
 				Protection: policy.DefaultProtection(), MetricsAddress: "0", ProbeAddress: "0",
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if config.QPS != 5 {
 				t.Error("the caller's configuration was changed")
 			}
@@ -70,9 +64,7 @@ func TestEveryRequestSaysWhoAsks(t *testing.T) {
 		Rest: &rest.Config{Host: server.URL, UserAgent: name}, Clock: clock.RealClock{}, Identity: "me", MetricsAddress: "0", ProbeAddress: "0",
 		Election: manager.Election{Enabled: true}, Protection: policy.DefaultProtection(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -126,9 +118,7 @@ func TestAKindThatIsLookedUpHoldsUpNoOther(t *testing.T) {
 		Rest: &rest.Config{Host: server.URL}, Clock: clock.RealClock{}, Identity: "me",
 		Protection: policy.DefaultProtection(), MetricsAddress: "0", ProbeAddress: "0",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mapper, known := mgr.GetRESTMapper(), schema.GroupKind{Kind: "ConfigMap"}
 	if _, err := mapper.RESTMapping(known, "v1"); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // next is a Observer that notes what it is told.
@@ -32,9 +34,7 @@ type samples map[string]float64
 func gather(t *testing.T) samples {
 	t.Helper()
 	families, err := registry.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := samples{}
 	for _, f := range families {
 		if !strings.HasPrefix(f.GetName(), "sunset_") {
@@ -69,15 +69,11 @@ func (s samples) since(before samples) samples {
 // expectGrowth compares what has been added since then with what should have been.
 func (s samples) expectGrowth(t *testing.T, want samples) {
 	t.Helper()
-	if diff := cmp.Diff(want, gather(t).since(s)); diff != "" {
-		t.Errorf("exported: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "exported", want, gather(t).since(s))
 }
 
 var (
-	jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
-	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	now  = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	now = fixture.Now
 )
 
 func removal(policyName, rule string, kind schema.GroupVersionKind, late time.Duration) retention.Removal {
@@ -96,15 +92,13 @@ func TestWitnessCountsAndPassesOn(t *testing.T) {
 	for _, result := range []retention.Result{retention.Changed, retention.Removed, retention.Removed, retention.Removed, retention.Denied} {
 		w.Attempted(result)
 	}
-	w.Removed(removal("p", "r", jobs, 250*time.Millisecond))
-	w.Removed(removal("p", "r", jobs, 500*time.Millisecond))
-	w.Removed(removal("other", "r", pods, 0))
-	if diff := cmp.Diff([]string{
+	w.Removed(removal("p", "r", fixture.Jobs, 250*time.Millisecond))
+	w.Removed(removal("p", "r", fixture.Jobs, 500*time.Millisecond))
+	w.Removed(removal("other", "r", fixture.Pods, 0))
+	expect.Equal(t, "passed on", []string{
 		"attempted changed", "attempted removed", "attempted removed", "attempted removed", "attempted denied",
 		"removed nightly", "removed nightly", "removed nightly",
-	}, n.told); diff != "" {
-		t.Errorf("passed on: -want +got\n%s", diff)
-	}
+	}, n.told)
 	before.expectGrowth(t, samples{
 		"sunset_deletion_attempts_total result=changed":                        1,
 		"sunset_deletion_attempts_total result=denied":                         1,
@@ -118,9 +112,9 @@ func TestWitnessCountsAndPassesOn(t *testing.T) {
 
 func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
 	w := metrics.Observer{Next: &next{}}
-	w.Removed(removal("gone", "a", jobs, 0))
-	w.Removed(removal("gone", "b", pods, 0))
-	w.Removed(removal("stays", "a", jobs, 0))
+	w.Removed(removal("gone", "a", fixture.Jobs, 0))
+	w.Removed(removal("gone", "b", fixture.Pods, 0))
+	w.Removed(removal("stays", "a", fixture.Jobs, 0))
 	metrics.Forget(func(id policy.RuleID) bool { return id.Policy == "gone" })
 	left := gather(t)
 	for name := range left {
@@ -148,9 +142,7 @@ func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
 		"sunset_verdicts kind=Job.batch reason=Expired": 2,
 	})
 	metrics.Counted.Set(nil)
-	if diff := cmp.Diff(before, gather(t)); diff != "" {
-		t.Errorf("what is no longer counted should be gone: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "what is no longer counted should be gone", before, gather(t))
 }
 
 func TestTheBuildIsExported(t *testing.T) {
@@ -164,9 +156,7 @@ func TestTheBuildIsExported(t *testing.T) {
 // TestThePageHasEveryMetric: an operator finds every metric in docs/operations.md with its labels, and no other.
 func TestThePageHasEveryMetric(t *testing.T) {
 	data, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	page := string(data)
 	documented := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(sunset_[a-z_]+)` \\| (.+?) \\| .+ \\|$").FindAllStringSubmatch(page, -1) {

@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // askingAlways is a policy about Jobs that requires approval for each form.
@@ -32,69 +33,69 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 	t.Run("of what a leader that starts counts", func(t *testing.T) {
 		s := newServer()
 		s.policy("p", two)
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.report("p", enforced(l.named("p"), s, "other"))
 		l = l.restart()
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
-		expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
-		expect(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
+		expect.Equal(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
 	})
 	t.Run("of what a change adds to a dry run", func(t *testing.T) {
 		s := newServer()
 		s.hold("team-a", "true")
 		s.policy("p", strings.Replace(two, "Enforce", "DryRun", 1))
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.counted("p", "other")
 		l.hold("team-a", "")
 		l.policy("p", two)
 		l.refresh()
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
-		expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
 	})
 	t.Run("of a namespace, while a rule cannot be counted", func(t *testing.T) {
 		s := newServer()
 		s.hold("team-a", "true")
 		s.policy("p", two)
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.counted("p")
 		l.hold("team-a", "")
 		l.refresh()
 		p := l.named("p")
 		l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Uncounted: []string{"other"}}})
-		expect(t, "waiting", []string{"p/good", "p/other"}, l.waiting("team-a"))
-		expect(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-b"))
+		expect.Equal(t, "waiting", []string{"p/good", "p/other"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-b"))
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
-		expect(t, "waiting once it is approved", []string{"p/other"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting once it is approved", []string{"p/other"}, l.waiting("team-a"))
 	})
 	t.Run("before approval is always required", func(t *testing.T) {
 		s := newServer()
 		s.policy("p", spec("Enforce", "1h"))
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.report("p", enforced(l.named("p"), s))
 		l = l.restart()
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
-		expect(t, "waiting", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.policy("p", askingAlways("Enforce", "1h"))
 		l.approve("p", l.named("p").RecountHash(s.clock.Now().UTC().Truncate(time.Second)))
 		l.refresh()
-		expect(t, "waiting when it is", waits, l.waiting("team-a"))
+		expect.Equal(t, "waiting when it is", waits, l.waiting("team-a"))
 	})
 	t.Run("while approval comes to be always required", func(t *testing.T) {
 		s := newServer()
 		s.policy("p", spec("Enforce", "1h"))
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		status := enforced(l.named("p"), s)
 		l.policy("p", askingAlways("Enforce", "1h"))
 		l.report("p", status)
 		l = l.restart()
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
-		expect(t, "waiting", waits, l.waiting("team-a"))
-		expect(t, "what approves it", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
+		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+		expect.Equal(t, "what approves it", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
 	})
 }
 
@@ -102,19 +103,19 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
 	s := newServer()
 	s.policy("p", two)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.approve("p", l.named("p").ApprovalHash())
 	l.refresh()
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 	l.counted("p", "other")
-	expect(t, "waiting once the others are counted", []string{"p/other"}, l.waiting("team-a"))
+	expect.Equal(t, "waiting once the others are counted", []string{"p/other"}, l.waiting("team-a"))
 	if gate := l.named("p").Gate; gate.Hash == l.named("p").ApprovalHash() {
 		t.Error("what was approved before approves this rule too")
 	}
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
-	expect(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
 	l.counted("p")
-	expect(t, "waiting when it is counted too", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
 // TestAFormStaysApproved once the annotation names a later change, until the annotation is removed, across a restart too.
@@ -122,54 +123,54 @@ func TestAFormStaysApproved(t *testing.T) {
 	s := newServer()
 	s.hold("team-a", "true")
 	s.policy("p", askingAlways("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.approve("p", l.named("p").ApprovalHash())
 	l.refresh()
 	l.hold("team-a", "")
 	l.refresh()
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.approve("p", l.named("p").Gate.Hash)
 	l.refresh()
-	expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 	p := l.named("p")
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash}}, Approved: p.ApprovalHash()})
-	expect(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 	l.policy("p", askingAlways("Enforce", "2h"))
 	l.refresh()
-	expect(t, "waiting in another form", waits, l.waiting("team-a"))
-	expect(t, "waiting in another form after a restart", waits, l.restart().waiting("team-a"))
-	expect(t, "what approves it", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
+	expect.Equal(t, "waiting in another form", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in another form after a restart", waits, l.restart().waiting("team-a"))
+	expect.Equal(t, "what approves it", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
 	l.policy("p", askingAlways("Enforce", "1h"))
 	l.approve("p", "")
 	l.refresh()
-	expect(t, "waiting without the annotation", waits, l.waiting("team-a"))
-	expect(t, "waiting without the annotation after a restart", waits, l.restart().waiting("team-a"))
-	expect(t, "what approves it", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
+	expect.Equal(t, "waiting without the annotation", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting without the annotation after a restart", waits, l.restart().waiting("team-a"))
+	expect.Equal(t, "what approves it", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
 }
 
 // TestAnApprovalOfNothingApprovesNothing: no status ever shows the hash of a change at the zero time.
 func TestAnApprovalOfNothingApprovesNothing(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.approve("p", l.named("p").RecountHash(time.Time{}))
 	l.refresh()
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }
 
 // TestAStatusWithoutATimeStillMakesNamespacesWait: anybody with permission to write statuses can have written it.
 func TestAStatusWithoutATimeStillMakesNamespacesWait(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	p := l.named("p")
 	l.report("p", v1alpha1.RetentionPolicyStatus{
 		ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash}},
 		PendingApproval: &v1alpha1.PendingApproval{Hash: "any", Namespaces: []string{"team-a"}},
 	})
 	l = l.recounted("p")
-	expect(t, "waiting", waits, l.waiting("team-a"))
-	expect(t, "waiting elsewhere", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting elsewhere", free, l.waiting("team-b"))
 }
 
 // TestACountOfAnotherFormIsNoPreview: what kept its objects may be gone by the time when the policy has that form again.
@@ -182,29 +183,29 @@ func TestACountOfAnotherFormIsNoPreview(t *testing.T) {
 	l.Previewed(policyset.Count{Policy: first.UID, Generation: first.Generation, Preview: v1alpha1.Preview{Hash: first.Hash, Time: metav1.Time{Time: l.clock.Now()}}})
 	l.policy("p", spec("Enforce", "1h"))
 	l.refresh()
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }
 
 // TestAnEarlierFormIsCountedAgainAfterOtherChanges: also if they concern nothing that the policy selected meanwhile, and if no leader saw them.
 func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 	ofPods := strings.Replace(spec("Enforce", "1h"), "{apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object)", "{apiVersion: v1, kind: Pod}, eligible: 'true', startTime: created(object)", 1)
 	for name, test := range map[string]struct {
-		change  func(l *loop)
+		change  func(l *harness)
 		restart bool
 		want    []string
 	}{
-		"nothing":                        {func(*loop) {}, false, free},
-		"a policy that kept is deleted":  {func(l *loop) { l.removePolicy("q") }, false, waits},
-		"a hold is removed":              {func(l *loop) { l.hold("team-a", "") }, false, waits},
-		"a restart":                      {func(*loop) {}, true, waits},
-		"a policy is deleted, a restart": {func(l *loop) { l.removePolicy("q") }, true, waits},
+		"nothing":                        {func(*harness) {}, false, free},
+		"a policy that kept is deleted":  {func(l *harness) { l.removePolicy("q") }, false, waits},
+		"a hold is removed":              {func(l *harness) { l.hold("team-a", "") }, false, waits},
+		"a restart":                      {func(*harness) {}, true, waits},
+		"a policy is deleted, a restart": {func(l *harness) { l.removePolicy("q") }, true, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", spec("DryRun", "1h"))
 			s.policy("q", spec("Suspended", "1h"))
 			s.hold("team-a", "true")
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.later(time.Minute)
 			l.counted("p")
 			previews := []v1alpha1.Preview{{Hash: l.named("p").Hash, Time: metav1.Time{Time: l.clock.Now()}}}
@@ -221,7 +222,7 @@ func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 			l.refresh()
 			l.policy("p", spec("Enforce", "1h"))
 			l.refresh()
-			expect(t, "waiting", test.want, slices.DeleteFunc(l.waiting("team-a"), func(rule string) bool { return rule != "p/jobs" }))
+			expect.Equal(t, "waiting", test.want, slices.DeleteFunc(l.waiting("team-a"), func(rule string) bool { return rule != "p/jobs" }))
 		})
 	}
 }
@@ -247,7 +248,7 @@ func TestWhatWaitsIsApprovedInAnyMode(t *testing.T) {
 			l.approve("p", hash)
 			l.refresh()
 			l.become(spec("Enforce", "1h"))
-			expect(t, "waiting", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			if gate := l.named("p").Gate; gate != nil && gate.Hash == hash {
 				t.Error("the annotation has the hash already")
 			}

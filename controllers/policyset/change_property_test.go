@@ -143,21 +143,21 @@ func drawn(r *rand.Rand) configured {
 }
 
 // started is a loop in which everything is counted and in force.
-func (c configured) started(t *testing.T) *loop {
+func (c configured) started(t *testing.T) *harness {
 	s := newServer()
 	s.quota("team-a/other", hard("pods=5")) // so that quotas are known
 	c.apply(s, &configured{quota: -1})
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.allowed("team-a")
-	for _, p := range l.book().Policies() {
+	for _, p := range l.snapshot().Policies() {
 		l.counted(p.Name)
 	}
 	return l
 }
 
 // reported has the statuses of policies say what a leader has counted.
-func (l *loop) reported(all objects) {
-	for _, p := range l.book().Policies() {
+func (l *harness) reported(all objects) {
+	for _, p := range l.snapshot().Policies() {
 		status := all.enforced(l, p.Name)
 		status.Previews[0].Time = status.Enforced.Time
 		if p.Mode != v1alpha1.Enforce {
@@ -168,7 +168,7 @@ func (l *loop) reported(all objects) {
 }
 
 // waits is the most that one of some policies has counted which waits; -1 if none does.
-func (all objects) waits(l *loop, policies ...*policy.Policy) int64 {
+func (all objects) waits(l *harness, policies ...*policy.Policy) int64 {
 	most := int64(-1)
 	for _, p := range policies {
 		switch b := all.count(l, p.Name); {
@@ -183,9 +183,9 @@ func (all objects) waits(l *loop, policies ...*policy.Policy) int64 {
 }
 
 // agree fails where the rules in force do not delete what the model deletes.
-func (c configured) agree(l *loop, all objects, story string) {
+func (c configured) agree(l *harness, all objects, story string) {
 	l.t.Helper()
-	subjects, evaluations := all.rulings(l, l.book())
+	subjects, evaluations := all.rulings(l, l.snapshot())
 	for n, age := range all {
 		v, _ := policy.Decide(subjects[n], evaluations[n], l.clock.Now())
 		if want := c.deletes(age, n, 0); (v.Action == policy.Delete) != want {
@@ -224,10 +224,10 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 		l.later(down)
 		now = all.older(down)
 		next()
-		if n := now.waits(l, l.book().Policies()...); n > 0 || n == 0 && !restarts {
+		if n := now.waits(l, l.snapshot().Policies()...); n > 0 || n == 0 && !restarts {
 			t.Fatalf("%s: %d wait before anything has changed", story, n)
 		}
-		for _, p := range l.book().Policies() {
+		for _, p := range l.snapshot().Policies() {
 			l.counted(p.Name)
 		}
 		was.agree(l, now, story)
@@ -252,13 +252,13 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 		if is.previewed(was) {
 			continue
 		}
-		if n := now.waits(l, l.book().Policies()...); newlyDue > max(n, 0) {
+		if n := now.waits(l, l.snapshot().Policies()...); newlyDue > max(n, 0) {
 			t.Fatalf("%s: %d objects are newly due within 7 days, and %d wait", story, newlyDue, n)
 		}
 		if newlyDue > 0 {
 			counted++
 		}
-		page, evaluations := now.rulings(l, l.book())
+		page, evaluations := now.rulings(l, l.snapshot())
 		for n, age := range now {
 			if v, _ := policy.Decide(page[n], evaluations[n], l.clock.Now()); v.Action == policy.Delete && !was.deletes(age, n, 3*time.Second) {
 				t.Fatalf("%s: object %d goes, which is %s old, and would not have gone before", story, n, age)
@@ -345,7 +345,7 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 		if restarted {
 			newlyDue = max(atOnce, inAWeek) // the leader before has left no more than two numbers
 		}
-		waits := max(0, all.waits(l, l.book().Policies()...))
+		waits := max(0, all.waits(l, l.snapshot().Policies()...))
 		switch {
 		case newlyDue > waits:
 			t.Fatalf("%s: %d objects are due that were not counted, and %d wait", story, newlyDue, waits)
@@ -357,7 +357,7 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 				t.Fatalf("%s: %d wait that were counted", story, waits)
 			}
 		}
-		page, evaluations := all.rulings(l, l.book())
+		page, evaluations := all.rulings(l, l.snapshot())
 		for n, age := range all {
 			if v, _ := policy.Decide(page[n], evaluations[n], l.clock.Now()); v.Action == policy.Delete && !went(n, age, 3*time.Second) {
 				t.Fatalf("%s: object %d goes, which is %s old, and was not counted", story, n, age)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // objects are finished Jobs of team-a by their age.
@@ -27,7 +28,7 @@ func old(n int) objects {
 }
 
 // evaluations are what the rules of a snapshot say about each object.
-func (o objects) rulings(l *loop, snapshot *policy.Snapshot) (subjects []policy.Subject, evaluations [][]policy.Evaluation) {
+func (o objects) rulings(l *harness, snapshot *policy.Snapshot) (subjects []policy.Subject, evaluations [][]policy.Evaluation) {
 	page := snapshot.Effective(jobs, "team-a")
 	evaluations = make([][]policy.Evaluation, len(o))
 	for i, age := range o {
@@ -57,9 +58,9 @@ func (o objects) rulings(l *loop, snapshot *policy.Snapshot) (subjects []policy.
 }
 
 // count counts the objects for a policy as last published.
-func (o objects) count(l *loop, name string) policy.Backlog {
+func (o objects) count(l *harness, name string) policy.Backlog {
 	l.t.Helper()
-	subjects, evaluations := o.rulings(l, l.book())
+	subjects, evaluations := o.rulings(l, l.snapshot())
 	stats := policy.NewStats(l.clock.Now())
 	for i := range o {
 		stats.AddAfter(subjects[i], evaluations[i], func(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
@@ -74,8 +75,8 @@ func (o objects) count(l *loop, name string) policy.Backlog {
 }
 
 // deletes is how many objects go by the rules as last published.
-func (o objects) deletes(l *loop) (n int) {
-	subjects, evaluations := o.rulings(l, l.book())
+func (o objects) deletes(l *harness) (n int) {
+	subjects, evaluations := o.rulings(l, l.snapshot())
 	for i := range o {
 		if v, _ := policy.Decide(subjects[i], evaluations[i], l.clock.Now()); v.Action == policy.Delete {
 			n++
@@ -149,9 +150,9 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 			s := newServer()
 			s.namespace("team-a", ci)
 			test.before(s)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.allowed("team-a") // which reads quotas
-			for _, policy := range l.book().Policies() {
+			for _, policy := range l.snapshot().Policies() {
 				l.counted(policy.Name)
 			}
 			l.later(2 * time.Second)
@@ -159,20 +160,20 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 			l.refresh()
 			l.allowed("team-a")
 			if test.week < 0 {
-				expect(t, "p waits", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+				expect.Equal(t, "p waits", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
 				return
 			}
-			expect(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
-			expect(t, "goes while it waits", 0, test.objects.deletes(l))
-			expect(t, "counted", test.week, test.objects.count(l, "p").Week)
-			expect(t, "counted after a second change", true, func() bool {
+			expect.Equal(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
+			expect.Equal(t, "goes while it waits", 0, test.objects.deletes(l))
+			expect.Equal(t, "counted", test.week, test.objects.count(l, "p").Week)
+			expect.Equal(t, "counted after a second change", true, func() bool {
 				l.namespace("team-a", map[string]string{"tier": "ci", "other": "label"})
 				l.refresh()
 				return test.objects.count(l, "p").Week == test.week
 			}())
 			l.counted("p")
 			l.refresh()
-			expect(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+			expect.Equal(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
 		})
 	}
 }

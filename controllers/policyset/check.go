@@ -107,10 +107,10 @@ func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 	defer c.mu.Unlock()
 	wanted := map[schema.GroupVersionKind][]string{}
 	used := map[string]bool{}
-	if c.edition.Book == nil {
+	if c.edition.Snapshot == nil {
 		return nil
 	}
-	for _, p := range c.edition.Book.Policies() {
+	for _, p := range c.edition.Snapshot.Policies() {
 		for _, r := range p.Rules {
 			used[r.Key] = true
 			if _, done := c.warnings[r.Key]; !done && !r.Invalid() && !r.OnNodes() { // no API server has a schema of images

@@ -1,7 +1,6 @@
 package policyset_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // documents are OpenAPI documents by path.
@@ -85,51 +86,45 @@ func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.C
 			defer mu.Unlock()
 			changed++
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- c.Start(ctx) }()
+		stop := bubble.Start(t, c.Start)
 		test(t, c, func() int {
 			mu.Lock()
 			defer mu.Unlock()
 			return changed
 		})
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }
 
-// check gives a snapshot to a Checker and waits.
-func checkAll(c *policyset.Checker, l *loop) []*policy.Rule {
-	e := l.editions[len(l.editions)-1]
+// checkAll gives a snapshot to a Checker and waits.
+func checkAll(c *policyset.Checker, l *harness) []*policy.Rule {
+	e := l.published[len(l.published)-1]
 	c.Use(e)
 	synctest.Wait()
-	return e.Book.Policies()[0].Rules
+	return e.Snapshot.Policies()[0].Rules
 }
 
 func TestWarnings(t *testing.T) {
 	s := newServer()
 	s.policy("p", reading("succeeded", "suceeded"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, changes func() int) {
 		rules := checkAll(c, l)
-		expect(t, "warnings about a field that is there", 0, len(c.Warnings(rules[0].Key)))
+		expect.Equal(t, "warnings about a field that is there", 0, len(c.Warnings(rules[0].Key)))
 		if w := c.Warnings(rules[1].Key); len(w) != 1 || !strings.Contains(w[0].Message, "suceeded") {
 			t.Errorf("warnings about a field that is not there: %v", w)
 		}
-		expect(t, "changes", 1, changes())
+		expect.Equal(t, "changes", 1, changes())
 		checkAll(c, l)
-		expect(t, "documents read", 1, d.reads)
-		expect(t, "changes when nothing is new", 1, changes())
+		expect.Equal(t, "documents read", 1, d.reads)
+		expect.Equal(t, "changes when nothing is new", 1, changes())
 
 		key := rules[1].Key
 		l.policy("p", reading("succeeded"))
-		l.sync()
-		l.reconcile()
+		l.refresh()
 		checkAll(c, l)
-		expect(t, "warnings about a rule that is gone", 0, len(c.Warnings(key)))
+		expect.Equal(t, "warnings about a rule that is gone", 0, len(c.Warnings(key)))
 	})
 }
 
@@ -144,10 +139,10 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", reading("suceeded"))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			checking(t, &documents{texts: texts}, func(t *testing.T, c *policyset.Checker, _ func() int) {
 				rules := checkAll(c, l)
-				expect(t, "warnings", 0, len(c.Warnings(rules[0].Key)))
+				expect.Equal(t, "warnings", 0, len(c.Warnings(rules[0].Key)))
 			})
 		})
 	}
@@ -156,7 +151,7 @@ func TestARuleThatCannotBeChecked(t *testing.T) {
 func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 	s := newServer()
 	s.policy("p", reading("suceeded"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	d := &documents{}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
 		checkAll(c, l)
@@ -164,7 +159,7 @@ func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 		d.texts = map[string]string{"apis/batch/v1": batch}
 		d.mu.Unlock()
 		rules := checkAll(c, l)
-		expect(t, "warnings", 1, len(c.Warnings(rules[0].Key)))
+		expect.Equal(t, "warnings", 1, len(c.Warnings(rules[0].Key)))
 	})
 }
 
@@ -172,22 +167,20 @@ func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 func TestEditsShareAReadOfTheDocument(t *testing.T) {
 	s := newServer()
 	s.policy("p", reading("succeeded"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}, takes: time.Second}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, _ func() int) {
 		checkAll(c, l)
 		for i := range 100 {
 			l.policy("p", reading(fmt.Sprint("failures", i)))
-			l.sync()
-			l.reconcile()
-			c.Use(l.editions[len(l.editions)-1])
+			l.refresh()
+			c.Use(l.published[len(l.published)-1])
 			time.Sleep(100 * time.Millisecond)
 		}
 		synctest.Wait()
-		expect(t, "documents read for 100 edits in 10 s", 1, d.count())
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		expect(t, "documents read in the end", 2, d.count())
-		expect(t, "the last edit is checked", 1, len(c.Warnings(checkAll(c, l)[0].Key)))
+		expect.Equal(t, "documents read for 100 edits in 10 s", 1, d.count())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "documents read in the end", 2, d.count())
+		expect.Equal(t, "the last edit is checked", 1, len(c.Warnings(checkAll(c, l)[0].Key)))
 	})
 }

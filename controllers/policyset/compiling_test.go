@@ -16,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // slowCompiler takes its time over policies of some names.
@@ -54,7 +55,7 @@ func (c *slowCompiler) floods() (n int) {
 }
 
 // compilingSlowly runs a test in a bubble, where some policies take long to compile.
-func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*testing.T, *loop, *slowCompiler)) {
+func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*testing.T, *harness, *slowCompiler)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := oneEnforced(t)
@@ -68,7 +69,7 @@ func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*te
 
 // TestNobodyWaitsForWhatATenantHasCompiled holds the compiler for an hour.
 func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
-	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *loop, _ *slowCompiler) {
+	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
 		began := time.Now()
 		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
@@ -77,7 +78,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		}
 		l.hold("team-a", "true")
 		time.Sleep(maxAge + 1)
-		if err := check("team-a"); err != nil || !l.book().Effective(jobs, "team-a").Held {
+		if err := check("team-a"); err != nil || !l.snapshot().Effective(jobs, "team-a").Held {
 			t.Errorf("a hold elsewhere is not in force: %v", err)
 		}
 		l.policy("p", spec("Suspended", "1h"))
@@ -85,7 +86,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		if err := check("team-a"); err != nil {
 			t.Errorf("check after an edit of the cluster's: %v", err)
 		}
-		expect(t, "rules after it", []string{"p/jobs Suspended 1h"}, l.rules("team-a"))
+		expect.Equal(t, "rules after it", []string{"p/jobs Suspended 1h"}, l.rules("team-a"))
 		if took := time.Since(began) - 2*maxAge; took > 10 {
 			t.Errorf("others waited for %s", took)
 		}
@@ -94,26 +95,26 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		l.compiled()
-		expect(t, "rules of the namespace at last", []string{"p/jobs Suspended 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+		expect.Equal(t, "rules of the namespace at last", []string{"p/jobs Suspended 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
 	})
 }
 
 // TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile since nobody knows what it will be about.
 func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
-	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, _ *slowCompiler) {
+	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
 		if _, err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
 			t.Errorf("check while it is compiled: %v; want an error about all namespaces", err)
 		}
-		expect(t, "rules meanwhile", enforced, l.rules("team-a"))
+		expect.Equal(t, "rules meanwhile", enforced, l.rules("team-a"))
 		l.compiled()
-		expect(t, "rules", []string{"p/jobs Enforce 2h"}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{"p/jobs Enforce 2h"}, l.allowed("team-a"))
 	})
 }
 
 // TestNobodyWaitsForAnEditionThatChangesNothingForThem: publishing takes long where many rules are in force.
 func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
-	compilingSlowly(t, nil, func(t *testing.T, l *loop, _ *slowCompiler) {
+	compilingSlowly(t, nil, func(t *testing.T, l *harness, _ *slowCompiler) {
 		slow := policyset.Subscriber{Use: func(policyset.CompiledSnapshot) { time.Sleep(time.Hour) }}
 		l.Subscribers = append([]policyset.Subscriber{slow}, l.Subscribers...)
 		check := func(namespace string) error { _, err := l.Check(t.Context(), namespace); return err }
@@ -132,7 +133,7 @@ func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
 			t.Errorf("check of the namespace itself: %v; want it in doubt", err)
 		}
 		l.compiled()
-		expect(t, "rules of the namespace at last", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+		expect.Equal(t, "rules of the namespace at last", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
 		l.removePolicy("team-b/own")
 		time.Sleep(maxAge + 1)
 		began = time.Now()
@@ -144,7 +145,7 @@ func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
 
 // TestAHoldThatTheCacheShowsCountsAtOnce though what was read together with it is still being compiled: a live read shows nothing new then.
 func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
-	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *loop, _ *slowCompiler) {
+	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.allowed("team-a")
 		time.Sleep(maxAge + 1)
 		l.allowed("team-b") // the next check reads no policies
@@ -153,7 +154,7 @@ func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 		l.sync()
 		go l.reconcile()
 		synctest.Wait()
-		if _, err := l.Check(t.Context(), "team-a"); err != nil || !l.book().Effective(jobs, "team-a").Held {
+		if _, err := l.Check(t.Context(), "team-a"); err != nil || !l.snapshot().Effective(jobs, "team-a").Held {
 			t.Errorf("the hold is not in force: %v", err)
 		}
 	})
@@ -161,7 +162,7 @@ func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 
 // TestTheNewestFormOfAPolicyCounts however long an earlier one took, and a policy that goes meanwhile is gone.
 func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
-	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *loop, c *slowCompiler) {
+	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, c *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
 		_, _ = l.Check(t.Context(), "team-a")
 		c.take(nil) // the first form is still being compiled
@@ -169,7 +170,7 @@ func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 		time.Sleep(maxAge + 1)
 		_, _ = l.Check(t.Context(), "team-a")
 		l.compiled()
-		expect(t, "rules", []string{"p/jobs Enforce 3h"}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{"p/jobs Enforce 3h"}, l.allowed("team-a"))
 
 		c.take(map[string]time.Duration{"p": time.Minute})
 		l.policy("p", spec("Enforce", "4h"))
@@ -177,16 +178,16 @@ func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 		_, _ = l.Check(t.Context(), "team-a")
 		l.removePolicy("p")
 		time.Sleep(maxAge + 1)
-		expect(t, "rules once it is gone", []string{}, l.allowed("team-a"))
+		expect.Equal(t, "rules once it is gone", []string{}, l.allowed("team-a"))
 		time.Sleep(time.Hour)
-		expect(t, "rules an hour later", []string{}, l.rules("team-a"))
+		expect.Equal(t, "rules an hour later", []string{}, l.rules("team-a"))
 	})
 }
 
 // TestANamespaceRestsFromCompiling: others come first, and what has been edited many times is compiled once.
 func TestANamespaceRestsFromCompiling(t *testing.T) {
 	takes := map[string]time.Duration{"team-a/own": 150 * time.Millisecond, "team-b/own": time.Millisecond}
-	compilingSlowly(t, takes, func(t *testing.T, l *loop, c *slowCompiler) {
+	compilingSlowly(t, takes, func(t *testing.T, l *harness, c *slowCompiler) {
 		edit := func(name, ttl string) {
 			l.policy(name, ownRules("Enforce", ttl))
 			time.Sleep(maxAge + 1)
@@ -202,8 +203,8 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 		}
 		edit("team-b/own", "1m")
 		l.compiled()
-		expect(t, "compiled", []string{"team-a/own", "team-a/own", "team-b/own"}, sorted(c.compiled))
-		expect(t, "rules", []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 4m"}, l.rules("team-a"))
+		expect.Equal(t, "compiled", []string{"team-a/own", "team-a/own", "team-b/own"}, sorted(c.compiled))
+		expect.Equal(t, "rules", []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 4m"}, l.rules("team-a"))
 	})
 }
 
@@ -215,7 +216,7 @@ func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 	for i := range 50 {
 		slow[fmt.Sprintf("flood-%d/own", i)] = takes
 	}
-	compilingSlowly(t, slow, func(t *testing.T, l *loop, c *slowCompiler) {
+	compilingSlowly(t, slow, func(t *testing.T, l *harness, c *slowCompiler) {
 		see := func(names ...string) {
 			for _, name := range names {
 				l.policy(name, ownRules("Enforce", fmt.Sprintf("%ds", 1+time.Now().Unix()%1000)))
@@ -263,7 +264,7 @@ func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
 	for i := range large {
 		slow[fmt.Sprintf("flood-%d/own", i)] = takes
 	}
-	compilingSlowly(t, slow, func(t *testing.T, l *loop, c *slowCompiler) {
+	compilingSlowly(t, slow, func(t *testing.T, l *harness, c *slowCompiler) {
 		for name := range slow {
 			l.policy(name, strings.Replace(ownRules("Enforce", "5m"), "eligible: finished(object)", "eligible: finished(object) && object.metadata.name != '"+strings.Repeat("x", 1000)+"'", 1))
 		}
@@ -277,7 +278,7 @@ func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
 		if _, err := l.Check(t.Context(), "team-b"); err != nil || c.floods() > 2 {
 			t.Errorf("check after %d of %d large policies: %v", c.floods(), large, err)
 		}
-		expect(t, "rules", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.rules("team-b"))
+		expect.Equal(t, "rules", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.rules("team-b"))
 		c.take(nil)
 	})
 }
@@ -293,26 +294,26 @@ func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 		s.policy(fmt.Sprintf("team-a/own-%d", i), large(eighth))
 	}
 	s.policy("team-b/own", large(eighth))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	invalid := func() (names []string) {
-		for _, p := range l.book().Policies() {
+		for _, p := range l.snapshot().Policies() {
 			if len(p.Problems) > 0 {
 				names = append(names, p.Name)
 			}
 		}
 		return sorted(names)
 	}
-	expect(t, "invalid", []string{"team-a/own-7", "team-a/own-8"}, invalid())
+	expect.Equal(t, "invalid", []string{"team-a/own-7", "team-a/own-8"}, invalid())
 	l.removePolicy("team-a/own-0")
 	l.refresh() // which confirms that it is gone
 	l.compiled()
-	expect(t, "invalid once there is room for one", []string{"team-a/own-8"}, invalid())
+	expect.Equal(t, "invalid once there is room for one", []string{"team-a/own-8"}, invalid())
 	l.policy("team-a/own-1", large(eighth-300))
 	l.refresh()
 	l.compiled()
-	expect(t, "invalid where the room is too small", []string{"team-a/own-8"}, invalid())
+	expect.Equal(t, "invalid where the room is too small", []string{"team-a/own-8"}, invalid())
 	l.policy("team-a/own-2", large(eighth-400))
 	l.refresh()
 	l.compiled()
-	expect(t, "invalid once there is room for all", []string(nil), invalid())
+	expect.Equal(t, "invalid once there is room for all", []string(nil), invalid())
 }

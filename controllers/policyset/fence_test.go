@@ -15,6 +15,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func schemaGroupKind(group, kind string) schema.GroupKind {
@@ -24,31 +25,31 @@ func schemaGroupKind(group, kind string) schema.GroupKind {
 var enforced = []string{"p/jobs Enforce 1h"}
 
 // oneEnforced is a loop with a policy p in force everywhere.
-func oneEnforced(t *testing.T) *loop {
+func oneEnforced(t *testing.T) *harness {
 	t.Helper()
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	return newLoop(t, s)
+	return newHarness(t, s)
 }
 
 func TestLiveReadsAreSharedForASecond(t *testing.T) {
 	l := oneEnforced(t)
 	for range 100 {
-		expect(t, "rules", enforced, l.allowed("team-a"))
+		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 	}
 	once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
-	expect(t, "requests", once, l.asked())
+	expect.Equal(t, "requests", once, l.asked())
 	l.later(time.Second)
 	l.allowed("team-a")
-	expect(t, "requests a second later", map[string]int{}, l.asked())
+	expect.Equal(t, "requests a second later", map[string]int{}, l.asked())
 	l.later(1)
 	l.allowed("team-a")
-	expect(t, "requests a nanosecond after that", once, l.asked())
+	expect.Equal(t, "requests a nanosecond after that", once, l.asked())
 	l.allowed("team-b")
-	expect(t, "requests for another namespace", map[string]int{"namespaces/team-b": 1}, l.asked())
+	expect.Equal(t, "requests for another namespace", map[string]int{"namespaces/team-b": 1}, l.asked())
 	l.allowed("")
-	expect(t, "requests for none", map[string]int{}, l.asked())
-	expect(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "requests for none", map[string]int{}, l.asked())
+	expect.Equal(t, "editions", 1, len(l.published))
 }
 
 func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
@@ -74,14 +75,13 @@ func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := oneEnforced(t)
 			test.change(l.server)
-			expect(t, "rules", test.want, l.allowed("team-a"))
+			expect.Equal(t, "rules", test.want, l.allowed("team-a"))
 			l.later(2 * time.Second)
 			l.reconcile() // the cache is as it was
-			expect(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
-			l.sync()
-			l.reconcile()
-			expect(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
-			expect(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
+			expect.Equal(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
+			l.refresh()
+			expect.Equal(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
+			expect.Equal(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
 		})
 	}
 }
@@ -95,21 +95,21 @@ func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
 		s := newServer()
 		s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "ttl: 1h, override: {ttl: {min: 1m}}", 1))
 		s.policy("team-a/own", "{mode: Enforce, overrides: [{policy: p, rule: jobs, ttl: "+ttl+"}]}")
-		l := newLoop(t, s)
-		expect(t, "rules", []string{want[0]}, l.allowed("team-a"))
+		l := newHarness(t, s)
+		expect.Equal(t, "rules", []string{want[0]}, l.allowed("team-a"))
 		l.later(2 * time.Second)
 		l.edit("team-a/own", deleted)
-		expect(t, "rules when it is being deleted", []string{want[1]}, l.allowed("team-a"))
+		expect.Equal(t, "rules when it is being deleted", []string{want[1]}, l.allowed("team-a"))
 	}
 }
 
 // selecting has a policy about namespaces with tier=ci; team-a is one.
-func selecting(t *testing.T) *loop {
+func selecting(t *testing.T) *harness {
 	t.Helper()
 	s := newServer()
 	s.policy("p", strings.Replace(spec("Enforce", "1h"), "{mode", "{namespaceSelector: {matchLabels: {tier: ci}}, mode", 1))
 	s.namespace("team-a", map[string]string{"tier": "ci"})
-	return newLoop(t, s)
+	return newHarness(t, s)
 }
 
 func TestNamespacesSeenOnlyLive(t *testing.T) {
@@ -142,7 +142,7 @@ func TestNamespacesSeenOnlyLive(t *testing.T) {
 					t.Errorf("error %v", err)
 				}
 				if !test.doubt {
-					expect(t, "rules", test.want, rules)
+					expect.Equal(t, "rules", test.want, rules)
 				}
 			})
 		}
@@ -163,15 +163,15 @@ func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
 				l.hold("team-a", step.value)
 				l.later(time.Second + 1)
 				l.allowed("team-a")
-				held := l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held
-				expect(t, "held by "+step.value, step.want, held)
+				held := l.published[len(l.published)-1].Snapshot.Effective(jobs, "team-a").Held
+				expect.Equal(t, "held by "+step.value, step.want, held)
 			}
 		})
 	}
 }
 
 // fillOneByOne reads so many namespaces that the next one brings all.
-func (l *loop) fillOneByOne() {
+func (l *harness) fillOneByOne() {
 	for i := range policyset.ManyNamespaces {
 		name := fmt.Sprint("other-", i)
 		l.namespace(name, nil)
@@ -186,19 +186,19 @@ func TestManyNamespacesAreReadInOneList(t *testing.T) {
 		s.namespace(fmt.Sprint("ns-", i), nil)
 	}
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	for range 3 {
 		for i := range 100 {
 			l.allowed(fmt.Sprint("ns-", i))
 		}
 		asked := l.asked()
-		expect(t, "lists", 1, asked["namespaces"])
+		expect.Equal(t, "lists", 1, asked["namespaces"])
 		if len(asked) > policyset.ManyNamespaces+3 {
 			t.Errorf("%d reads in a second", len(asked))
 		}
 		l.later(time.Second + 1)
 	}
-	expect(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "editions", 1, len(l.published))
 }
 
 // TestARelabelledNamespaceStaysSo: the cache is behind a live read, and something else makes the loop read it.
@@ -210,10 +210,10 @@ func TestARelabelledNamespaceStaysSo(t *testing.T) {
 				l.fillOneByOne()
 			}
 			l.namespace("team-a", map[string]string{"tier": "prod"})
-			expect(t, "rules", []string{}, l.allowed("team-a"))
+			expect.Equal(t, "rules", []string{}, l.allowed("team-a"))
 			l.later(300 * time.Millisecond)
 			l.reconcile()
-			expect(t, "rules after the cache was read", []string{}, l.allowed("team-a"))
+			expect.Equal(t, "rules after the cache was read", []string{}, l.allowed("team-a"))
 		})
 	}
 }
@@ -247,15 +247,15 @@ func TestANamespaceThatComesBackIsAllowed(t *testing.T) {
 	}
 	l.namespace("team-a", nil)
 	l.later(time.Second + 1)
-	expect(t, "rules", enforced, l.allowed("team-a"))
+	expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 }
 
 func TestDoubtFailsClosed(t *testing.T) {
 	lost := errors.New("connection refused")
-	failing := func(part string, err error) func(l *loop) {
-		return func(l *loop) { l.fail = about(part, err) }
+	failing := func(part string, err error) func(l *harness) {
+		return func(l *harness) { l.fail = about(part, err) }
 	}
-	tests := map[string]func(l *loop){
+	tests := map[string]func(l *harness){
 		"policies cannot be listed":    failing("clusterretentionpolicies", statusError(http.StatusInternalServerError)),
 		"own policies are not listed":  failing("/retentionpolicies", lost),
 		"policies may not be listed":   failing("clusterretentionpolicies", statusError(http.StatusForbidden)),
@@ -264,12 +264,12 @@ func TestDoubtFailsClosed(t *testing.T) {
 		"no answer about a namespace":  failing("team-a", lost),
 		"a namespace cannot be read":   failing("team-a", statusError(http.StatusInternalServerError)),
 		"a namespace may not be read":  failing("team-a", statusError(http.StatusForbidden)),
-		"a changed policy is not read": func(l *loop) { l.policy("p", spec("DryRun", "1h")); failing("/p", lost)(l) },
-		"the server's clock is ahead":  func(l *loop) { l.skewed = 10 * time.Second },
-		"the server's clock is behind": func(l *loop) { l.skewed = -10 * time.Second },
-		"the server has no clock":      func(l *loop) { l.dateless = true },
-		"leadership is not certain":    func(l *loop) { l.leadership = errors.New("not the leader") },
-		"leadership is lost meanwhile": func(l *loop) {
+		"a changed policy is not read": func(l *harness) { l.policy("p", spec("DryRun", "1h")); failing("/p", lost)(l) },
+		"the server's clock is ahead":  func(l *harness) { l.skewed = 10 * time.Second },
+		"the server's clock is behind": func(l *harness) { l.skewed = -10 * time.Second },
+		"the server has no clock":      func(l *harness) { l.dateless = true },
+		"leadership is not certain":    func(l *harness) { l.leadership = errors.New("not the leader") },
+		"leadership is lost meanwhile": func(l *harness) {
 			l.during = func(string) { l.leadership = errors.New("not the leader") }
 		},
 	}
@@ -317,11 +317,11 @@ func TestNobodyIsAskedWithoutLeadership(t *testing.T) {
 	if _, err := l.check("team-a"); err == nil {
 		t.Error("allowed")
 	}
-	expect(t, "requests", map[string]int{}, l.asked())
+	expect.Equal(t, "requests", map[string]int{}, l.asked())
 }
 
 func TestNothingIsAllowedBeforeTheCacheWasRead(t *testing.T) {
-	l := newUnreadLoop(t, newServer())
+	l := newUnreadHarness(t, newServer())
 	if _, err := l.check("team-a"); err == nil {
 		t.Error("allowed")
 	}
@@ -342,15 +342,13 @@ func TestAPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
 	l.during = func(path string) {
 		l.during = nil
 		l.policy("new", spec("Suspended", "1h"))
-		l.sync()
-		l.reconcile()
+		l.refresh()
 	}
 	want := []string{"new/jobs Suspended 1h", "p/jobs Enforce 1h"}
-	expect(t, "rules", want, sorted(l.allowed("team-a")))
+	expect.Equal(t, "rules", want, sorted(l.allowed("team-a")))
 	l.policy("new", spec("Suspended", "2h"))
-	l.sync()
-	l.reconcile()
-	expect(t, "rules after an edit", []string{"new/jobs Suspended 2h", "p/jobs Enforce 1h"}, sorted(l.rules("team-a")))
+	l.refresh()
+	expect.Equal(t, "rules after an edit", []string{"new/jobs Suspended 2h", "p/jobs Enforce 1h"}, sorted(l.rules("team-a")))
 }
 
 // TestAPolicyThatIsEditedDuringALiveRead: of two views the newer one stays.
@@ -361,24 +359,21 @@ func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 		if strings.HasSuffix(path, "/p") {
 			l.during = nil
 			l.policy("p", spec("Suspended", "1h"))
-			l.sync()
-			l.reconcile()
+			l.refresh()
 		}
 	}
-	expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 }
 
 // TestAPolicyThatIsRemovedAfterItWasSeenLive: nothing need be due for its veto to end.
 func TestAPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("veto", spec("Suspended", "1h"))
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	l.allowed("team-a")
 	l.removePolicy("veto")
-	l.sync()
-	l.reconcile()
-	expect(t, "rules", enforced, l.rules("team-a"))
+	l.refresh()
+	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
 // TestAPolicyTheCacheNeverSaw is seen live and removed before the cache has it.
@@ -387,21 +382,19 @@ func TestAPolicyTheCacheNeverSaw(t *testing.T) {
 	l.policy("veto", spec("Suspended", "1h"))
 	l.allowed("team-a")
 	l.removePolicy("veto")
-	l.sync()
-	l.reconcile()
-	expect(t, "rules", enforced, l.rules("team-a"))
+	l.refresh()
+	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
 func TestARemovedPolicyIsNotTakenBackFromTheCache(t *testing.T) {
 	l := oneEnforced(t)
 	l.removePolicy("p")
-	expect(t, "rules", []string{}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{}, l.allowed("team-a"))
 	for range 3 {
 		l.reconcile()
-		expect(t, "rules", []string{}, l.rules("team-a"))
+		expect.Equal(t, "rules", []string{}, l.rules("team-a"))
 	}
 	l.policy("p", spec("Enforce", "1h"))
-	l.sync()
-	l.reconcile()
-	expect(t, "rules of the namesake", enforced, l.rules("team-a"))
+	l.refresh()
+	expect.Equal(t, "rules of the namesake", enforced, l.rules("team-a"))
 }

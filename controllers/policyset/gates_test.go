@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -14,14 +13,15 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // counted tells the loop that a policy was counted as it is and may act, but for the rules that were not.
-func (l *loop) counted(name string, uncounted ...string) {
+func (l *harness) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
 	c := policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}, Uncounted: uncounted}, Gate: p.Gate,
-		Outdated: l.editions[len(l.editions)-1].Outdated[p.UID]}
+		Outdated: l.published[len(l.published)-1].Outdated[p.UID]}
 	if p.Gate != nil {
 		c.Opened = p.Gate.Namespaces
 	}
@@ -29,7 +29,7 @@ func (l *loop) counted(name string, uncounted ...string) {
 }
 
 // recounted is a new process that has counted a policy, and has found no more due than the one before.
-func (l *loop) recounted(name string, uncounted ...string) *loop {
+func (l *harness) recounted(name string, uncounted ...string) *harness {
 	l.t.Helper()
 	l = l.restart()
 	if gate := l.named(name).Gate; gate == nil || gate.Recount == nil {
@@ -45,19 +45,19 @@ func TestManyGatesAreOpenedByOneEdition(t *testing.T) {
 	for i := range 10 {
 		s.policy(fmt.Sprint("p-", i), spec("Enforce", "1h"))
 	}
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	for i := range 10 {
 		p := l.named(fmt.Sprint("p-", i))
 		counts = append(counts, policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
 	}
-	before := len(l.editions)
+	before := len(l.published)
 	l.Previewed(counts...)
-	expect(t, "editions", 1, len(l.editions)-before)
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "editions", 1, len(l.published)-before)
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // running is a loop with policy p in force and counted, about namespaces with tier=ci; team-a is one.
-func running(t *testing.T) *loop {
+func running(t *testing.T) *harness {
 	t.Helper()
 	l := selecting(t)
 	l.counted("p")
@@ -68,37 +68,37 @@ var waits, free = []string{"p/jobs"}, []string{}
 
 func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
 	l := oneEnforced(t)
-	expect(t, "waiting", waits, l.waiting("team-a"))
-	expect(t, "waiting elsewhere", waits, l.waiting("team-b"))
-	expect(t, "hash of the gate", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting elsewhere", waits, l.waiting("team-b"))
+	expect.Equal(t, "hash of the gate", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
 	l.counted("p")
-	expect(t, "waiting once it is counted", free, l.waiting("team-a"))
-	expect(t, "editions", 2, len(l.editions))
+	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
+	expect.Equal(t, "editions", 2, len(l.published))
 	l.reconcile()
 	l.allowed("team-a")
-	expect(t, "editions when nothing happens", 2, len(l.editions))
+	expect.Equal(t, "editions when nothing happens", 2, len(l.published))
 }
 
 func TestWhatOpensNoGate(t *testing.T) {
-	tests := map[string]func(l *loop, p *policy.Policy){
-		"a count of another form": func(l *loop, p *policy.Policy) {
+	tests := map[string]func(l *harness, p *policy.Policy){
+		"a count of another form": func(l *harness, p *policy.Policy) {
 			l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: "other"}, Gate: p.Gate})
 		},
-		"a count of another policy": func(l *loop, p *policy.Policy) {
+		"a count of another policy": func(l *harness, p *policy.Policy) {
 			l.Previewed(policyset.Count{Policy: "other", Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
 		},
-		"approval of another form": func(l *loop, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
-		"an edit of its mode": func(l *loop, _ *policy.Policy) {
+		"approval of another form": func(l *harness, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
+		"an edit of its mode": func(l *harness, _ *policy.Policy) {
 			l.policy("p", spec("DryRun", "1h"))
 			l.refresh()
 			l.policy("p", spec("Enforce", "1h"))
 		},
-		"a namesake that was counted": func(l *loop, p *policy.Policy) {
+		"a namesake that was counted": func(l *harness, p *policy.Policy) {
 			l.counted("p")
 			l.removePolicy("p")
 			l.policy("p", spec("Enforce", "1h"))
 		},
-		"a status that nobody can read": func(l *loop, _ *policy.Policy) {
+		"a status that nobody can read": func(l *harness, _ *policy.Policy) {
 			l.edit("p", func(p *unstructured.Unstructured) { p.Object["status"] = map[string]any{"previews": "all"} })
 		},
 	}
@@ -107,8 +107,8 @@ func TestWhatOpensNoGate(t *testing.T) {
 			l := oneEnforced(t)
 			happens(l, l.named("p"))
 			l.refresh()
-			expect(t, "waiting", waits, l.waiting("team-a"))
-			expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
+			expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+			expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 		})
 	}
 }
@@ -126,13 +126,13 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 		l.refresh()
 	}
 	known := 0
-	for _, p := range l.book().Policies() {
+	for _, p := range l.snapshot().Policies() {
 		if p.Gate.Before != nil {
 			known++
 		}
 	}
-	expect(t, "policies whose earlier book is known", 16, known)
-	expect(t, "what p deleted before is known", true, l.named("p").Gate.Before != nil)
+	expect.Equal(t, "policies whose earlier book is known", 16, known)
+	expect.Equal(t, "what p deleted before is known", true, l.named("p").Gate.Before != nil)
 }
 
 func TestOnlyWhatIsInForceWaits(t *testing.T) {
@@ -140,13 +140,13 @@ func TestOnlyWhatIsInForceWaits(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", spec(mode, "1h"))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			if gate := l.named("p").Gate; gate != nil {
 				t.Errorf("a gate: %v", gate)
 			}
 			l.policy("p", spec("Enforce", "1h"))
 			l.refresh()
-			expect(t, "waiting once it is enforced", waits, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is enforced", waits, l.waiting("team-a"))
 		})
 	}
 }
@@ -154,12 +154,12 @@ func TestOnlyWhatIsInForceWaits(t *testing.T) {
 func TestADryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("DryRun", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
-	expect(t, "editions: a dry run waits for nothing", 1, len(l.editions))
+	expect.Equal(t, "editions: a dry run waits for nothing", 1, len(l.published))
 	l.policy("p", spec("Enforce", "1h"))
 	l.refresh()
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // TestApprovalThatIsAlwaysRequired: neither a dry run nor a count replaces it, and an edit needs another one.
@@ -169,36 +169,36 @@ func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 	}
 	s := newServer()
 	s.policy("p", always("DryRun", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	l.policy("p", always("Enforce", "1h"))
 	l.refresh()
-	expect(t, "waiting, though a dry run was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting, though a dry run was counted", waits, l.waiting("team-a"))
 	l.counted("p")
-	expect(t, "waiting, though it was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting, though it was counted", waits, l.waiting("team-a"))
 	l.approve("p", l.named("p").ApprovalHash())
 	l.refresh()
-	expect(t, "waiting once it is approved", free, l.waiting("team-a"))
-	expect(t, "waiting after a restart", free, l.restart().waiting("team-a"))
+	expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", free, l.restart().waiting("team-a"))
 	l.policy("p", always("Enforce", "2h"))
 	l.refresh()
-	expect(t, "waiting after an edit", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting after an edit", waits, l.waiting("team-a"))
 	if gate := l.named("p").Gate; gate.Before != nil {
 		t.Error("what the form before has deleted is not counted")
 	}
 	l.policy("p", spec("Enforce", "2h"))
 	l.refresh()
 	l.counted("p")
-	expect(t, "waiting when it is required for large changes alone", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is required for large changes alone", free, l.waiting("team-a"))
 	l.policy("p", always("Enforce", "2h"))
 	l.refresh()
-	expect(t, "waiting when it is always required again", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is always required again", waits, l.waiting("team-a"))
 }
 
 func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
 	l := oneEnforced(t)
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: "other"}, {Hash: l.named("p").Hash}}})
-	expect(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 }
 
 // TestAFormIsPreviewedForAWeekAfterThePolicyHadIt: what a form would delete that the policy left long ago nobody has seen.
@@ -245,10 +245,10 @@ func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 			if gate := l.named("p").Gate; gate != nil && gate.Recount != nil {
 				l.counted("p")
 			}
-			expect(t, "waiting", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			l.approve("p", "nothing")
 			l.refresh()
-			expect(t, "waiting after an edit of its annotations", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting after an edit of its annotations", test.want, l.waiting("team-a"))
 		})
 	}
 }
@@ -257,32 +257,32 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 	t.Run("from the start", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
-		expect(t, "waiting", free, l.restart().waiting("team-a"))
+		expect.Equal(t, "waiting", free, l.restart().waiting("team-a"))
 	})
 	t.Run("once the cache shows it", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
 		l.refresh()
-		expect(t, "waiting", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.approve("p", "")
 		l.refresh()
-		expect(t, "waiting when it is taken back", waits, l.waiting("team-a"))
+		expect.Equal(t, "waiting when it is taken back", waits, l.waiting("team-a"))
 	})
 	t.Run("once a live read shows it", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
 		l.allowed("team-a")
-		expect(t, "waiting", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.later(2 * time.Second)
 		l.reconcile()
-		expect(t, "waiting when the cache, which is behind, is read", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting when the cache, which is behind, is read", free, l.waiting("team-a"))
 	})
 	t.Run("and not when it is edited", func(t *testing.T) {
 		l := oneEnforced(t)
 		l.approve("p", l.named("p").ApprovalHash())
 		l.policy("p", spec("Enforce", "2h"))
 		l.refresh()
-		expect(t, "waiting", waits, l.waiting("team-a"))
+		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	})
 }
 
@@ -290,29 +290,29 @@ func TestAnEditWaitsAndOneBackToAFormThatWasCountedDoesNot(t *testing.T) {
 	l := oneEnforced(t)
 	l.counted("p")
 	l.policy("p", spec("Enforce", "1m"))
-	expect(t, "rules, seen live", []string{"p/jobs Enforce 1m"}, l.allowed("team-a"))
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "rules, seen live", []string{"p/jobs Enforce 1m"}, l.allowed("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.policy("p", spec("Enforce", "1h"))
 	l.refresh()
-	expect(t, "waiting when it is edited back", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is edited back", free, l.waiting("team-a"))
 	l.policy("p", strings.Replace(spec("Enforce", "1h"), "name: jobs", "name: jobs, events: PerObject", 1))
 	l.refresh()
-	expect(t, "waiting when only its events differ", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when only its events differ", free, l.waiting("team-a"))
 }
 
 func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	s := newServer()
 	s.policy("p", two)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p", "other")
-	expect(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
-	expect(t, "gate", &policy.ApprovalGate{Rules: sets.New("other")}, l.named("p").Gate)
+	expect.Equal(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
+	expect.Equal(t, "gate", &policy.ApprovalGate{Rules: sets.New("other")}, l.named("p").Gate)
 
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
-	expect(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
 
 	l.counted("p")
-	expect(t, "waiting when it is counted too", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
 // TestARuleThatWasNotCountedLetsNoOtherPass: where a policy applies anew all its rules wait, and that one everywhere.
@@ -320,14 +320,14 @@ func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	s := newServer()
 	s.namespace("team-a", map[string]string{"tier": "ci"})
 	s.policy("p", "namespaceSelector: {matchLabels: {tier: ci}}"+two)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p", "other")
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
-	expect(t, "waiting where it applies anew", []string{"p/good", "p/other"}, l.waiting("team-b"))
-	expect(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-a"))
+	expect.Equal(t, "waiting where it applies anew", []string{"p/good", "p/other"}, l.waiting("team-b"))
+	expect.Equal(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-a"))
 	l.counted("p", "other")
-	expect(t, "waiting once all others are counted", []string{"p/other"}, l.waiting("team-b"))
+	expect.Equal(t, "waiting once all others are counted", []string{"p/other"}, l.waiting("team-b"))
 }
 
 func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
@@ -358,9 +358,9 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 		"two namespaces": {nil, func(s *server) { s.namespace("team-b", ci); s.policy("team-a/own", sparing) }, []string{"team-a", "team-b"}},
 	}
 	for name, test := range tests {
-		for way, see := range map[string]func(*loop){
-			"in the cache": (*loop).refresh,
-			"live":         func(l *loop) { l.allowed("team-a"); l.allowed("team-b") },
+		for way, see := range map[string]func(*harness){
+			"in the cache": (*harness).refresh,
+			"live":         func(l *harness) { l.allowed("team-a"); l.allowed("team-b") },
 		} {
 			t.Run(name+", seen "+way, func(t *testing.T) {
 				l := running(t)
@@ -375,9 +375,9 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 				if gate := l.named("p").Gate; gate != nil {
 					got = gate.Namespaces.Names()
 				}
-				expect(t, "namespaces that wait", test.want, got)
+				expect.Equal(t, "namespaces that wait", test.want, got)
 				for _, namespace := range test.want {
-					expect(t, "waiting in "+namespace, waits, l.waiting(namespace))
+					expect.Equal(t, "waiting in "+namespace, waits, l.waiting(namespace))
 				}
 			})
 		}
@@ -385,7 +385,7 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 }
 
 // rescoped is a running loop whose policy applies anew in team-b.
-func rescoped(t *testing.T) *loop {
+func rescoped(t *testing.T) *harness {
 	t.Helper()
 	l := running(t)
 	l.namespace("team-b", map[string]string{"tier": "ci"})
@@ -395,12 +395,12 @@ func rescoped(t *testing.T) *loop {
 
 func TestOtherNamespacesGoOnWhileOneWaits(t *testing.T) {
 	l := rescoped(t)
-	expect(t, "waiting", waits, l.waiting("team-b"))
-	expect(t, "waiting in another", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
+	expect.Equal(t, "waiting in another", free, l.waiting("team-a"))
 	l.counted("p")
-	expect(t, "waiting once it is counted", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-b"))
 	l.refresh()
-	expect(t, "waiting later", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting later", free, l.waiting("team-b"))
 }
 
 func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
@@ -409,23 +409,23 @@ func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
 	l.policy("team-a/own", longer)
 	l.refresh()
 	l.Previewed(policyset.Count{Policy: before.UID, Generation: before.Generation, Preview: v1alpha1.Preview{Hash: before.Hash}, Gate: before.Gate, Opened: before.Gate.Namespaces})
-	expect(t, "waiting in team-a", waits, l.waiting("team-a"))
-	expect(t, "waiting in team-b, which was counted", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting in team-a", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in team-b, which was counted", free, l.waiting("team-b"))
 	l.Previewed(policyset.Count{Policy: before.UID, Generation: before.Generation, Preview: v1alpha1.Preview{Hash: before.Hash}})
 	l.policy("other", spec("DryRun", "1h"))
 	l.refresh()
-	expect(t, "waiting when only the form was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting when only the form was counted", waits, l.waiting("team-a"))
 }
 
 func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
 	l := rescoped(t)
 	l.approve("p", l.named("p").Gate.Hash)
 	l.refresh()
-	expect(t, "waiting", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting", free, l.waiting("team-b"))
 	l.policy("team-a/own", longer)
 	l.refresh()
-	expect(t, "waiting in the next one", waits, l.waiting("team-a"))
-	expect(t, "waiting in the one that was approved", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting in the next one", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in the one that was approved", free, l.waiting("team-b"))
 }
 
 func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
@@ -434,8 +434,8 @@ func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
 	l.refresh()
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
-	expect(t, "waiting", waits, l.waiting("team-b"))
-	expect(t, "waiting in another", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
+	expect.Equal(t, "waiting in another", free, l.waiting("team-a"))
 }
 
 func TestWhatWaitsSurvivesARestart(t *testing.T) {
@@ -450,17 +450,15 @@ func TestWhatWaitsSurvivesARestart(t *testing.T) {
 	again := l.recounted("p")
 	was, is := *p.Gate, *again.named("p").Gate
 	was.Before, is.Before = nil, nil // the other process has known only that it waits
-	if diff := cmp.Diff(was, is); diff != "" {
-		t.Errorf("gate: -want +got\n%s", diff)
-	}
-	expect(t, "waiting in another", free, again.waiting("team-a"))
+	expect.Equal(t, "gate", was, is)
+	expect.Equal(t, "waiting in another", free, again.waiting("team-a"))
 	l.approve("p", p.Gate.Hash)
-	expect(t, "waiting when it was approved meanwhile", free, l.recounted("p").waiting("team-b"))
+	expect.Equal(t, "waiting when it was approved meanwhile", free, l.recounted("p").waiting("team-b"))
 }
 
 func TestWhatWaitsSurvivesEdits(t *testing.T) {
-	tests := map[string]func(l *loop){
-		"of its mode": func(l *loop) {
+	tests := map[string]func(l *harness){
+		"of its mode": func(l *harness) {
 			l.edit("p", func(p *unstructured.Unstructured) {
 				p.Object["spec"].(map[string]any)["mode"] = "Suspended"
 				p.SetGeneration(7)
@@ -471,8 +469,8 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 				p.SetGeneration(8)
 			})
 		},
-		"of its annotations": func(l *loop) { l.approve("p", "nothing") },
-		"to a namespace that leaves and comes back": func(l *loop) {
+		"of its annotations": func(l *harness) { l.approve("p", "nothing") },
+		"to a namespace that leaves and comes back": func(l *harness) {
 			l.namespace("team-b", nil)
 			l.refresh()
 			l.namespace("team-b", map[string]string{"tier": "ci"})
@@ -483,7 +481,7 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 			l := rescoped(t)
 			edit(l)
 			l.refresh()
-			expect(t, "waiting", waits, l.waiting("team-b"))
+			expect.Equal(t, "waiting", waits, l.waiting("team-b"))
 		})
 	}
 }
@@ -491,9 +489,9 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 func TestOwnRulesWaitToo(t *testing.T) {
 	l := teamed(t, ownRules("Enforce", "5m"))
 	l.counted("p")
-	expect(t, "waiting", []string{"team-a/own/jobs"}, l.waiting("team-a"))
+	expect.Equal(t, "waiting", []string{"team-a/own/jobs"}, l.waiting("team-a"))
 	l.counted("team-a/own")
-	expect(t, "waiting once they are counted", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting once they are counted", free, l.waiting("team-a"))
 }
 
 // TestACopyOfAnApprovedPolicyWaits: as from a backup, or of a policy that was deleted and created again.
@@ -502,13 +500,13 @@ func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
 	hash := l.named("p").ApprovalHash()
 	l.approve("p", hash)
 	l.refresh()
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 	l.removePolicy("p")
 	l.policy("p", spec("Enforce", "1h"))
 	l.approve("p", hash)
 	l.refresh()
-	expect(t, "waiting when it is created again", waits, l.waiting("team-a"))
-	expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
+	expect.Equal(t, "waiting when it is created again", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
 // TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce: whatever it was approved for before, and whether its form was counted.
@@ -534,7 +532,7 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 				enforced = strings.Replace(dry, "DryRun", "Enforce", 1)
 			}
 			s.policy("p", dry)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			if test.counted {
 				l.counted("p")
 			}
@@ -546,24 +544,24 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 			l.policy("p", enforced)
 			l.refresh()
 			gate := l.named("p").Gate
-			expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+			expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 			l.approve("p", gate.Hash)
 			l.refresh()
-			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 			l.later(time.Minute)
 			l.Republish()
-			expect(t, "waiting later", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting later", free, l.waiting("team-a"))
 		})
 	}
 }
 
 // TestWhatWasCountedBesideAVetoDoesNotOutliveIt: not of an earlier form, not of rules that were not counted, and not across a restart.
 func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
-	held := func() *loop {
+	held := func() *harness {
 		s := newServer()
 		s.hold("team-a", "true")
 		s.policy("p", spec("DryRun", "1h"))
-		return newLoop(t, s)
+		return newHarness(t, s)
 	}
 	t.Run("an earlier form", func(t *testing.T) {
 		l := held()
@@ -576,7 +574,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.counted("p")
 		l.policy("p", spec("Enforce", "1h"))
 		l.refresh()
-		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 	})
 	t.Run("a count that began before the veto went", func(t *testing.T) {
 		l := held()
@@ -588,7 +586,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.Previewed(late)
 		l.policy("p", spec("Enforce", "1h"))
 		l.refresh()
-		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 	})
 	t.Run("a rule that was not counted", func(t *testing.T) {
 		l := held()
@@ -596,7 +594,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.hold("team-a", "")
 		l.policy("p", spec("Enforce", "1h"))
 		l.refresh()
-		expect(t, "compared with a dry run", false, l.named("p").Gate.Previewed)
+		expect.Equal(t, "compared with a dry run", false, l.named("p").Gate.Previewed)
 	})
 	t.Run("a restart while it waits", func(t *testing.T) {
 		l := held()
@@ -609,9 +607,9 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		p := l.named("p")
 		l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, PendingApproval: &v1alpha1.PendingApproval{Hash: p.Gate.Hash, Due: 9, Week: 9}})
 		l = l.restart()
-		expect(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
+		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
-		expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTheCountOfAnotherFormEndsNoComparison: what changed while no leader ran is still to be counted when the policy has the form again that
@@ -23,18 +24,18 @@ func TestTheCountOfAnotherFormEndsNoComparison(t *testing.T) {
 	l.report("p", status)
 	l.hold("team-a", "")
 	l = l.restart()
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.become(spec("DryRun", "2h"))
 	l.counted("p")
 	l.become(spec("Enforce", "1h"))
-	expect(t, "waiting in the form before", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in the form before", waits, l.waiting("team-a"))
 }
 
 // TestAnEarlierNumberApprovesNoLaterChange: a dry run became able to delete more after the number was shown.
 func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
-	for name, start := range map[string]func(l *loop) *loop{
-		"of a form": func(l *loop) *loop { return l },
-		"of what a leader that starts counts": func(l *loop) *loop {
+	for name, start := range map[string]func(l *harness) *harness{
+		"of a form": func(l *harness) *harness { return l },
+		"of what a leader that starts counts": func(l *harness) *harness {
 			l.counted("p")
 			l.report("p", old(3).enforced(l, "p"))
 			return l.restart()
@@ -44,7 +45,7 @@ func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
 			s := newServer()
 			s.hold("team-a", "true")
 			s.policy("p", spec("Enforce", "1h"))
-			l := start(newLoop(t, s))
+			l := start(newHarness(t, s))
 			shown := l.named("p").Gate.Hash
 			l.later(time.Minute)
 			l.become(spec("DryRun", "1h"))
@@ -52,25 +53,25 @@ func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
 			l.become(spec("Enforce", "1h"))
 			l.approve("p", shown)
 			l.refresh()
-			if expect(t, "waiting", waits, l.waiting("team-a")); t.Failed() {
+			if expect.Equal(t, "waiting", waits, l.waiting("team-a")); t.Failed() {
 				return
 			}
 			l.approve("p", l.named("p").Gate.Hash)
 			l.refresh()
-			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 		})
 	}
 }
 
 // TestARestartForgetsNoApproval of a number that a leader has shown: the next one compares its first count with that number.
 func TestARestartForgetsNoApproval(t *testing.T) {
-	for name, reach := range map[string]func(t *testing.T) *loop{
-		"of a form": func(t *testing.T) *loop {
+	for name, reach := range map[string]func(t *testing.T) *harness{
+		"of a form": func(t *testing.T) *harness {
 			l := heldWith(t, spec("DryRun", "2h"))
 			l.become(spec("Enforce", "1h"))
 			return l
 		},
-		"of a dry run that could delete more": func(t *testing.T) *loop {
+		"of a dry run that could delete more": func(t *testing.T) *harness {
 			l := heldWith(t, spec("DryRun", "1h"))
 			l.hold("team-a", "")
 			l.become(spec("Enforce", "1h"))
@@ -92,9 +93,9 @@ func TestARestartForgetsNoApproval(t *testing.T) {
 			if gate == nil || gate.Recount == nil {
 				t.Fatalf("it compares with no count: %+v", gate)
 			}
-			expect(t, "the number that is approved", []int64{3, 4}, []int64{gate.Recount.Due, gate.Recount.Week})
+			expect.Equal(t, "the number that is approved", []int64{3, 4}, []int64{gate.Recount.Due, gate.Recount.Week})
 			l.counted("p")
-			expect(t, "waiting once it is counted", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
 		})
 	}
 }
@@ -107,9 +108,9 @@ func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
 	l.become(spec("DryRun", "1h"))
 	l.unhold()
 	l.become(spec("Enforce", "1h"))
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: l.named("p").Generation, Approved: l.named("p").ApprovalHash()})
-	expect(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
+	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
 // TestAFormThatReturnsAsksForAnotherHash than the annotation has by then, so that it can be approved.
@@ -121,7 +122,7 @@ func TestAFormThatReturnsAsksForAnotherHash(t *testing.T) {
 	l.become(elsewhere(spec("Enforce", "1h")))
 	l.approve("p", shown)
 	l.become(spec("Enforce", "1h"))
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	if l.named("p").Gate.Hash == shown {
 		t.Error("the annotation has the hash already")
 	}

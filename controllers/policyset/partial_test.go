@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestAListThatLacksPoliciesEndsNone: what keeps must not vanish because a server has not read all of its store yet, or a proxy
@@ -65,7 +66,7 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 			}
 			l.said, l.fail = nil, nil
 			l.later(2 * time.Second)
-			expect(t, "rules", []string{"p/jobs Enforce 1h suspended", "veto/jobs Suspended 1h"}, sorted(l.allowed("team-a")))
+			expect.Equal(t, "rules", []string{"p/jobs Enforce 1h suspended", "veto/jobs Suspended 1h"}, sorted(l.allowed("team-a")))
 		})
 	}
 }
@@ -81,9 +82,9 @@ func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 		l.during = nil
 		l.policy("p", spec("DryRun", "1h"))
 	}
-	expect(t, "rules", []string{}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{}, l.allowed("team-a"))
 	l.later(2 * time.Second)
-	expect(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
 // TestAListThatLacksNamespacesForgetsNone, whichever read it was.
@@ -98,13 +99,13 @@ func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
 		t.Error("confirmed while the cache is behind")
 	}
 	for _, name := range []string{"team-a", "team-b", "other-0"} {
-		if !l.book().Knows(name) {
+		if !l.snapshot().Knows(name) {
 			t.Errorf("%s is forgotten", name)
 		}
 	}
 	l.said = nil
 	l.later(2 * time.Second)
-	expect(t, "rules", enforced, l.allowed("team-a"))
+	expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 }
 
 // TestWhatIsNewAndAListLacksComesWithTheNext: nobody knew that it should have been there.
@@ -121,41 +122,41 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	l.said = nil
 	l.later(2 * time.Second)
 	want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
-	expect(t, "rules", want, sorted(l.allowed("team-c")))
-	expect(t, "known", true, l.book().Knows("team-c"))
+	expect.Equal(t, "rules", want, sorted(l.allowed("team-c")))
+	expect.Equal(t, "known", true, l.snapshot().Knows("team-c"))
 }
 
 // TestACacheThatRelistsFromALiarForgetsNone: its list, streamed or not, lacks what the live list lacks too.
 func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
-	for name, truth := range map[string]func(*loop){
-		"both lists lie":      func(l *loop) { l.said = without("veto", "team-b") },
-		"only the cache's":    func(*loop) {},
-		"nothing is readable": func(l *loop) { l.fail = func(string) error { return statusError(http.StatusServiceUnavailable) } },
+	for name, truth := range map[string]func(*harness){
+		"both lists lie":      func(l *harness) { l.said = without("veto", "team-b") },
+		"only the cache's":    func(*harness) {},
+		"nothing is readable": func(l *harness) { l.fail = func(string) error { return statusError(http.StatusServiceUnavailable) } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := oneEnforced(t)
 			l.policy("veto", spec("Suspended", "1h"))
 			l.refresh()
 			want := []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}
-			expect(t, "rules before", want, sorted(l.rules("team-a")))
+			expect.Equal(t, "rules before", want, sorted(l.rules("team-a")))
 			l.later(2 * time.Second)
 			l.lose("veto", "team-b")
 			truth(l)
 			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); (err == nil) != (name == "only the cache's") {
 				t.Errorf("reconcile: %v", err)
 			}
-			expect(t, "rules", want, sorted(l.rules("team-a")))
-			expect(t, "namespace known", true, l.book().Knows("team-b"))
-			expect(t, "in trouble at once", false, l.Trouble() != nil)
+			expect.Equal(t, "rules", want, sorted(l.rules("team-a")))
+			expect.Equal(t, "namespace known", true, l.snapshot().Knows("team-b"))
+			expect.Equal(t, "in trouble at once", false, l.Trouble() != nil)
 			l.later(5 * time.Second)
-			expect(t, "in trouble", name != "only the cache's", l.Trouble() != nil)
+			expect.Equal(t, "in trouble", name != "only the cache's", l.Trouble() != nil)
 			l.said, l.fail = nil, nil
 			l.later(2 * time.Second)
-			expect(t, "rules allowed", want, sorted(l.allowed("team-a")))
+			expect.Equal(t, "rules allowed", want, sorted(l.allowed("team-a")))
 			l.removePolicy("veto")
 			l.reconcile()
-			expect(t, "rules when it is deleted", want[:1], l.rules("team-a"))
-			expect(t, "in trouble when it is deleted", false, l.Trouble() != nil)
+			expect.Equal(t, "rules when it is deleted", want[:1], l.rules("team-a"))
+			expect.Equal(t, "in trouble when it is deleted", false, l.Trouble() != nil)
 		})
 	}
 }
@@ -173,7 +174,7 @@ func (s *server) lose(names ...string) {
 
 // TestManyNamespacesThatAreGone: each is asked for by name, several at a time, and those that are confirmed not again.
 func TestManyNamespacesThatAreGone(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		for i := range 1000 {
 			l.namespace(fmt.Sprint("gone-", i), nil)
 		}
@@ -199,11 +200,11 @@ func TestManyNamespacesThatAreGone(t *testing.T) {
 			t.Errorf("took %s and %d rounds", took, rounds)
 		}
 		for i := range 1000 {
-			if name := fmt.Sprint("gone-", i); l.book().Knows(name) {
+			if name := fmt.Sprint("gone-", i); l.snapshot().Knows(name) {
 				t.Fatalf("%s is still known", name)
 			}
 		}
-		expect(t, "team-a is known", true, l.book().Knows("team-a"))
+		expect.Equal(t, "team-a is known", true, l.snapshot().Knows("team-a"))
 		requests := 0
 		for _, n := range l.asked() {
 			requests += n
@@ -246,7 +247,7 @@ func TestANamesakeThatTheListShouldHave(t *testing.T) {
 	}
 	l.said = nil
 	l.later(2 * time.Second)
-	expect(t, "rules", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
 // emptied takes all items from lists at paths that end so.
@@ -285,7 +286,7 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 		}
 		l.fail, l.said = nil, nil
 	}
-	expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 }
 
 // TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may create and delete policies all day, and a list may have each just
@@ -293,7 +294,7 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	s.during = func(path string) {
 		if path == apiPath+"/retentionpolicies" {
@@ -318,7 +319,7 @@ func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 // TestDeletedPoliciesAreConfirmedTogether: however fast a tenant deletes policies, the API server is asked for everything once a second.
 func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 	s := newServer()
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	for range 10 {
 		s.policy("team-b/short", "{mode: DryRun, overrides: [{policy: p, ttl: 2h}]}")
 		l.refresh()
@@ -330,7 +331,7 @@ func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 	}
 	l.later(confirmed)
 	l.refresh()
-	expect(t, "policies in force", 0, len(l.editions[len(l.editions)-1].Book.Policies()))
+	expect.Equal(t, "policies in force", 0, len(l.published[len(l.published)-1].Snapshot.Policies()))
 }
 
 // confirmed is after how long a deletion is known to be one.
@@ -340,7 +341,7 @@ const confirmed = 1001 * time.Millisecond
 func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	var asked, answer chan struct{}
 	hold := func() {
@@ -363,37 +364,37 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	hold()
 	s.policy("team-b/own", longer)
 	l.later(1001 * time.Millisecond)
-	expect(t, "check of another namespace", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace", nil, check("team-a"))
 	<-asked
 	if err := check("team-b"); !errors.Is(err, retention.ErrNamespace) {
 		t.Errorf("check of its namespace: %v", err)
 	}
 	l.later(1001 * time.Millisecond)
-	expect(t, "check of another namespace once more", nil, check("team-a")) // does not ask again
+	expect.Equal(t, "check of another namespace once more", nil, check("team-a")) // does not ask again
 	close(answer)
 	l.compiled()
-	expect(t, "check of its namespace afterwards", nil, check("team-b"))
-	expect(t, "rules in its namespace", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
+	expect.Equal(t, "check of its namespace afterwards", nil, check("team-b"))
+	expect.Equal(t, "rules in its namespace", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
 
 	hold()
 	s.policy("team-b/own", sparing)
 	l.later(1001 * time.Millisecond)
-	expect(t, "check of another namespace", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace", nil, check("team-a"))
 	<-asked
 	s.set(func() { s.takes = nil })
 	s.removePolicy("team-b/own")
 	l.later(1001 * time.Millisecond)
-	expect(t, "check of another namespace after the removal", nil, check("team-a"))
+	expect.Equal(t, "check of another namespace after the removal", nil, check("team-a"))
 	close(answer)
 	l.compiled()
-	expect(t, "rules after the removal", enforced, l.rules("team-b"))
+	expect.Equal(t, "rules after the removal", enforced, l.rules("team-b"))
 }
 
 // TestAPolicyThatCouldNotBeReadIsReadAgain though nothing is due, and the cache has it: what the cache has is older than the list.
 func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	s.policy("team-b/own", longer)
 	s.set(func() { s.fail = about("/retentionpolicies/own", statusError(http.StatusServiceUnavailable)) })
 	if _, err := l.Check(t.Context(), "team-b"); !errors.Is(err, retention.ErrNamespace) {
@@ -405,5 +406,5 @@ func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
 	if again := l.reconcile().RequeueAfter; again == 0 || again > time.Minute {
 		t.Errorf("looks again after %s", again)
 	}
-	expect(t, "rules", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
+	expect.Equal(t, "rules", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
 }

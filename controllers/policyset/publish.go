@@ -132,8 +132,8 @@ func (l *Reconciler) publish() {
 		l.scoped[p.UID] = p
 	}
 	e := CompiledSnapshot{
-		Book: snapshot, Programs: programs, Outdated: outdated(s.entries),
-		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), Misread: l.misreferences,
+		Snapshot: snapshot, Programs: programs, Outdated: outdated(s.entries),
+		References: l.references, ReferencesSince: l.referencesSince, Referred: referred(s.entries), InvalidReferences: l.misreferences,
 	}
 	e.QuotasUnread, e.QuotaTrouble = l.needQuotas(slices.ContainsFunc(snapshot.Policies(), byQuota))
 	for _, subscriber := range l.Subscribers {

@@ -15,13 +15,15 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // bounding is a loop with a policy whose rule about Jobs lets half of the quota stay.
-func bounding(t *testing.T, s *server) *loop {
+func bounding(t *testing.T, s *server) *harness {
 	t.Helper()
 	s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1))
-	return newLoop(t, s)
+	return newHarness(t, s)
 }
 
 // hard is a ResourceQuota: RESOURCE=QUANTITY.
@@ -45,9 +47,9 @@ func selected(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
 }
 
 // room is how many Jobs may stay in a namespace; -1 for any number.
-func (l *loop) room(namespace string) int {
+func (l *harness) room(namespace string) int {
 	l.t.Helper()
-	rules := l.book().Effective(jobs, namespace).Rules
+	rules := l.snapshot().Effective(jobs, namespace).Rules
 	if len(rules) != 1 {
 		l.t.Fatalf("%d rules", len(rules))
 	}
@@ -82,9 +84,9 @@ func TestWhatQuotasAllow(t *testing.T) {
 				s.quota(name, spec)
 			}
 			l := bounding(t, s)
-			expect(t, "room before quotas were read", -1, l.room("team-a"))
+			expect.Equal(t, "room before quotas were read", -1, l.room("team-a"))
 			l.allowed("team-a")
-			expect(t, "room", test.want, l.room("team-a"))
+			expect.Equal(t, "room", test.want, l.room("team-a"))
 		})
 	}
 }
@@ -94,10 +96,10 @@ func TestObjectsThatAQuotaCountsUnderTheirOwnName(t *testing.T) {
 	s.quota("team-a/q", hard("pods=10", "count/configmaps=6"))
 	pods := strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1)
 	s.policy("p", strings.Replace(pods, "apiVersion: batch/v1, kind: Job", "apiVersion: v1, kind: Pod", 1))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.allowed("team-a")
-	expect(t, "room for Pods", policy.Capacity{Bounded: true, ByQuota: true, Percent: 50, Max: 5},
-		l.book().Effective(schemaGroupKind("", "Pod"), "team-a").Rules[0].Capacity)
+	expect.Equal(t, "room for Pods", policy.Capacity{Bounded: true, ByQuota: true, Percent: 50, Max: 5},
+		l.snapshot().Effective(schemaGroupKind("", "Pod"), "team-a").Rules[0].Capacity)
 }
 
 func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
@@ -105,28 +107,28 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 	s.quota("team-a/q", hard("count/jobs.batch=10"))
 	l := bounding(t, s)
 	l.allowed("team-a")
-	expect(t, "requests", 1, l.asked()["namespaces/team-a/resourcequotas"])
+	expect.Equal(t, "requests", 1, l.asked()["namespaces/team-a/resourcequotas"])
 	for range 10 {
 		l.allowed("team-a")
 	}
-	expect(t, "requests within a second", map[string]int{}, l.asked())
-	editions := len(l.editions)
+	expect.Equal(t, "requests within a second", map[string]int{}, l.asked())
+	editions := len(l.published)
 
 	s.quota("team-a/q", hard("count/jobs.batch=20"))
 	s.quota("team-b/q", hard("count/jobs.batch=2"))
 	l.later(time.Second + 1)
 	l.allowed("team-a")
-	expect(t, "room after an edit", 10, l.room("team-a"))
-	expect(t, "editions after an edit", editions+1, len(l.editions))
+	expect.Equal(t, "room after an edit", 10, l.room("team-a"))
+	expect.Equal(t, "editions after an edit", editions+1, len(l.published))
 	l.allowed("team-b")
-	expect(t, "room in another namespace", 1, l.room("team-b"))
-	expect(t, "room still", 10, l.room("team-a"))
+	expect.Equal(t, "room in another namespace", 1, l.room("team-b"))
+	expect.Equal(t, "room still", 10, l.room("team-a"))
 
 	s.removeQuota("team-a/q")
 	l.later(time.Second + 1)
 	l.allowed("team-a")
-	expect(t, "room without a quota", -1, l.room("team-a"))
-	expect(t, "room in the other namespace", 1, l.room("team-b"))
+	expect.Equal(t, "room without a quota", -1, l.room("team-a"))
+	expect.Equal(t, "room in the other namespace", 1, l.room("team-b"))
 }
 
 // TestTheAgeOfQuotasCounts: a deletion that rests on them is not sent when they are the oldest answer, and too old.
@@ -145,9 +147,9 @@ func TestTheAgeOfQuotasCounts(t *testing.T) {
 		}
 		began := time.Now()
 		since, err := l.Check(t.Context(), "team-a")
-		expect(t, "error", nil, err)
-		expect(t, "took", others, time.Since(began))
-		expect(t, "age of the oldest answer", others, time.Since(since))
+		expect.Equal(t, "error", nil, err)
+		expect.Equal(t, "took", others, time.Since(began))
+		expect.Equal(t, "age of the oldest answer", others, time.Since(since))
 	})
 }
 
@@ -187,13 +189,13 @@ func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 		}
 		l.later(2 * time.Second)
 		l.allowed("team-a")
-		expect(t, name+", room", -1, l.room("team-a"))
-		expect(t, name+", waiting", free, l.waiting("team-a"))
+		expect.Equal(t, name+", room", -1, l.room("team-a"))
+		expect.Equal(t, name+", waiting", free, l.waiting("team-a"))
 	}
 	l.fail = nil
 	l.later(2 * time.Second)
 	l.allowed("team-a")
-	expect(t, "room", 5, l.room("team-a"))
+	expect.Equal(t, "room", 5, l.room("team-a"))
 }
 
 // TestAListThatLacksQuotasBindsNothing: what is there later is not taken for a quota that shrinks, which would wait for approval.
@@ -214,27 +216,21 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 					}
 					return answer
 				}
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan error)
-				go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
-				synctest.Wait()
+				stop := following(t, l)
 				l.allowed("team-a")
-				expect(t, "room", -1, l.room("team-a"))
-				expect(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
+				expect.Equal(t, "room", -1, l.room("team-a"))
+				expect.Equal(t, "the trouble is told", true, l.published[len(l.published)-1].QuotaTrouble != nil)
 				l.counted("p")
 
 				l.said = nil
 				l.later(15 * time.Second)
 				synctest.Wait()
-				expect(t, "room by the whole list", 5, l.room("team-a"))
-				expect(t, "the trouble is over", nil, l.editions[len(l.editions)-1].QuotaTrouble)
-				if gate := l.book().Policies()[0].Gate; gate != nil {
+				expect.Equal(t, "room by the whole list", 5, l.room("team-a"))
+				expect.Equal(t, "the trouble is over", nil, l.published[len(l.published)-1].QuotaTrouble)
+				if gate := l.snapshot().Policies()[0].Gate; gate != nil {
 					t.Errorf("waits for approval: %v", gate)
 				}
-				cancel()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				stop()
 			})
 		})
 	}
@@ -246,9 +242,7 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 		s := newServer()
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l := bounding(t, s)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
+		stop := following(t, l)
 		read := func(fail func(string) error) {
 			s.mu.Lock()
 			l.fail = fail
@@ -258,18 +252,15 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 		}
 		read(nil)
 		l.counted("p")
-		expect(t, "room", 5, l.room("team-a"))
+		expect.Equal(t, "room", 5, l.room("team-a"))
 		read(func(string) error { return errors.New("connection refused") })
-		expect(t, "room meanwhile", -1, l.room("team-a"))
+		expect.Equal(t, "room meanwhile", -1, l.room("team-a"))
 		l.counted("p")
 		s.quota("team-a/q", hard("count/jobs.batch=2"))
 		read(nil)
-		expect(t, "room by the smaller quota", 1, l.room("team-a"))
-		expect(t, "waiting", waits, l.waiting("team-a"))
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.Equal(t, "room by the smaller quota", 1, l.room("team-a"))
+		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+		stop()
 	})
 }
 
@@ -279,11 +270,11 @@ func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
 	s.quota("team-a/q", hard("count/jobs.batch=10"))
 	l := bounding(t, s)
 	l.allowed("team-a")
-	editions := len(l.editions)
+	editions := len(l.published)
 	l.namespace("team-a", nil) // another resourceVersion
 	l.refresh()
-	expect(t, "editions", editions, len(l.editions))
-	expect(t, "room", 5, l.room("team-a"))
+	expect.Equal(t, "editions", editions, len(l.published))
+	expect.Equal(t, "room", 5, l.room("team-a"))
 }
 
 func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
@@ -291,55 +282,46 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 		s := newServer()
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l := bounding(t, s)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
+		stop := following(t, l)
 		later := func() {
 			l.later(15 * time.Second)
 			synctest.Wait()
 		}
 		synctest.Wait()
-		expect(t, "room", 5, l.room("team-a"))
-		expect(t, "requests", map[string]int{"resourcequotas": 1}, l.asked())
+		expect.Equal(t, "room", 5, l.room("team-a"))
+		expect.Equal(t, "requests", map[string]int{"resourcequotas": 1}, l.asked())
 
 		s.quota("team-a/q", hard("count/jobs.batch=20"))
 		s.quota("team-b/q", hard("count/jobs.batch=4"))
 		later()
-		expect(t, "room after an edit", 10, l.room("team-a"))
-		expect(t, "room in another namespace", 2, l.room("team-b"))
+		expect.Equal(t, "room after an edit", 10, l.room("team-a"))
+		expect.Equal(t, "room in another namespace", 2, l.room("team-b"))
 
 		l.fail = func(string) error { return errors.New("connection refused") }
 		later()
-		expect(t, "room while there is no answer", -1, l.room("team-a"))
-		expect(t, "the trouble is told", true, l.editions[len(l.editions)-1].QuotaTrouble != nil)
+		expect.Equal(t, "room while there is no answer", -1, l.room("team-a"))
+		expect.Equal(t, "the trouble is told", true, l.published[len(l.published)-1].QuotaTrouble != nil)
 		l.fail = nil
 		s.removeQuota("team-a/q")
 		later()
-		expect(t, "room without a quota", -1, l.room("team-a"))
-		expect(t, "the trouble is over", nil, l.editions[len(l.editions)-1].QuotaTrouble)
-		editions := len(l.editions)
+		expect.Equal(t, "room without a quota", -1, l.room("team-a"))
+		expect.Equal(t, "the trouble is over", nil, l.published[len(l.published)-1].QuotaTrouble)
+		editions := len(l.published)
 		later()
-		expect(t, "editions", editions, len(l.editions))
+		expect.Equal(t, "editions", editions, len(l.published))
 
 		l.removePolicy("p")
 		l.refresh()
 		l.asked()
 		later()
-		expect(t, "requests when no rule asks", map[string]int{}, l.asked())
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.Equal(t, "requests when no rule asks", map[string]int{}, l.asked())
+		stop()
 	})
 }
 
-// following runs the loop that reads all ResourceQuotas, beside a test in a bubble.
-func following(t *testing.T, l *loop) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- policyset.FollowQuotas(l.Reconciler, ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
-	synctest.Wait()
+// following runs the loop that reads all ResourceQuotas beside a test in a bubble, until the test or stop ends it.
+func following(t *testing.T, l *harness) (stop func()) {
+	return bubble.Start(t, func(ctx context.Context) error { return policyset.FollowQuotas(l.Reconciler, ctx) })
 }
 
 // noQuotas fails reads of the quotas of team-a alone.
@@ -356,30 +338,30 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 		s := newServer()
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l := bounding(t, s)
-		following(t, l)
+		defer following(t, l)()
 		l.allowed("team-a")
 		l.counted("p")
-		trouble := func() error { return l.editions[len(l.editions)-1].QuotaTrouble }
+		trouble := func() error { return l.published[len(l.published)-1].QuotaTrouble }
 		for range 2 {
 			s.set(func() { s.fail = noQuotas })
 			l.later(2 * time.Second)
 			l.allowed("team-a")
-			expect(t, "room", -1, l.room("team-a"))
+			expect.Equal(t, "room", -1, l.room("team-a"))
 			if trouble() == nil {
 				t.Fatal("nobody is told that the quota is not known")
 			}
 			s.set(func() { s.fail = nil })
 			l.later(2 * time.Second)
 			l.allowed("team-a")
-			expect(t, "room", 5, l.room("team-a"))
-			expect(t, "trouble", nil, trouble())
+			expect.Equal(t, "room", 5, l.room("team-a"))
+			expect.Equal(t, "trouble", nil, trouble())
 		}
 		s.set(func() { s.fail = noQuotas })
 		l.later(2 * time.Second)
 		l.allowed("team-a")
 		l.later(15 * time.Second) // nothing is due there any more, so that only the list of all is read
 		synctest.Wait()
-		expect(t, "trouble after the list of all", nil, trouble())
+		expect.Equal(t, "trouble after the list of all", nil, trouble())
 	})
 }
 
@@ -389,7 +371,7 @@ func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 		s := newServer()
 		s.quota("team-a/q", hard("count/jobs.batch=100"))
 		l := bounding(t, s)
-		following(t, l)
+		defer following(t, l)()
 		s.set(func() {
 			s.takes = func(path string) time.Duration {
 				return map[string]time.Duration{"/api/v1/resourcequotas": 2 * time.Second}[path]
@@ -400,13 +382,11 @@ func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l.later(time.Second)
 		l.allowed("team-a")
-		expect(t, "room by the later answer", 5, l.room("team-a"))
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		expect(t, "room when the older list has come", 5, l.room("team-a"))
+		expect.Equal(t, "room by the later answer", 5, l.room("team-a"))
+		bubble.Pass(3 * time.Second)
+		expect.Equal(t, "room when the older list has come", 5, l.room("team-a"))
 		l.later(15 * time.Second)
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		expect(t, "room by the next list", 5, l.room("team-a"))
+		bubble.Pass(3 * time.Second)
+		expect.Equal(t, "room by the next list", 5, l.room("team-a"))
 	})
 }

@@ -33,7 +33,7 @@ import (
 
 // CompiledSnapshot is a Snapshot with what belongs to it. It is immutable.
 type CompiledSnapshot struct {
-	Book     *policy.Snapshot
+	Snapshot *policy.Snapshot
 	Programs map[string]*engine.Program // by policy.Rule.Key
 	// QuotasUnread: rules ask for ResourceQuotas, which have not been read yet.
 	QuotasUnread bool
@@ -47,10 +47,10 @@ type CompiledSnapshot struct {
 	// References are the referrers that policies of any mode declare, and ReferencesSince is since when they are these.
 	// Referred are the kinds about which rules ask what refers to them.
 	// Misread is what else policies say about referrers, and nobody understands: nothing of its kinds is known to be unused.
-	References      []references.Declared
-	ReferencesSince time.Time
-	Referred        []references.Kind
-	Misread         []references.InvalidReference
+	References        []references.Declared
+	ReferencesSince   time.Time
+	Referred          []references.Kind
+	InvalidReferences []references.InvalidReference
 }
 
 // Subscriber takes new snapshots.

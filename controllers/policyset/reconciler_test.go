@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const two = `
@@ -52,8 +53,8 @@ func TestPoliciesAreReadStrictly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", strings.Replace(two, test.from, test.to, 1))
-			l := newLoop(t, s)
-			expect(t, "rules", test.want, l.rules("team-a"))
+			l := newHarness(t, s)
+			expect.Equal(t, "rules", test.want, l.rules("team-a"))
 		})
 	}
 }
@@ -71,16 +72,16 @@ func TestOneBadPolicyDoesNotHideTheOthers(t *testing.T) {
 			s := newServer()
 			s.policy("bad", bad)
 			s.policy("p", spec("Enforce", "1h"))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			if rules := l.rules("team-a"); !slices.Contains(rules, enforced[0]) {
 				t.Errorf("rules %v", rules)
 			}
-			for _, p := range l.editions[0].Book.Policies() {
+			for _, p := range l.published[0].Snapshot.Policies() {
 				if p.Name == "bad" && len(p.Problems) == 0 {
 					t.Error("nothing is said to be wrong with the bad one")
 				}
 			}
-			expect(t, "policies", 2, len(l.editions[0].Book.Policies()))
+			expect.Equal(t, "policies", 2, len(l.published[0].Snapshot.Policies()))
 		})
 	}
 }
@@ -92,46 +93,41 @@ func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
 		l.allowed("team-a")
 		l.later(2 * time.Second)
 	}
-	expect(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "editions", 1, len(l.published))
 	l.policy("p", spec("Enforce", "2h"))
-	l.sync()
-	l.reconcile()
+	l.refresh()
 	l.allowed("team-a")
-	expect(t, "editions after an edit", 2, len(l.editions))
+	expect.Equal(t, "editions after an edit", 2, len(l.published))
 	l.namespace("team-a", map[string]string{"tier": "ci"})
-	l.sync()
-	l.reconcile()
-	expect(t, "editions after a namespace got a label", 3, len(l.editions))
+	l.refresh()
+	expect.Equal(t, "editions after a namespace got a label", 3, len(l.published))
 	l.hold("team-a", "true")
-	l.sync()
-	l.reconcile()
-	expect(t, "editions after a namespace got a hold", 4, len(l.editions))
+	l.refresh()
+	expect.Equal(t, "editions after a namespace got a hold", 4, len(l.published))
 }
 
 func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
 	l := oneEnforced(t)
-	knows := func(name string) bool { return l.editions[len(l.editions)-1].Book.Knows(name) }
-	expect(t, "team-a", true, knows("team-a"))
-	expect(t, "team-c", false, knows("team-c"))
+	knows := func(name string) bool { return l.published[len(l.published)-1].Snapshot.Knows(name) }
+	expect.Equal(t, "team-a", true, knows("team-a"))
+	expect.Equal(t, "team-c", false, knows("team-c"))
 	l.namespace("team-c", nil)
 	l.removeNamespace("team-a")
-	l.sync()
-	l.reconcile()
-	expect(t, "team-c when it is there", true, knows("team-c"))
-	expect(t, "team-a when it is gone", false, knows("team-a"))
+	l.refresh()
+	expect.Equal(t, "team-c when it is there", true, knows("team-c"))
+	expect.Equal(t, "team-a when it is gone", false, knows("team-a"))
 }
 
 func TestProgramsOfAnEdition(t *testing.T) {
 	l := oneEnforced(t)
-	e := l.editions[0]
-	expect(t, "programs", 1, len(e.Programs))
+	e := l.published[0]
+	expect.Equal(t, "programs", 1, len(e.Programs))
 	for key, program := range e.Programs {
-		expect(t, "key", key, program.Key())
+		expect.Equal(t, "key", key, program.Key())
 	}
 	l.removePolicy("p")
-	l.sync()
-	l.reconcile()
-	expect(t, "programs without policies", 0, len(l.editions[len(l.editions)-1].Programs))
+	l.refresh()
+	expect.Equal(t, "programs without policies", 0, len(l.published[len(l.published)-1].Programs))
 }
 
 func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
@@ -140,8 +136,8 @@ func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
 	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
 		t.Error("no error")
 	}
-	expect(t, "rules", enforced, l.rules("team-a"))
-	expect(t, "editions", 1, len(l.editions))
+	expect.Equal(t, "rules", enforced, l.rules("team-a"))
+	expect.Equal(t, "editions", 1, len(l.published))
 }
 
 type unreadable struct{ client.Reader }
@@ -168,7 +164,7 @@ func TestWhichUpdatesOfAPolicyCount(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			expect(t, "counts", test.want, policyset.Respecified.Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}))
+			expect.Equal(t, "counts", test.want, policyset.Respecified.Update(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}))
 		})
 	}
 }
@@ -176,10 +172,10 @@ func TestWhichUpdatesOfAPolicyCount(t *testing.T) {
 func TestThePolicyOfAnEditionIsTheOneThatWasWritten(t *testing.T) {
 	l := oneEnforced(t)
 	var p *policy.Policy
-	for _, p = range l.editions[0].Book.Policies() {
+	for _, p = range l.published[0].Snapshot.Policies() {
 	}
-	expect(t, "name", "p", p.Name)
-	expect(t, "generation", 1, p.Generation)
+	expect.Equal(t, "name", "p", p.Name)
+	expect.Equal(t, "generation", 1, p.Generation)
 	if p.UID == "" {
 		t.Error("no UID")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // older are the objects once a time has passed.
@@ -25,9 +26,9 @@ func (o objects) older(by time.Duration) objects {
 }
 
 // enforced is what a leader writes about a policy that waits for nothing.
-func (o objects) enforced(l *loop, name string) v1alpha1.RetentionPolicyStatus {
+func (o objects) enforced(l *harness, name string) v1alpha1.RetentionPolicyStatus {
 	l.t.Helper()
-	subjects, evaluations := o.rulings(l, l.book())
+	subjects, evaluations := o.rulings(l, l.snapshot())
 	stats, p := policy.NewStats(l.clock.Now()), l.named(name)
 	for i := range o {
 		stats.Add(subjects[i], evaluations[i])
@@ -97,9 +98,9 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 			s := newServer()
 			s.namespace("team-a", ci)
 			test.before(s)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.allowed("team-a") // which reads quotas
-			for _, policy := range l.book().Policies() {
+			for _, policy := range l.snapshot().Policies() {
 				l.counted(policy.Name)
 			}
 			existed := slices.DeleteFunc(slices.Clone(test.objects), func(age time.Duration) bool { return age < 0 })
@@ -110,34 +111,34 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 			for range 2 { // of two leaders, the first is gone before it has counted
 				l = l.restart()
 				l.allowed("team-a")
-				expect(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
-				expect(t, "goes while it waits", 0, test.objects.older(test.down).deletes(l))
+				expect.Equal(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
+				expect.Equal(t, "goes while it waits", 0, test.objects.older(test.down).deletes(l))
 				hashes = append(hashes, l.named("p").Gate.Hash)
 			}
 			gate := l.named("p").Gate
 			more := gate.Recount.More(test.objects.older(test.down).count(l, "p"))
-			expect(t, "due", test.due, more.Due)
-			expect(t, "week", test.week, more.Week)
-			expect(t, "hash of the second leader", hashes[0], hashes[1])
+			expect.Equal(t, "due", test.due, more.Due)
+			expect.Equal(t, "week", test.week, more.Week)
+			expect.Equal(t, "hash of the second leader", hashes[0], hashes[1])
 
 			approved := l.restart()
 			s.approve("p", gate.Hash)
 			approved.refresh()
-			expect(t, "p waits once it is approved", false, slices.Contains(approved.waiting("team-a"), "p/jobs"))
+			expect.Equal(t, "p waits once it is approved", false, slices.Contains(approved.waiting("team-a"), "p/jobs"))
 			l.counted("p")
-			expect(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
+			expect.Equal(t, "p waits once it is counted", false, slices.Contains(l.waiting("team-a"), "p/jobs"))
 		})
 	}
 }
 
 // TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared with its last count, by each leader until one has counted or it is approved.
 func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
-	for name, enforce := range map[string]func(l *loop) *loop{
-		"before the leader starts": func(l *loop) *loop {
+	for name, enforce := range map[string]func(l *harness) *harness{
+		"before the leader starts": func(l *harness) *harness {
 			l.policy("p", spec("Enforce", "1h"))
 			return l.restart()
 		},
-		"before the leader has counted": func(l *loop) *loop {
+		"before the leader has counted": func(l *harness) *harness {
 			l = l.restart()
 			l.policy("p", spec("Enforce", "1h"))
 			l.refresh()
@@ -148,24 +149,24 @@ func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 			s := newServer()
 			s.hold("team-a", "true")
 			s.policy("p", spec("DryRun", "1h"))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.reported(old(30))
 			l.later(time.Minute)
 			l.hold("team-a", "")
 			l = enforce(l)
 			all := old(30).older(time.Minute)
 			gate := l.named("p").Gate
-			expect(t, "due", int64(30), gate.Recount.More(all.count(l, "p")).Due)
-			expect(t, "deleted while it waits", 0, all.deletes(l))
+			expect.Equal(t, "due", int64(30), gate.Recount.More(all.count(l, "p")).Due)
+			expect.Equal(t, "deleted while it waits", 0, all.deletes(l))
 			l.edit("p", func(p *unstructured.Unstructured) {
 				status := p.Object["status"].(map[string]any)
 				status["pendingApproval"] = map[string]any{"hash": gate.Hash, "due": int64(30), "week": int64(30), "selected": int64(30)}
 			})
 			l = l.restart()
-			expect(t, "hash of the next leader", gate.Hash, l.named("p").Gate.Hash)
+			expect.Equal(t, "hash of the next leader", gate.Hash, l.named("p").Gate.Hash)
 			l.approve("p", gate.Hash)
 			l.refresh()
-			expect(t, "waiting once it is approved", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
 		})
 	}
 }
@@ -176,7 +177,7 @@ func TestALeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash}}})
 	l.sync()
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1})
-	again := newUnreadLoop(t, l.server)
+	again := newUnreadHarness(t, l.server)
 	again.reconcile()
-	expect(t, "what it waits for", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
+	expect.Equal(t, "what it waits for", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // reads is a policy about what nothing refers to; more is what else it says.
@@ -32,7 +33,7 @@ func app(to references.Kind, names string) references.Declared {
 	return references.Declared{From: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, To: to, Names: names}
 }
 
-func (l *loop) last() policyset.CompiledSnapshot { return l.editions[len(l.editions)-1] }
+func (l *harness) last() policyset.CompiledSnapshot { return l.published[len(l.published)-1] }
 
 func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 	one := []references.Declared{app("Secret", "[object.a]")}
@@ -55,7 +56,7 @@ func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 			for name, spec := range test.policies {
 				s.policy(name, spec)
 			}
-			expect(t, "references", test.want, newLoop(t, s).last().References)
+			expect.Equal(t, "references", test.want, newHarness(t, s).last().References)
 		})
 	}
 }
@@ -85,7 +86,7 @@ func TestAnEditionHasWhatIsMisread(t *testing.T) {
 			for name, spec := range test.policies {
 				s.policy(name, spec)
 			}
-			expect(t, "misread", test.want, newLoop(t, s).last().Misread)
+			expect.Equal(t, "misread", test.want, newHarness(t, s).last().InvalidReferences)
 		})
 	}
 }
@@ -96,12 +97,12 @@ func TestWhatWasMisreadMayHaveReferred(t *testing.T) {
 		s := newServer()
 		s.policy("p", reads("Enforce", "Secret", ""))
 		s.policy("q", declares("DryRun", kind, "[objekt.a]"))
-		l := newLoop(t, s)
+		l := newHarness(t, s)
 		l.counted("p")
-		expect(t, "waits while it is misread", false, l.named("p").Gate != nil)
+		expect.Equal(t, "waits while it is misread", false, l.named("p").Gate != nil)
 		s.removePolicy("q")
 		l.refresh()
-		expect(t, "waits once what may be about "+kind+" is gone", want, l.named("p").Gate != nil)
+		expect.Equal(t, "waits once what may be about "+kind+" is gone", want, l.named("p").Gate != nil)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
 			for name, spec := range test.policies {
 				s.policy(name, spec)
 			}
-			expect(t, "kinds", sets.New(test.want...), sets.New(newLoop(t, s).last().Referred...))
+			expect.Equal(t, "kinds", sets.New(test.want...), sets.New(newHarness(t, s).last().Referred...))
 		})
 	}
 }
@@ -131,17 +132,17 @@ func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
 func TestTheFenceSeesWhatIsDeclared(t *testing.T) {
 	s := newServer()
 	s.policy("p", reads("Enforce", "Secret", ""))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	since := l.last().ReferencesSince
 	l.later(time.Minute)
 	l.policy("q", declares("DryRun", "Secret", "[object.a]"))
 	l.allowed("team-a")
-	expect(t, "references", []references.Declared{app("Secret", "[object.a]")}, l.last().References)
-	expect(t, "since", since.Add(time.Minute), l.last().ReferencesSince)
+	expect.Equal(t, "references", []references.Declared{app("Secret", "[object.a]")}, l.last().References)
+	expect.Equal(t, "since", since.Add(time.Minute), l.last().ReferencesSince)
 	l.later(time.Minute)
 	l.policy("r", spec("DryRun", "1h"))
 	l.allowed("team-a")
-	expect(t, "since, after an edit of something else", since.Add(time.Minute), l.last().ReferencesSince)
+	expect.Equal(t, "since, after an edit of something else", since.Add(time.Minute), l.last().ReferencesSince)
 }
 
 // TestWhereFewerReferRulesThatAskWait: what was declared by policy q goes, and policy p asks what refers to Secrets.
@@ -169,12 +170,12 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 		"p is a dry run that needs none": {reads("DryRun", "Secret", ""), func(s *server) { s.removePolicy("q") }, 0},
 	}
 	for name, test := range tests {
-		for way, see := range map[string]func(*loop){"in the cache": (*loop).refresh, "live": func(l *loop) { l.allowed("team-a") }} {
+		for way, see := range map[string]func(*harness){"in the cache": (*harness).refresh, "live": func(l *harness) { l.allowed("team-a") }} {
 			t.Run(name+", seen "+way, func(t *testing.T) {
 				s := newServer()
 				s.policy("p", test.asks)
 				s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.b]"))
-				l := newLoop(t, s)
+				l := newHarness(t, s)
 				l.counted("p")
 				test.change(s)
 				see(l)
@@ -182,10 +183,10 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 				if gate := l.named("p").Gate; gate != nil {
 					waiting = len(gate.Namespaces)
 				}
-				expect(t, "namespaces where p waits", test.want, waiting)
+				expect.Equal(t, "namespaces where p waits", test.want, waiting)
 				if test.want > 0 {
 					l.counted("p")
-					expect(t, "a gate once it is counted", true, l.named("p").Gate == nil)
+					expect.Equal(t, "a gate once it is counted", true, l.named("p").Gate == nil)
 				}
 			})
 		}
@@ -196,7 +197,7 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
 	s := newServer()
 	s.policy("p", reads("Enforce", "Secret", `, references: [{from: {apiVersion: example.com/v1, kind: App}, to: Secret, names: "[object.a]"}]`))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	before := l.named("p").ApprovalHash()
 	l.policy("p", reads("Enforce", "Secret", ""))
@@ -206,5 +207,5 @@ func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
 		t.Fatalf("gate %v", gate)
 	}
 	l.Previewed(policyset.Count{Policy: l.named("p").UID, Generation: l.named("p").Generation, Preview: v1alpha1.Preview{Hash: l.named("p").Hash}, Gate: gate})
-	expect(t, "a gate once it is counted", true, l.named("p").Gate == nil)
+	expect.Equal(t, "a gate once it is counted", true, l.named("p").Gate == nil)
 }

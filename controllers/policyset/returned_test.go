@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // elsewhere is a form of the policy of spec that selects other namespaces.
@@ -19,32 +20,32 @@ func elsewhere(spec string) string {
 }
 
 // heldWith is a loop on a server where team-a is held, and where policy p was counted.
-func heldWith(t *testing.T, spec string) *loop {
+func heldWith(t *testing.T, spec string) *harness {
 	t.Helper()
 	s := newServer()
 	s.hold("team-a", "true")
 	s.policy("p", spec)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.counted("p")
 	return l
 }
 
 // become edits policy p.
-func (l *loop) become(spec string) {
+func (l *harness) become(spec string) {
 	l.t.Helper()
 	l.policy("p", spec)
 	l.refresh()
 }
 
 // unhold removes the hold of team-a.
-func (l *loop) unhold() {
+func (l *harness) unhold() {
 	l.t.Helper()
 	l.hold("team-a", "")
 	l.refresh()
 }
 
 // shown has the status say that a form was counted now.
-func (l *loop) shown(p *policy.Policy) {
+func (l *harness) shown(p *policy.Policy) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}})
 }
 
@@ -60,7 +61,7 @@ func TestTheCountOfOneFormReleasesNothingOfAnother(t *testing.T) {
 			l.counted("p") // all of it
 			l.counted("p") // where something has changed
 			l.become(spec("Enforce", "1h"))
-			expect(t, "waiting", waits, l.waiting("team-a"))
+			expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 		})
 	}
 }
@@ -76,7 +77,7 @@ func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
 		l.report("p", v1alpha1.RetentionPolicyStatus{Previews: previews})
 	}
 	l.become(spec("Enforce", "1h"))
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // TestAnEarlierApprovalDoesNotCountForAFormThatReturns: what kept its objects when it was approved may have gone. The hash that is asked for is
@@ -84,15 +85,15 @@ func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
 func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec     string
-		meantime func(l *loop)
+		meantime func(l *harness)
 		restart  bool // instead of seeing how it returns
 		want     []string
 	}{
-		"nothing has changed":                 {spec("Enforce", "1h"), func(*loop) {}, false, free},
-		"a hold is removed":                   {spec("Enforce", "1h"), (*loop).unhold, false, waits},
-		"a hold is removed, always":           {askingAlways("Enforce", "1h"), (*loop).unhold, false, waits},
-		"and the annotation has named others": {spec("Enforce", "1h"), func(l *loop) { l.approve("p", "other"); l.unhold(); l.approve("p", "first") }, false, waits},
-		"a hold is removed, and a restart":    {spec("Enforce", "1h"), (*loop).unhold, true, waits},
+		"nothing has changed":                 {spec("Enforce", "1h"), func(*harness) {}, false, free},
+		"a hold is removed":                   {spec("Enforce", "1h"), (*harness).unhold, false, waits},
+		"a hold is removed, always":           {askingAlways("Enforce", "1h"), (*harness).unhold, false, waits},
+		"and the annotation has named others": {spec("Enforce", "1h"), func(l *harness) { l.approve("p", "other"); l.unhold(); l.approve("p", "first") }, false, waits},
+		"a hold is removed, and a restart":    {spec("Enforce", "1h"), (*harness).unhold, true, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := heldWith(t, spec("DryRun", "400d"))
@@ -113,7 +114,7 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 				l = l.restart()
 			}
 			l.refresh()
-			expect(t, "waiting", test.want, l.waiting("team-a"))
+			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			gate := l.named("p").Gate
 			if gate == nil {
 				return
@@ -123,13 +124,13 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 			}
 			l.approve("p", gate.Hash)
 			l.refresh()
-			expect(t, "waiting once it is approved again", free, l.waiting("team-a"))
+			expect.Equal(t, "waiting once it is approved again", free, l.waiting("team-a"))
 		})
 	}
 }
 
 // approvedIn is what the annotation of policy p says.
-func approvedIn(l *loop) string {
+func approvedIn(l *harness) string {
 	return l.live.policies["p"].GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }
 
@@ -143,20 +144,20 @@ func TestALateCountOfAFormThatReturns(t *testing.T) {
 	l.unhold()
 	l.become(spec("Enforce", "1h"))
 	l.Previewed(count)
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.counted("p")
-	expect(t, "waiting once it is counted", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
 }
 
 // TestALateCountOfADryRunThatIsEnforced counts: the form is the same.
 func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("DryRun", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	p := l.named("p")
 	l.become(spec("Enforce", "1h"))
 	l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}, Gate: l.named("p").Gate})
-	expect(t, "waiting", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
 // TestARestartLeavesSingleRulesWaitingAlone, also of a policy with rules about images, of which nothing else is counted again.
@@ -166,7 +167,7 @@ func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", spec)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.counted("p", "other")
 			p := l.named("p")
 			l.report("p", v1alpha1.RetentionPolicyStatus{
@@ -178,8 +179,8 @@ func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 			if gate := l.named("p").Gate; gate != nil && gate.Recount != nil {
 				l.counted("p", "other")
 			}
-			expect(t, "waiting", []string{"p/other"}, slices.DeleteFunc(l.waiting("team-a"), func(rule string) bool { return rule == "p/images" }))
-			expect(t, "gate", p.Gate, l.named("p").Gate)
+			expect.Equal(t, "waiting", []string{"p/other"}, slices.DeleteFunc(l.waiting("team-a"), func(rule string) bool { return rule == "p/images" }))
+			expect.Equal(t, "gate", p.Gate, l.named("p").Gate)
 		})
 	}
 }
@@ -189,7 +190,7 @@ func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
 	s := newServer()
 	s.hold("team-b", "true")
 	s.policy("p", spec("DryRun", "1h"))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.hold("team-a", "true")
 	l.hold("team-b", "")
 	l.refresh()
@@ -197,6 +198,6 @@ func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
 	l.later(time.Minute)
 	l.unhold()
 	l.become(spec("Enforce", "1h"))
-	expect(t, "waiting", waits, l.waiting("team-a"))
-	expect(t, "counted", int64(30), old(30).count(l, "p").Week)
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "counted", int64(30), old(30).count(l, "p").Week)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestAnApprovalIsForOneChange: the same namespace waits again when the policy applies there anew again.
@@ -22,13 +23,13 @@ func TestAnApprovalIsForOneChange(t *testing.T) {
 	first := l.named("p").Gate.Hash
 	l.approve("p", first)
 	l.refresh()
-	expect(t, "waiting once it is approved", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting once it is approved", free, l.waiting("team-b"))
 	l.namespace("team-b", nil)
 	l.refresh()
 	l.later(time.Second)
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
-	expect(t, "waiting when it comes back", waits, l.waiting("team-b"))
+	expect.Equal(t, "waiting when it comes back", waits, l.waiting("team-b"))
 	if l.named("p").Gate.Hash == first {
 		t.Error("what was approved before approves this too")
 	}
@@ -43,9 +44,9 @@ func TestWhatChangesWhileItIsCountedWasNotCounted(t *testing.T) {
 	l.policy("team-a/own", strings.Replace(longer, "4h", "5h", 1))
 	l.refresh()
 	l.Previewed(policyset.Count{Policy: counted.UID, Generation: counted.Generation, Preview: v1alpha1.Preview{Hash: counted.Hash}, Gate: counted.Gate})
-	expect(t, "waiting", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.counted("p")
-	expect(t, "waiting once that is counted", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting once that is counted", free, l.waiting("team-a"))
 }
 
 // TestWhatASuspendedPolicyComesToApplyToIsCounted when it goes on: nobody has seen what it would delete there.
@@ -59,8 +60,8 @@ func TestWhatASuspendedPolicyComesToApplyToIsCounted(t *testing.T) {
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
 	mode("Enforce")
-	expect(t, "waiting", waits, l.waiting("team-b"))
-	expect(t, "waiting in another", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
+	expect.Equal(t, "waiting in another", free, l.waiting("team-a"))
 }
 
 // marking is a rule without startTime.
@@ -91,7 +92,7 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy("p", test.first)
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			for _, next := range test.then {
 				l.later(time.Minute)
 				l.policy("p", next)
@@ -119,7 +120,7 @@ func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
 			if fresh {
 				want = s.clock.Now()
 			}
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.later(time.Minute)
 			l.policy("p", strings.Replace(marking("Enforce", "finished(object)"), "1h", "2h", 1))
 			l.refresh()
@@ -134,18 +135,18 @@ func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
 func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", ownRules("Enforce", "1h"))
-	l := newUnreadLoop(t, s)
+	l := newUnreadHarness(t, s)
 	l.rights.unknown = true
 	s.sync()
 	l.reconcile()
 	unpermitted := func() bool { return l.named("team-a/own").Rules[0].Unpermitted }
-	expect(t, "unpermitted before anybody has asked", true, unpermitted())
+	expect.Equal(t, "unpermitted before anybody has asked", true, unpermitted())
 	l.rights.unknown = false
 	l.Republish()
-	expect(t, "unpermitted when it has the rights", false, unpermitted())
+	expect.Equal(t, "unpermitted when it has the rights", false, unpermitted())
 	l.rights.err = errors.New("missing permission")
 	l.Republish()
-	expect(t, "unpermitted when it has lost them", true, unpermitted())
+	expect.Equal(t, "unpermitted when it has lost them", true, unpermitted())
 }
 
 // TestEachRuleNeedsThePermissionsOfItsOwn: those for another kind, or without marks, say nothing about it.
@@ -156,7 +157,7 @@ func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
 		{name: marked, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), ttl: 1h},
 		{name: pods, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 1h},
 		{name: more, target: {apiVersion: v1, kind: Pod}, eligible: 'true', ttl: 2h}]}`)
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	unpermitted := func() (names []string) {
 		for _, r := range l.named("team-a/own").Rules {
 			if r.Unpermitted {
@@ -167,10 +168,10 @@ func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
 	}
 	l.rights.denied = func(r *policy.Rule) bool { return r.Kind.Kind == "Pod" }
 	l.Republish()
-	expect(t, "unpermitted without the permission for Pods", []string{"pods", "more"}, unpermitted())
+	expect.Equal(t, "unpermitted without the permission for Pods", []string{"pods", "more"}, unpermitted())
 	l.rights.denied = func(r *policy.Rule) bool { return r.Mark != "" && r.Kind.Kind == "Job" }
 	l.Republish()
-	expect(t, "unpermitted without the permission to mark Jobs", []string{"marked"}, unpermitted())
+	expect.Equal(t, "unpermitted without the permission to mark Jobs", []string{"marked"}, unpermitted())
 }
 
 // TestMarksFromBeforeARightWasMissingDoNotCount: its kind may not have been watched meanwhile. While the API server does not tell, it is
@@ -178,29 +179,29 @@ func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
 func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
-	l := newLoop(t, s)
+	l := newHarness(t, s)
 	l.Republish()
-	rule := func() *policy.Rule { return l.book().Effective(jobs, "team-a").Rules[0] }
+	rule := func() *policy.Rule { return l.snapshot().Effective(jobs, "team-a").Rules[0] }
 	since := func() time.Time { return rule().MarksSince }
 	begun := since()
 	for _, err := range []error{errors.New("connection refused"), nil} {
 		l.later(time.Minute)
 		l.rights.err = err
 		l.Republish()
-		expect(t, "permitted to delete", err == nil, !rule().Unpermitted)
-		expect(t, "watched", true, !rule().Unwatched)
+		expect.Equal(t, "permitted to delete", err == nil, !rule().Unpermitted)
+		expect.Equal(t, "watched", true, !rule().Unwatched)
 	}
-	expect(t, "since when marks count after an error", begun, since())
+	expect.Equal(t, "since when marks count after an error", begun, since())
 	for _, err := range []error{permissions.ErrMissing, errors.New("connection refused"), nil} {
 		l.later(time.Minute)
 		l.rights.err = err
 		l.Republish()
 	}
 	back := l.clock.Now()
-	expect(t, "since when marks count once the right is back", back, since())
+	expect.Equal(t, "since when marks count once the right is back", back, since())
 	l.later(time.Minute)
 	l.Republish()
-	expect(t, "since when marks count later", back, since())
+	expect.Equal(t, "since when marks count later", back, since())
 }
 
 // TestMarksFromBeforeARuleWasInvalidDoNotCount: another rule has its kind read at another version meanwhile.
@@ -213,41 +214,41 @@ func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.policy(name, strings.Replace(test.marks, "batch/v1,", "batch/v1beta1,", 1))
-			l := newLoop(t, s)
+			l := newHarness(t, s)
 			l.Republish()
 			rule := func() *policy.Rule { return l.named(name).Rules[0] }
-			expect(t, "invalid alone", false, rule().Invalid())
+			expect.Equal(t, "invalid alone", false, rule().Invalid())
 			begun := rule().MarksSince
 			l.later(time.Minute)
 			l.policy("p", test.other)
 			l.refresh()
-			expect(t, "invalid beside another rule", true, rule().Invalid())
-			expect(t, "since when marks count", begun, rule().MarksSince)
+			expect.Equal(t, "invalid beside another rule", true, rule().Invalid())
+			expect.Equal(t, "since when marks count", begun, rule().MarksSince)
 			l.later(time.Minute)
 			l.removePolicy("p")
 			l.refresh()
 			back := l.clock.Now()
-			expect(t, "invalid in the end", false, rule().Invalid())
-			expect(t, "since when marks count in the end", back, rule().MarksSince)
+			expect.Equal(t, "invalid in the end", false, rule().Invalid())
+			expect.Equal(t, "since when marks count in the end", back, rule().MarksSince)
 			l.later(time.Minute)
 			l.Republish()
-			expect(t, "since when marks count later", back, rule().MarksSince)
+			expect.Equal(t, "since when marks count later", back, rule().MarksSince)
 		})
 	}
 }
 
 // TestWhatIsKnownOfMarksGoesWithThePolicy: tenants may create and delete policies without end.
 func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
-	l := newLoop(t, newServer())
+	l := newHarness(t, newServer())
 	for range 5 {
 		l.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
 		l.refresh()
-		expect(t, "known", 1, policyset.Marks(l.Reconciler))
+		expect.Equal(t, "known", 1, policyset.Marks(l.Reconciler))
 		l.removePolicy("team-a/own")
 		l.later(time.Minute)
 		l.refresh()
 	}
-	expect(t, "known in the end", 0, policyset.Marks(l.Reconciler))
+	expect.Equal(t, "known in the end", 0, policyset.Marks(l.Reconciler))
 }
 
 // TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even where the cache has an older status.
@@ -277,7 +278,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 			s.policy("p", marking(test.mode, "finished(object)"))
 			s.sync()
 			s.report("p", test.status) // the cache does not have it
-			l := newUnreadLoop(t, s)
+			l := newUnreadHarness(t, s)
 			l.reconcile()
 			l.namespace("team-a", nil)
 			l.namespace("team-b", nil)
@@ -286,7 +287,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 				if fresh {
 					want = s.clock.Now()
 				}
-				if got := l.book().Effective(jobs, namespace).Rules[0].MarksSince; !got.Equal(want) {
+				if got := l.snapshot().Effective(jobs, namespace).Rules[0].MarksSince; !got.Equal(want) {
 					t.Errorf("in %s marks count since %s, want %s", namespace, got, want)
 				}
 			}
@@ -299,11 +300,11 @@ func TestNothingIsInForceBeforeTheStatusesAreRead(t *testing.T) {
 	s := newServer()
 	s.policy("p", marking("Enforce", "finished(object)"))
 	s.sync()
-	l := newUnreadLoop(t, s)
+	l := newUnreadHarness(t, s)
 	s.fail = func(string) error { return statusError(500) }
 	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
 		t.Error("no error")
 	}
-	expect(t, "editions", 0, len(l.editions))
-	expect(t, "complete", false, l.Complete())
+	expect.Equal(t, "editions", 0, len(l.published))
+	expect.Equal(t, "complete", false, l.Complete())
 }

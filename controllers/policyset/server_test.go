@@ -2,10 +2,8 @@ package policyset_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"path"
@@ -25,10 +23,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // now is when every test begins.
-var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+var now = fixture.Now
 
 const (
 	apiPath        = "/apis/sunset.x-k8s.io/v1alpha1"
@@ -225,9 +225,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.URL.Path)
 	live, version, fail, takes, said := s.live.clone(), s.version, s.fail, s.takes, s.said
-	header := http.Header{"Content-Type": {"application/json"}}
-	if !s.dateless {
-		header.Set("Date", s.dates().Add(s.skewed).UTC().Format(http.TimeFormat))
+	date := s.dates().Add(s.skewed).UTC().Format(http.TimeFormat)
+	if s.dateless {
+		date = ""
 	}
 	s.mu.Unlock()
 	s.happen(r.URL.Path)
@@ -238,18 +238,31 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if fail != nil {
-		if err := fail(r.URL.Path); err != nil {
-			return errorResponse(err, header)
+		switch err := fail(r.URL.Path).(type) {
+		case nil:
+		case statusError:
+			return dated(date, answer.Status(int(err)))
+		default:
+			return nil, err
 		}
 	}
 	body := live.answer(r.URL.Path, fmt.Sprint(100+version))
 	if said != nil {
 		body = said(r.URL.Path, body)
 	}
-	if body == nil {
-		return notFound(r.URL.Path, header)
+	switch body := body.(type) {
+	case nil:
+		return dated(date, notFound(r.URL.Path))
+	case string:
+		return dated(date, answer.Text(http.StatusOK, body))
+	default:
+		return dated(date, answer.JSON(http.StatusOK, body))
 	}
-	return response(http.StatusOK, body, header)
+}
+
+func dated(date string, r *http.Response) (*http.Response, error) {
+	r.Header.Set("Date", date)
+	return r, nil
 }
 
 func (s *server) happen(path string) {
@@ -266,34 +279,10 @@ type statusError int
 func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
 
 // notFound is what an API server answers that serves a kind and has no object of the name.
-func notFound(at string, header http.Header) (*http.Response, error) {
+func notFound(at string) *http.Response {
 	err := apierrors.NewNotFound(schema.GroupResource{}, path.Base(at))
 	err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	return response(http.StatusNotFound, err.ErrStatus, header)
-}
-
-func errorResponse(err error, header http.Header) (*http.Response, error) {
-	code, ok := err.(statusError)
-	if !ok {
-		return nil, err
-	}
-	reason := metav1.StatusReasonInternalError
-	if code == http.StatusNotFound {
-		reason = metav1.StatusReasonNotFound
-	}
-	if code == http.StatusForbidden {
-		reason = metav1.StatusReasonForbidden
-	}
-	status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Code: int32(code)}
-	return response(int(code), status, header)
-}
-
-func response(code int, body any, header http.Header) (*http.Response, error) {
-	data, err := json.Marshal(body)
-	if text, ok := body.(string); ok {
-		data = []byte(text)
-	}
-	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(string(data)))}, err
+	return answer.JSON(http.StatusNotFound, err.ErrStatus)
 }
 
 func (s state) answer(path, version string) any {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestSkew(t *testing.T) {
@@ -46,16 +48,12 @@ func TestClocksAreComparedThoughNothingIsDue(t *testing.T) {
 
 func comparesClocks(t *testing.T) {
 	s := newServer()
-	l := newLoop(t, s)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- policyset.FollowClock(l.Reconciler, ctx) }()
+	l := newHarness(t, s)
+	stop := bubble.Start(t, func(ctx context.Context) error { return policyset.FollowClock(l.Reconciler, ctx) })
 	turn := func(what string, troubled bool) {
 		t.Helper()
 		synctest.Wait()
-		if got := l.Trouble() != nil; got != troubled {
-			t.Errorf("%s: in trouble: %t, want %t", what, got, troubled)
-		}
+		expect.Equal(t, what+": in trouble", troubled, l.Trouble() != nil)
 	}
 	set := func(change func()) {
 		s.mu.Lock()
@@ -72,8 +70,5 @@ func comparesClocks(t *testing.T) {
 	turn("ours is ahead", true)
 	set(func() { s.skewed, s.fail = 0, func(string) error { return statusError(403) } })
 	turn("they agree again, though nothing else is answered", false)
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	stop()
 }

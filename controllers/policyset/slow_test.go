@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // slowly runs a test with the loop of oneEnforced on an API server that takes its time, in a bubble.
-func slowly(t *testing.T, takes func(path string) time.Duration, test func(t *testing.T, l *loop)) {
+func slowly(t *testing.T, takes func(path string) time.Duration, test func(t *testing.T, l *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := oneEnforced(t)
@@ -53,38 +55,38 @@ func ofNamespaces(d time.Duration) func(string) time.Duration {
 
 // TestWhatADeletionRestsOnIsReadAtTheSameTime: else what is read first would be old when the last is there.
 func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
-	slowly(t, always(time.Second), func(t *testing.T, l *loop) {
+	slowly(t, always(time.Second), func(t *testing.T, l *harness) {
 		began := time.Now()
-		expect(t, "rules", enforced, l.allowed("team-a"))
-		expect(t, "took", time.Second, time.Since(began))
+		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
+		expect.Equal(t, "took", time.Second, time.Since(began))
 		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
-		expect(t, "requests", once, l.asked())
+		expect.Equal(t, "requests", once, l.asked())
 	})
 }
 
 // TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain finds the edit that came meanwhile.
 func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
-	slowly(t, ofNamespaces(2*time.Second), func(t *testing.T, l *loop) {
+	slowly(t, ofNamespaces(2*time.Second), func(t *testing.T, l *harness) {
 		l.allowed("")
 		time.AfterFunc(500*time.Millisecond, func() { l.policy("p", spec("Suspended", "1h")) })
-		expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 	})
 }
 
 // TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain: it, and not all that has just been read.
 func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
-	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *loop) {
+	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *harness) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
 		l.allowed("team-a")
-		expect(t, "held", true, l.editions[len(l.editions)-1].Book.Effective(jobs, "team-a").Held)
+		expect.Equal(t, "held", true, l.published[len(l.published)-1].Snapshot.Effective(jobs, "team-a").Held)
 		again := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 2}
-		expect(t, "requests", again, l.asked())
+		expect.Equal(t, "requests", again, l.asked())
 	})
 }
 
 // TestWhatIsReadInAdvanceCounts when it was read for, and no deletion meanwhile waits for it.
 func TestWhatIsReadInAdvanceCounts(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.allowed("team-a")
 		l.asked()
 		l.takes = always(300 * time.Millisecond)
@@ -93,21 +95,21 @@ func TestWhatIsReadInAdvanceCounts(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		l.allowed("team-a")
-		expect(t, "waited during the read", 0, time.Since(began))
+		expect.Equal(t, "waited during the read", 0, time.Since(began))
 		time.Sleep(500 * time.Millisecond)
 		began = time.Now()
 		l.allowed("team-a")
-		expect(t, "waited after it", 0, time.Since(began))
+		expect.Equal(t, "waited after it", 0, time.Since(began))
 		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
-		expect(t, "requests", once, l.asked())
+		expect.Equal(t, "requests", once, l.asked())
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(500*time.Millisecond))
-		expect(t, "requests while the answers are fresh enough", map[string]int{}, l.asked())
+		expect.Equal(t, "requests while the answers are fresh enough", map[string]int{}, l.asked())
 	})
 }
 
 // TestAReadInAdvanceThatFails: the next check reads again, and reports what is in doubt.
 func TestAReadInAdvanceThatFails(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.allowed("team-a")
 		l.fail = about("retentionpolicies", statusError(http.StatusInternalServerError))
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(2*time.Second))
@@ -115,21 +117,21 @@ func TestAReadInAdvanceThatFails(t *testing.T) {
 			t.Error("allowed")
 		}
 		l.fail = nil
-		expect(t, "rules", enforced, l.allowed("team-a"))
+		expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 	})
 }
 
 // TestOnlyALeaderReadsInAdvance: the standby has nothing to delete.
 func TestOnlyALeaderReadsInAdvance(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.leadership = errors.New("not the leader")
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(2*time.Second))
-		expect(t, "requests", map[string]int{}, l.asked())
+		expect.Equal(t, "requests", map[string]int{}, l.asked())
 	})
 }
 
 func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
-	slowly(t, ofNamespaces(1500*time.Millisecond), func(t *testing.T, l *loop) {
+	slowly(t, ofNamespaces(1500*time.Millisecond), func(t *testing.T, l *harness) {
 		l.allowed("")
 		l.fail = about("retentionpolicies", statusError(http.StatusInternalServerError))
 		if _, err := l.check("team-a"); err == nil {
@@ -140,7 +142,7 @@ func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
 
 // TestAWrongClockCountsAsLongAsItsAnswer, also when another answer has a right one.
 func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
-	slowly(t, always(0), func(t *testing.T, l *loop) {
+	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.skewed = time.Minute
 		for _, namespace := range []string{"team-a", "team-b"} {
 			if _, err := l.check(namespace); err == nil {
@@ -155,16 +157,16 @@ func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
 
 // TestAnEditWhileAnEditIsReadIsSeen: the list that told of the first is old when it has been read.
 func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
-	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *loop) {
+	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *harness) {
 		l.policy("p", spec("Enforce", "2d"))
 		time.AfterFunc(2*time.Second, func() { l.policy("p", spec("Suspended", "1h")) })
-		expect(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
+		expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 	})
 }
 
 // TestAReadThatTakesTooLongIsNone: nothing goes by what may have been so seconds ago.
 func TestAReadThatTakesTooLongIsNone(t *testing.T) {
-	slowly(t, always(4*time.Second), func(t *testing.T, l *loop) {
+	slowly(t, always(4*time.Second), func(t *testing.T, l *harness) {
 		_, err := l.check("team-a")
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
@@ -174,7 +176,7 @@ func TestAReadThatTakesTooLongIsNone(t *testing.T) {
 
 // TestNamespacesThatTakeLongAreReadInOneList: one by one, few would have their turn in a second.
 func TestNamespacesThatTakeLongAreReadInOneList(t *testing.T) {
-	slowly(t, ofNamespaces(200*time.Millisecond), func(t *testing.T, l *loop) {
+	slowly(t, ofNamespaces(200*time.Millisecond), func(t *testing.T, l *harness) {
 		const namespaces = 50
 		for i := range namespaces {
 			l.namespace(fmt.Sprint("ns-", i), nil)
@@ -183,7 +185,7 @@ func TestNamespacesThatTakeLongAreReadInOneList(t *testing.T) {
 		for i := range namespaces {
 			l.allowed(fmt.Sprint("ns-", i))
 		}
-		expect(t, "lists", 1, l.asked()["namespaces"])
-		expect(t, "took", 400*time.Millisecond, time.Since(began))
+		expect.Equal(t, "lists", 1, l.asked()["namespaces"])
+		expect.Equal(t, "took", 400*time.Millisecond, time.Since(began))
 	})
 }

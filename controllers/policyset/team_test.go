@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const (
@@ -28,7 +29,7 @@ func ownRules(mode, ttl string) string {
 }
 
 // teamed is a loop with policy p in force, and policy own of team-a.
-func teamed(t *testing.T, spec string) *loop {
+func teamed(t *testing.T, spec string) *harness {
 	t.Helper()
 	l := oneEnforced(t)
 	l.policy("team-a/own", spec)
@@ -54,8 +55,8 @@ func TestARetentionPolicyIsReadForItsNamespaceAlone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := teamed(t, test.spec)
-			expect(t, "rules in its namespace", test.want, l.rules("team-a"))
-			expect(t, "rules in another", enforced, l.rules("team-b"))
+			expect.Equal(t, "rules in its namespace", test.want, l.rules("team-a"))
+			expect.Equal(t, "rules in another", enforced, l.rules("team-b"))
 		})
 	}
 }
@@ -83,29 +84,29 @@ func TestARetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
 				l = teamed(t, test.before)
 			}
 			test.change(l.server)
-			expect(t, "rules", test.want, l.allowed("team-a"))
+			expect.Equal(t, "rules", test.want, l.allowed("team-a"))
 			l.later(2 * time.Second)
 			l.reconcile()
-			expect(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
+			expect.Equal(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
 			l.refresh()
-			expect(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
-			expect(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
+			expect.Equal(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
+			expect.Equal(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
 		})
 	}
 }
 
 func TestRetentionPoliciesAreReadFromTheCache(t *testing.T) {
 	l := teamed(t, longer)
-	expect(t, "editions", 2, len(l.editions))
+	expect.Equal(t, "editions", 2, len(l.published))
 	l.policy("team-a/own", sparing)
 	l.refresh()
-	expect(t, "rules after an edit", []string{"p/jobs Enforce 1h suspended"}, l.rules("team-a"))
+	expect.Equal(t, "rules after an edit", []string{"p/jobs Enforce 1h suspended"}, l.rules("team-a"))
 	l.removePolicy("team-a/own")
 	l.refresh()
-	expect(t, "rules without it", enforced, l.rules("team-a"))
+	expect.Equal(t, "rules without it", enforced, l.rules("team-a"))
 	l.reconcile()
 	l.allowed("team-a")
-	expect(t, "editions", 4, len(l.editions))
+	expect.Equal(t, "editions", 4, len(l.published))
 }
 
 // TestNamesakesOnBothShelves: two policies of one name, and the same name in two namespaces, are three.
@@ -113,12 +114,12 @@ func TestNamesakesOnBothShelves(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("team-a/p", ownRules("Enforce", "5m"))
 	l.policy("team-b/p", ownRules("DryRun", "6m"))
-	expect(t, "rules in team-a", []string{"p/jobs Enforce 1h", "team-a/p/jobs Enforce 5m"}, l.allowed("team-a"))
-	expect(t, "rules in team-b", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
+	expect.Equal(t, "rules in team-a", []string{"p/jobs Enforce 1h", "team-a/p/jobs Enforce 5m"}, l.allowed("team-a"))
+	expect.Equal(t, "rules in team-b", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
 	l.removePolicy("team-a/p")
 	l.later(2 * time.Second)
-	expect(t, "rules when one is gone", enforced, l.allowed("team-a"))
-	expect(t, "rules of its namesake", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
+	expect.Equal(t, "rules when one is gone", enforced, l.allowed("team-a"))
+	expect.Equal(t, "rules of its namesake", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
 }
 
 func TestAnOverrideOfWhatIsNotThereIsAProblem(t *testing.T) {
@@ -141,18 +142,18 @@ func TestAnOverrideOfWhatIsNotThereIsAProblem(t *testing.T) {
 			for _, p := range l.named("team-a/own").Problems {
 				paths = append(paths, p.Path)
 			}
-			expect(t, "problems", test.want, paths)
+			expect.Equal(t, "problems", test.want, paths)
 		})
 	}
 }
 
 func TestAnOverrideMendsItselfWhenItsPolicyComes(t *testing.T) {
 	l := teamed(t, "{overrides: [{policy: q, ttl: 4h}]}")
-	expect(t, "problems", 1, len(l.named("team-a/own").Problems))
+	expect.Equal(t, "problems", 1, len(l.named("team-a/own").Problems))
 	l.policy("q", spec("Enforce", "1h"))
 	l.refresh()
-	expect(t, "problems", 0, len(l.named("team-a/own").Problems))
-	expect(t, "rules", []string{"p/jobs Enforce 1h", "q/jobs Enforce 4h"}, l.rules("team-a"))
+	expect.Equal(t, "problems", 0, len(l.named("team-a/own").Problems))
+	expect.Equal(t, "rules", []string{"p/jobs Enforce 1h", "q/jobs Enforce 4h"}, l.rules("team-a"))
 }
 
 func TestPermit(t *testing.T) {
@@ -169,7 +170,7 @@ func TestPermit(t *testing.T) {
 	if err := permit("team-a/own"); err != nil {
 		t.Errorf("with every right: %v", err)
 	}
-	expect(t, "asked", []string{"team-a/own/jobs", "team-a/own/jobs"}, l.rights.asked)
+	expect.Equal(t, "asked", []string{"team-a/own/jobs", "team-a/own/jobs"}, l.rights.asked)
 }
 
 func TestPermitOwner(t *testing.T) {
@@ -186,7 +187,7 @@ func TestPermitOwner(t *testing.T) {
 	if err := permit("team-a/own"); !errors.Is(err, l.rights.err) {
 		t.Errorf("the namespace's own rule: %v", err)
 	}
-	expect(t, "asked", []string{"team-a/own/jobs CronJob"}, l.rights.asked)
+	expect.Equal(t, "asked", []string{"team-a/own/jobs CronJob"}, l.rights.asked)
 }
 
 func TestOwnRules(t *testing.T) {
@@ -199,8 +200,8 @@ func TestOwnRules(t *testing.T) {
 		ids = append(ids, r.ID.String())
 	}
 	slices.Sort(ids)
-	expect(t, "rules", []string{"team-a/own/jobs", "team-b/other/jobs"}, ids)
-	expect(t, "mode", v1alpha1.DryRun, l.named("team-a/own").Mode)
+	expect.Equal(t, "rules", []string{"team-a/own/jobs", "team-b/other/jobs"}, ids)
+	expect.Equal(t, "mode", v1alpha1.DryRun, l.named("team-a/own").Mode)
 }
 
 // Fifty tenants may have thousands of rules, and one edit concerns one of them.
@@ -209,7 +210,7 @@ func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 	l.policy("team-b/own", ownRules("DryRun", "5m"))
 	l.refresh()
 	inForce := func(name string) *policy.Policy {
-		for _, p := range l.editions[len(l.editions)-1].Book.Policies() {
+		for _, p := range l.published[len(l.published)-1].Snapshot.Policies() {
 			if p.Name == name {
 				return p
 			}
@@ -220,8 +221,8 @@ func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 	before, edited := inForce("team-b/own"), inForce("team-a/own")
 	l.policy("team-a/own", ownRules("DryRun", "6m"))
 	l.refresh()
-	expect(t, "the edited policy is the same", false, inForce("team-a/own") == edited)
-	expect(t, "the other one is the same", true, inForce("team-b/own") == before)
+	expect.Equal(t, "the edited policy is the same", false, inForce("team-a/own") == edited)
+	expect.Equal(t, "the other one is the same", true, inForce("team-b/own") == before)
 	for _, now := range []struct {
 		err                    error
 		unpermitted, unwatched bool
@@ -231,7 +232,7 @@ func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 		l.rights.err = now.err
 		l.Republish()
 		rule := inForce("team-b/own").Rules[0]
-		expect(t, fmt.Sprintf("after %v unpermitted", now.err), now.unpermitted, rule.Unpermitted)
-		expect(t, fmt.Sprintf("after %v unwatched", now.err), now.unwatched, rule.Unwatched)
+		expect.Equal(t, fmt.Sprintf("after %v unpermitted", now.err), now.unpermitted, rule.Unpermitted)
+		expect.Equal(t, fmt.Sprintf("after %v unwatched", now.err), now.unwatched, rule.Unwatched)
 	}
 }

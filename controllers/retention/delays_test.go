@@ -8,22 +8,25 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestWhatDelaysDeletionsIsKnown: which obstacle, of which policy, after attempts in vain for ten seconds, and no longer than it lasts.
 func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
-	fails := func(result retention.Result) func(w *world) {
-		return func(w *world) {
+	fails := func(result retention.Result) func(w *harness) {
+		return func(w *harness) {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: result, Err: fmt.Errorf("at %s", time.Since(w.began))}
 			}
 		}
 	}
 	for name, test := range map[string]struct {
-		begin func(w *world)
+		begin func(w *harness)
 		want  string // the reason; empty for none
 	}{
-		"the namespace is terminating": {func(w *world) {
+		"the namespace is terminating": {func(w *harness) {
 			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace) }
 		}, "NamespaceInDoubt"},
 		"the permission is missing":              {fails(retention.Denied), "Denied"},
@@ -31,13 +34,13 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 		"an admission webhook fails":             {fails(retention.Unadmitted), "Failing"},
 		"no answer comes":                        {fails(retention.Failed), "Failing"},
 		"the API server is busy":                 {fails(retention.Busy), "Failing"},
-		"the checks take too long":               {func(w *world) { w.ages = map[string]time.Duration{"a": 2 * time.Second} }, "Failing"},
-		"nobody knows the permissions":           {func(w *world) { w.permit = func(*policy.Rule) error { return errors.New("no answer") } }, "Failing"},
-		"what was said holds for all namespaces": {func(w *world) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // Doubt says so
-		"nothing":                                {func(*world) {}, ""},
+		"the checks take too long":               {func(w *harness) { w.ages = map[string]time.Duration{"a": 2 * time.Second} }, "Failing"},
+		"nobody knows the permissions":           {func(w *harness) { w.permit = func(*policy.Rule) error { return errors.New("no answer") } }, "Failing"},
+		"what was said holds for all namespaces": {func(w *harness) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // Doubt says so
+		"nothing":                                {func(*harness) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				delays := func() (all []retention.Delay) {
 					for _, k := range w.Kinds() {
 						all = append(all, k.Delays(w.clock.Now())...)
@@ -48,30 +51,30 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 					return all
 				}
 				w.set(func() { test.begin(w) })
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				w.source(0).list(rows("x", 3, w.began.Add(-time.Hour))...)
-				w.after(retention.DelayedAfter - time.Second)
-				expect(t, "delays early", nil, delays())
-				w.after(11 * time.Second)
+				bubble.Pass(retention.DelayedAfter - time.Second)
+				expect.Equal(t, "delays early", nil, delays())
+				bubble.Pass(11 * time.Second)
 				first := delays()
 				if test.want == "" {
-					expect(t, "delays", nil, first)
+					expect.Equal(t, "delays", nil, first)
 					return
 				}
 				if len(first) != 1 || first[0].Policy != "a" || first[0].Namespace != "team-a" || first[0].Reason != test.want || first[0].Message == "" {
 					t.Errorf("delays: %+v, want one with reason %s", first, test.want)
 				}
-				w.after(time.Minute) // without permission one object is tried at a time, in any order
+				bubble.Pass(time.Minute) // without permission one object is tried at a time, in any order
 				all := delays()
 				if len(all) != 1 || all[0].Name != "x00000" {
 					t.Errorf("delays: %+v, want the first object", all)
 				}
-				w.after(2 * time.Minute)
-				expect(t, "delays later", all, delays())
+				bubble.Pass(2 * time.Minute)
+				expect.Equal(t, "delays later", all, delays())
 				w.set(func() { w.outcome, w.check, w.permit, w.ages = nil, nil, nil, nil })
-				w.after(10 * time.Minute)
-				expect(t, "delays at the end", nil, delays())
-				expect(t, "removed", 3, len(w.removed()))
+				bubble.Pass(10 * time.Minute)
+				expect.Equal(t, "delays at the end", nil, delays())
+				expect.Equal(t, "removed", 3, len(w.removed()))
 			})
 		})
 	}
@@ -79,38 +82,38 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 
 // TestAnObstacleThatPassesIsNoDelay: another after it does not last either.
 func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := func(err error) { w.set(func() { w.check = func(string) error { return err } }) }
 		inDoubt := fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace)
 		doubt(inDoubt)
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		doubt(errors.New("clock skew"))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		doubt(inDoubt)
-		w.after(time.Second)
-		expect(t, "delayed", 0, w.Kinds()[0].Delayed)
+		bubble.Pass(time.Second)
+		expect.Equal(t, "delayed", 0, w.Kinds()[0].Delayed)
 	})
 }
 
 // TestFewObjectsOfANamespaceAreRemembered: many that fail cost little, and hide those of no other namespace.
 func TestFewObjectsOfANamespaceAreRemembered(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(append(rows("x", 500, w.began.Add(-time.Hour)), row("y", w.began.Add(-time.Hour), in("team-b")))...)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		k := w.Kinds()[0]
-		expect(t, "delayed", 101, k.Delayed)
-		expect(t, "delays", 2, len(k.Delays(w.clock.Now())))
+		expect.Equal(t, "delayed", 101, k.Delayed)
+		expect.Equal(t, "delays", 2, len(k.Delays(w.clock.Now())))
 		w.set(func() { w.outcome = nil })
-		w.after(20 * time.Minute)
-		expect(t, "delayed at the end", 0, w.Kinds()[0].Delayed)
-		expect(t, "removed", 501, len(w.removed()))
+		bubble.Pass(20 * time.Minute)
+		expect.Equal(t, "delayed at the end", 0, w.Kinds()[0].Delayed)
+		expect.Equal(t, "removed", 501, len(w.removed()))
 	})
 }

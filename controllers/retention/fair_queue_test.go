@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // waiting is a queue as the priority queue is: the highest priority first, and of equals the one that came first.
@@ -61,8 +62,8 @@ func TestLanesShareTurns(t *testing.T) {
 	q := &queue{Lanes: retention.NewLanes()}
 	q.join("a", "big", 10_000)
 	q.join("a", "small", 10)
-	expect(t, "served", map[string]int{"a/big": 10, "a/small": 10}, q.serve(20))
-	expect(t, "served then", map[string]int{"a/big": 100}, q.serve(100))
+	expect.Equal(t, "served", map[string]int{"a/big": 10, "a/small": 10}, q.serve(20))
+	expect.Equal(t, "served then", map[string]int{"a/big": 100}, q.serve(100))
 }
 
 func TestALaneThatComesLateIsServedNext(t *testing.T) {
@@ -81,7 +82,7 @@ func TestPoliciesAndNamespacesAreLanes(t *testing.T) {
 	q.join("a", "x", 100)
 	q.join("a", "y", 100)
 	q.join("b", "x", 100)
-	expect(t, "served", map[string]int{"a/x": 10, "a/y": 10, "b/x": 10}, q.serve(30))
+	expect.Equal(t, "served", map[string]int{"a/x": 10, "a/y": 10, "b/x": 10}, q.serve(30))
 }
 
 func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
@@ -129,12 +130,12 @@ func TestFinishedLanesAreForgotten(t *testing.T) {
 	for i := range 1000 {
 		q.join("a", fmt.Sprint("ci-", i), 3)
 	}
-	expect(t, "lanes", 1001, q.Remembered())
+	expect.Equal(t, "lanes", 1001, q.Remembered())
 	q.serve(3000)
-	expect(t, "lanes when all is served", 0, q.Remembered())
+	expect.Equal(t, "lanes when all is served", 0, q.Remembered())
 	for i := range 1000 {
 		q.join("a", fmt.Sprint("preview-", i), 1)
 		q.serve(1)
 	}
-	expect(t, "lanes when each was served at once", 0, q.Remembered())
+	expect.Equal(t, "lanes when each was served at once", 0, q.Remembered())
 }

@@ -12,6 +12,9 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -23,8 +26,8 @@ const (
 
 // drain has a backlog deleted beside bad namespaces with some objects each, whose DELETEs end as bad says. It gives the time
 // that the backlog took and the greatest lateness of what fell due meanwhile.
-func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obstruct ...func(*world)) (took, late time.Duration) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obstruct ...func(*harness)) (took, late time.Duration) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var inBad atomic.Int64
 		for _, o := range obstruct {
 			o(w)
@@ -40,7 +43,7 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"), own("bad-00", "b"))
+		w.use(fixture.Rule("a"), own("bad-00", "b"))
 		var all []*draft
 		for i := range namespaces {
 			all = append(all, rows(fmt.Sprintf("bad%02d-", i), each, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
@@ -53,10 +56,10 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 		}
 		w.source(0).list(all...)
 		for count(w.removed(), "good") < backlog && time.Since(w.began) < 10*time.Minute {
-			w.after(quick)
+			bubble.Pass(quick)
 		}
 		took = time.Since(w.began)
-		w.after(max(scheduled*rhythm, time.Minute))
+		bubble.Pass(max(scheduled*rhythm, time.Minute))
 		if n := inBad.Load(); n > 16 {
 			t.Errorf("%d DELETEs under way in bad namespaces after a minute", n)
 		}
@@ -69,7 +72,7 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 }
 
 // lateness is how late the objects were deleted whose names begin with a prefix, of what fell due one each rhythm.
-func (w *world) lateness(prefix string) (all []time.Duration) {
+func (w *harness) lateness(prefix string) (all []time.Duration) {
 	for _, event := range w.happened() {
 		at, name, _ := strings.Cut(event, " removed ")
 		var n int
@@ -77,9 +80,7 @@ func (w *world) lateness(prefix string) (all []time.Duration) {
 			continue
 		}
 		when, err := time.ParseDuration(at)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		all = append(all, when-time.Duration(n)*rhythm)
 	}
 	return all
@@ -143,8 +144,8 @@ func TestOtherNamespacesKeepTheirPace(t *testing.T) {
 // TestSlowChecksInANamespaceDelayNoOther: neither checks that prevent its deletions, nor checks before a quick DELETE.
 func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 	alone, _ := drain(t, 0, 0, nil)
-	for name, obstruct := range map[string]func(*world){
-		"its permissions": func(w *world) {
+	for name, obstruct := range map[string]func(*harness){
+		"its permissions": func(w *harness) {
 			w.permit = func(r *policy.Rule) error {
 				if r.Namespace == "" {
 					return nil
@@ -153,7 +154,7 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 				return errors.New("no answer")
 			}
 		},
-		"its policies, which are being compiled": func(w *world) {
+		"its policies, which are being compiled": func(w *harness) {
 			w.check = func(namespace string) error {
 				if namespace != "bad-00" {
 					return nil
@@ -162,7 +163,7 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 				return fmt.Errorf("%w: compiling", retention.ErrNamespace)
 			}
 		},
-		"reading its objects": func(w *world) {
+		"reading its objects": func(w *harness) {
 			w.prepared = func(p policy.DeletePermit) {
 				if p.Subject().Namespace == "bad-00" {
 					time.Sleep(3 * time.Second)
@@ -193,7 +194,7 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 		"fifty":              {50, 4, after(10*time.Second, retention.Unadmitted, true)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				var mu sync.Mutex
 				underWay, all := map[string]int{}, 0
 				w.set(func() {
@@ -215,13 +216,13 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 						return test.bad()
 					}
 				})
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				var drafts []*draft
 				for i := range test.namespaces {
 					drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 100, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
 				}
 				w.source(0).list(drafts...)
-				w.after(10 * time.Minute)
+				bubble.Pass(10 * time.Minute)
 				if n := len(w.attempted()); n < 59*test.most {
 					t.Errorf("%d attempts in ten minutes", n)
 				}
@@ -233,32 +234,32 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 // TestARecoveredNamespaceIsThrottledNoMore: when the webhook answers again, all objects that waited are deleted, without
 // throttling.
 func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		bad := after(10*time.Second, retention.Unadmitted, true)
 		w.set(func() { w.outcome = func(policy.DeletePermit) retention.Outcome { return bad() } })
-		w.use(rule("a"))
-		w.use(rule("a"), rule("p", about(pods)))
+		w.use(fixture.Rule("a"))
+		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
 		w.source(0).list(rows("x", 1_000, w.began.Add(-2*time.Hour))...)
-		w.after(time.Minute + time.Millisecond)
-		expect(t, "throttled", [][]string{{"team-a"}, nil}, [][]string{w.states()["Job"].Throttled, w.states()["Pod"].Throttled})
+		bubble.Pass(time.Minute + time.Millisecond)
+		expect.Equal(t, "throttled", [][]string{{"team-a"}, nil}, [][]string{w.states()["Job"].Throttled, w.states()["Pod"].Throttled})
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome { return after(quick, retention.Removed, false)() }
 		})
-		w.after(20 * time.Second) // the attempt under way, then 1,000 at 400 a second, and what backs off
+		bubble.Pass(20 * time.Second) // the attempt under way, then 1,000 at 400 a second, and what backs off
 		if n := len(w.removed()); n < 990 {
 			t.Errorf("%d of 1000 removed 20 s after the webhook has recovered", n)
 		}
-		w.after(time.Minute)
-		expect(t, "removed", 1_000, len(w.removed()))
-		w.after(2 * time.Minute)
-		expect(t, "throttled in the end", nil, w.states()["Job"].Throttled)
-		expect(t, "namespaces remembered", 0, w.Loads())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "removed", 1_000, len(w.removed()))
+		bubble.Pass(2 * time.Minute)
+		expect.Equal(t, "throttled in the end", nil, w.states()["Job"].Throttled)
+		expect.Equal(t, "namespaces remembered", 0, w.Loads())
 	})
 }
 
 // TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly, even if another attempt there has failed since.
 func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ends, failed := make(chan struct{}), false
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -272,25 +273,25 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 				return after(quick, retention.Removed, false)()
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("hangs", 1, w.began.Add(-2*time.Hour))...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		w.source(0).apply(row("fails", w.began.Add(-2*time.Hour)))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		for _, later := range rows("later", 100, w.began.Add(-2*time.Hour)) {
 			w.source(0).apply(later)
 		}
-		w.after(20 * time.Second)
-		expect(t, "removed meanwhile", 101, len(w.removed()))
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "removed meanwhile", 101, len(w.removed()))
 		close(ends)
-		w.after(time.Second)
-		expect(t, "removed", 102, len(w.removed()))
+		bubble.Pass(time.Second)
+		expect.Equal(t, "removed", 102, len(w.removed()))
 	})
 }
 
 // TestANamespaceThatFailsNowAndThenStaysThrottled: successes before a failure do not count towards the end.
 func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -300,11 +301,11 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 				return after(quick, retention.Removed, false)()
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		for range 500 {
-			w.after(10 * time.Millisecond)
+			bubble.Pass(10 * time.Millisecond)
 			if len(w.states()["Job"].Throttled) == 0 {
 				t.Fatalf("the namespace is not throttled after %d attempts, of which each tenth fails", n.Load())
 			}
@@ -314,20 +315,20 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 
 // TestANamespaceThatAnswersSlowlyStaysThrottled while it does, however good its answers are.
 func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return after(300*time.Millisecond, retention.Removed, false)()
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("slow", 2_000, w.began.Add(-2*time.Hour))...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		for at := range 50 {
 			if throttled := w.states()["Job"].Throttled; len(throttled) == 0 {
 				t.Fatalf("not throttled after %d00 ms", 10+at)
 			}
-			w.after(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 		}
 	})
 }
@@ -340,7 +341,7 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 		"it does not answer": after(20*time.Second, retention.Failed, true),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				var underWay atomic.Int64
 				fails := atomic.Bool{}
 				fails.Store(true)
@@ -357,16 +358,16 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 						return bad()
 					}
 				})
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				var drafts []*draft
 				for i := range 50 {
 					drafts = append(drafts, rows(fmt.Sprintf("good%02d-", i), 20, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
 				}
 				w.source(0).list(drafts...)
-				w.after(2 * time.Minute)
+				bubble.Pass(2 * time.Minute)
 				fails.Store(false)
-				w.after(time.Minute)
-				expect(t, "removed when it answers again", 1_000, len(w.removed()))
+				bubble.Pass(time.Minute)
+				expect.Equal(t, "removed when it answers again", 1_000, len(w.removed()))
 			})
 		})
 	}
@@ -374,7 +375,7 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 
 // TestAStormOf429Passes: no namespace is throttled for it, and afterwards deletions are as fast as before.
 func TestAStormOf429Passes(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		const storm = 5 * time.Second
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -390,17 +391,17 @@ func TestAStormOf429Passes(t *testing.T) {
 				}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		drafts := rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00"))
 		for i := range 20 {
 			drafts = append(drafts, rows(fmt.Sprintf("good%02d-", i), 200, w.began.Add(-2*time.Hour), in(fmt.Sprintf("good-%02d", i)))...)
 		}
 		w.source(0).list(drafts...)
-		w.after(storm)
+		bubble.Pass(storm)
 		if n := len(w.attempted()); n > 60 {
 			t.Errorf("%d attempts in a storm of %s that asks for a second of rest", n, storm)
 		}
-		w.after(12 * time.Second) // ten at 400 a second, and as long as it takes to be trusted again
+		bubble.Pass(12 * time.Second) // ten at 400 a second, and as long as it takes to be trusted again
 		if n := count(w.removed(), "good"); n < 3_980 {
 			t.Errorf("%d of 4000 removed after the storm", n)
 		}
@@ -409,7 +410,7 @@ func TestAStormOf429Passes(t *testing.T) {
 
 // TestA429InAThrottledNamespaceRestsAll: it is about the API server, whoever receives it.
 func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -422,23 +423,23 @@ func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 				return after(quick, retention.Removed, false)()
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began.Add(-2*time.Hour), in("bad-00")))
-		w.after(time.Second)
-		expect(t, "attempts in the namespace", int64(2), n.Load())
+		bubble.Pass(time.Second)
+		expect.Equal(t, "attempts in the namespace", int64(2), n.Load())
 		for _, good := range rows("good", 10, w.began.Add(-2*time.Hour), in("good-00")) {
 			w.source(0).apply(good)
 		}
-		w.after(15 * time.Second)
-		expect(t, "removed during the rest", []string{}, w.removed())
-		w.after(10 * time.Second)
-		expect(t, "removed", 11, len(w.removed()))
+		bubble.Pass(15 * time.Second)
+		expect.Equal(t, "removed during the rest", []string{}, w.removed())
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "removed", 11, len(w.removed()))
 	})
 }
 
 // TestThrottledNamespacesWaitForRetryAfter that the API server has answered about another namespace.
 func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
 		var answered atomic.Bool
 		w.set(func() {
@@ -453,15 +454,15 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 				return retention.Outcome{Result: retention.Busy, RetryAfter: 20 * time.Second, Err: errors.New("too many requests")}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("bad", 20, w.began.Add(-2*time.Hour), in("bad-00"))...)
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.source(0).apply(row("good", w.began.Add(-2*time.Hour), in("good-00")))
-		w.after(quick)
+		bubble.Pass(quick)
 		before := n.Load()
-		w.after(15 * time.Second)
-		expect(t, "attempts during the rest", 0, n.Load()-before)
-		w.after(30 * time.Second)
+		bubble.Pass(15 * time.Second)
+		expect.Equal(t, "attempts during the rest", 0, n.Load()-before)
+		bubble.Pass(30 * time.Second)
 		if n.Load() == before {
 			t.Error("no attempts after the rest")
 		}
@@ -470,7 +471,7 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 
 // TestABusyServerIsAskedLessInThrottledNamespacesToo, though its 429 does not say for how long.
 func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var busy atomic.Bool
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -480,26 +481,26 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 				return after(400*time.Millisecond, retention.Removed, false)() // slow enough to be throttled
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 2_000, w.began.Add(-2*time.Hour))...)
-		w.after(10 * time.Second)
-		expect(t, "throttled", []string{"team-a"}, w.states()["Job"].Throttled)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "throttled", []string{"team-a"}, w.states()["Job"].Throttled)
 		busy.Store(true)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		before := len(w.attempted())
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if n := len(w.attempted()) - before; n < 30 || n > 70 {
 			t.Errorf("%d requests in a minute to a server that answers 429, want one in a second", n)
 		}
 		busy.Store(false)
-		w.after(3 * time.Minute)
-		expect(t, "removed when it answers again", 2_000, len(w.removed()))
+		bubble.Pass(3 * time.Minute)
+		expect.Equal(t, "removed when it answers again", 2_000, len(w.removed()))
 	})
 }
 
 // TestADeniedNamespaceIsProbedWithADueObject: not with one that has changed since it was due.
 func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var denied atomic.Bool
 		denied.Store(true)
 		w.set(func() {
@@ -510,9 +511,9 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 200, w.began.Add(-2*time.Hour))...)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if n := len(w.attempted()); n < 12 || n > 12+16 {
 			t.Errorf("%d attempts in a minute, want one in 5 s, and those that began before the first was denied", n)
 		}
@@ -520,14 +521,14 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 			w.source(0).apply(row(fmt.Sprintf("x%05d", i), w.began.Add(-2*time.Hour), version(2), func(r *draft) { r.Facts.Eligible = false }))
 		}
 		denied.Store(false)
-		w.after(6 * time.Second)
-		expect(t, "removed", []string{"x00199"}, w.removed())
+		bubble.Pass(6 * time.Second)
+		expect.Equal(t, "removed", []string{"x00199"}, w.removed())
 	})
 }
 
 // TestAFailingNamespaceTakesATenthOfThePace: if the operator limits the deletions per second.
 func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
-	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if strings.HasPrefix(p.Subject().Namespace, "bad") {
@@ -536,15 +537,15 @@ func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		drafts := rows("good", 1_000, w.began.Add(-2*time.Hour))
 		for i := range 20 {
 			drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 50, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
 		}
 		w.source(0).list(drafts...)
-		w.after(10 * time.Second) // each of them has failed once, or twice
+		bubble.Pass(10 * time.Second) // each of them has failed once, or twice
 		before := len(w.removed())
-		w.after(50 * time.Second)
+		bubble.Pass(50 * time.Second)
 		if n := len(w.removed()) - before; n < 445 {
 			t.Errorf("%d removed in 50 s at 10 a second, want nine tenths", n)
 		}
@@ -556,7 +557,7 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 100 * time.Millisecond, "late": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{ledgerFake: newBook(), takes: takes}
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
 					w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -566,12 +567,12 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 						return after(quick, retention.Removed, false)()
 					}
 				})
-				w.use(rule("a", counted))
+				w.use(fixture.Rule("a", fixture.Counted))
 				w.source(0).list(append(rows("bad", 500, w.began.Add(-2*time.Hour), in("bad-00")), rows("good", 500, w.began.Add(-2*time.Hour))...)...)
-				w.after(30 * time.Second)
-				expect(t, "removed", 500, len(w.removed()))
+				bubble.Pass(30 * time.Second)
+				expect.Equal(t, "removed", 500, len(w.removed()))
 				before, writes := len(w.attempted()), b.written()
-				w.after(10 * time.Minute)
+				bubble.Pass(10 * time.Minute)
 				if n := len(w.attempted()) - before; n < 40 {
 					t.Errorf("%d attempts in ten minutes, want one in 10 s or so", n)
 				}
@@ -600,7 +601,7 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{ledgerFake: newBook(), takes: test.takes, doubts: test.doubts}
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
 				w.set(func() {
 					w.outcome = func(p policy.DeletePermit) retention.Outcome {
@@ -610,14 +611,14 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 						return after(quick, retention.Removed, false)()
 					}
 				})
-				w.use(rule("a", counted))
+				w.use(fixture.Rule("a", fixture.Counted))
 				w.source(0).list(rows("refused", 8, w.began.Add(-2*time.Hour), in("team-b"))...)
-				w.after(test.later)
+				bubble.Pass(test.later)
 				for _, free := range rows("free", test.free, w.began.Add(-2*time.Hour), in("team-b")) {
 					w.source(0).apply(free)
 				}
-				w.after(10 * time.Second)
-				expect(t, "removed", test.free, len(w.removed()))
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "removed", test.free, len(w.removed()))
 			})
 		})
 	}

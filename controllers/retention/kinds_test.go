@@ -13,10 +13,13 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // states are what Kinds says, by kind.
-func (w *world) states() map[string]retention.KindState {
+func (w *harness) states() map[string]retention.KindState {
 	states := map[string]retention.KindState{}
 	for _, s := range w.Kinds() {
 		states[s.Kind.Kind] = s
@@ -25,28 +28,28 @@ func (w *world) states() map[string]retention.KindState {
 }
 
 func TestOneKindThatNeverLists(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
-		w.use(rule("a"), rule("p", about(pods)))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
+		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
 		trouble := &retention.SourceError{Reason: "KindNotFound", Message: "no such kind"}
 		w.source(1).sink.Lost(trouble)
 		w.source(0).list(row("x", w.began))
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
-		expect(t, "trouble of Pods", trouble, w.states()["Pod"].Lost)
-		expect(t, "trouble of Jobs", nil, w.states()["Job"].Lost)
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "trouble of Pods", trouble, w.states()["Pod"].Lost)
+		expect.Equal(t, "trouble of Jobs", nil, w.states()["Job"].Lost)
 		w.source(1).list(row("pod", w.began))
-		w.after(0)
-		expect(t, "removed", []string{"x", "pod"}, w.removed())
-		expect(t, "trouble of Pods when listed", nil, w.states()["Pod"].Lost)
+		bubble.Pass(0)
+		expect.Equal(t, "removed", []string{"x", "pod"}, w.removed())
+		expect.Equal(t, "trouble of Pods when listed", nil, w.states()["Pod"].Lost)
 	})
 }
 
 func TestAKindThatHangsDelaysNoOther(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
-				if p.Rule().Kind == pods { // a webhook that does not answer
+				if p.Rule().Kind == fixture.Pods { // a webhook that does not answer
 					time.Sleep(30 * time.Second)
 					return retention.Outcome{Result: retention.Busy, RetryAfter: time.Hour, Err: errors.New("timeout")}
 				}
@@ -54,120 +57,120 @@ func TestAKindThatHangsDelaysNoOther(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
-		w.use(rule("a"), rule("p", about(pods)))
+		w.use(fixture.Rule("a"))
+		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
 		w.source(1).list(rows("pod", 1_000, w.began.Add(-time.Hour))...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		// The other kind has the last place for as long as the requests hang: a hundred a second.
 		w.source(0).list(rows("job", 400, w.began.Add(-time.Hour))...)
-		w.after(5 * time.Second)
-		expect(t, "removed", 400, len(w.removed()))
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "removed", 400, len(w.removed()))
 	})
 }
 
 func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.list(row("x", w.began))
 		trouble := &retention.SourceError{Reason: "ListFailed"}
 		s.sink.Lost(trouble)
-		w.after(2 * time.Hour)
-		expect(t, "removed", none, w.removed())
-		expect(t, "trouble", trouble, w.states()["Job"].Lost)
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "removed", none, w.removed())
+		expect.Equal(t, "trouble", trouble, w.states()["Job"].Lost)
 		s.list(row("x", w.began))
-		w.after(0)
-		expect(t, "removed when listed", []string{"x"}, w.removed())
+		bubble.Pass(0)
+		expect.Equal(t, "removed when listed", []string{"x"}, w.removed())
 	})
 }
 
 func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		trouble := &retention.SourceError{Reason: "Forbidden"}
 		w.source(0).sink.Undeletable(trouble)
-		expect(t, "trouble", trouble, w.states()["Job"].Undeletable)
+		expect.Equal(t, "trouble", trouble, w.states()["Job"].Undeletable)
 		w.source(0).sink.Undeletable(nil)
-		expect(t, "trouble", nil, w.states()["Job"].Undeletable)
+		expect.Equal(t, "trouble", nil, w.states()["Job"].Undeletable)
 	})
 }
 
 func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		old := w.source(0)
 		old.list(row("x", w.began), row("y", w.began.Add(time.Hour)))
-		w.after(30 * time.Minute)
+		bubble.Pass(30 * time.Minute)
 
-		w.use(rule("a"), rule("b"))
-		expect(t, "relisting", true, w.states()["Job"].Relisting)
+		w.use(fixture.Rule("a"), fixture.Rule("b"))
+		expect.Equal(t, "relisting", true, w.states()["Job"].Relisting)
 		added := w.source(1)
-		expect(t, "rules listed for", 2, len(added.asked().Rules()))
-		w.after(time.Hour)
-		expect(t, "removed without the facts of b", none, w.removed())
+		expect.Equal(t, "rules listed for", 2, len(added.asked().Rules()))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed without the facts of b", none, w.removed())
 		if n, synced := w.states()["Job"].Index.Len(); n != 2 || !synced {
 			t.Errorf("%d old facts, synced %v", n, synced)
 		}
-		expect(t, "old watch", nil, old.ctx.Err())
+		expect.Equal(t, "old watch", nil, old.ctx.Err())
 		old.sink.Forget("uid-y") // the old watch still counts
 
 		added.list(row("x", w.began))
-		w.after(0)
-		expect(t, "removed", []string{"x"}, w.removed())
-		expect(t, "relisting", false, w.states()["Job"].Relisting)
+		bubble.Pass(0)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "relisting", false, w.states()["Job"].Relisting)
 		if old.ctx.Err() == nil {
 			t.Error("the old watch goes on")
 		}
 		old.apply(row("z", w.began.Add(-time.Hour)))
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
 func TestADryRunIsListedBesideWithoutDelay(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
-		w.use(rule("a"), rule("b", mode(v1alpha1.DryRun)))
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		w.use(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
 func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
-		w.use(rule("a"), rule("b"))
+		w.use(fixture.Rule("a"), fixture.Rule("b"))
 		w.source(1).sink.Lost(&retention.SourceError{Reason: "Forbidden"})
-		w.use(rule("a"))
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		w.use(fixture.Rule("a"))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		if w.source(1).ctx.Err() == nil {
 			t.Error("the listing for b goes on")
 		}
-		expect(t, "trouble", nil, w.states()["Job"].Lost)
-		expect(t, "relisting", false, w.states()["Job"].Relisting)
+		expect.Equal(t, "trouble", nil, w.states()["Job"].Lost)
+		expect.Equal(t, "relisting", false, w.states()["Job"].Relisting)
 		w.source(1).list(row("y", w.began)) // too late
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
 func TestARemovedRule(t *testing.T) {
 	tests := map[string][]*policy.Rule{
 		"deleted":            nil,
-		"made invalid":       {rule("a", invalid)},
-		"about another kind": {rule("a", about(pods))},
+		"made invalid":       {fixture.Rule("a", invalid)},
+		"about another kind": {fixture.Rule("a", fixture.About(fixture.Pods))},
 	}
 	for name, rules := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a"))
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
 				w.use(rules...)
-				w.after(10 * time.Hour)
-				expect(t, "removed", none, w.removed())
+				bubble.Pass(10 * time.Hour)
+				expect.Equal(t, "removed", none, w.removed())
 				if w.source(0).ctx.Err() == nil {
 					t.Error("its source runs on")
 				}
@@ -186,34 +189,34 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 		again bool // enforced again an hour later, with a TTL that has not passed
 	}{
 		"deleted":                       {nil, false},
-		"made invalid":                  {[]*policy.Rule{rule("a", invalid)}, false},
-		"switched to a dry run":         {[]*policy.Rule{rule("a", mode(v1alpha1.DryRun))}, false},
-		"suspended":                     {[]*policy.Rule{rule("a", mode(v1alpha1.Suspended))}, false},
-		"given more time":               {[]*policy.Rule{rule("a", ttl(1000*time.Hour))}, false},
-		"vetoed by an unlisted rule":    {[]*policy.Rule{rule("a"), rule("b")}, false},
+		"made invalid":                  {[]*policy.Rule{fixture.Rule("a", invalid)}, false},
+		"switched to a dry run":         {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))}, false},
+		"suspended":                     {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, false},
+		"given more time":               {[]*policy.Rule{fixture.Rule("a", fixture.TTL(1000*time.Hour))}, false},
+		"vetoed by an unlisted rule":    {[]*policy.Rule{fixture.Rule("a"), fixture.Rule("b")}, false},
 		"deleted, and back with longer": {nil, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						time.Sleep(10 * time.Millisecond)
 						return retention.Outcome{Result: retention.Removed}
 					}
 				})
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				w.source(0).list(rows("x", 2_000, w.began.Add(-time.Hour))...)
-				w.after(time.Second)
+				bubble.Pass(time.Second)
 				before := len(w.attempted())
 				if before < 100 || before > 1000 {
 					t.Fatalf("%d attempts in a second", before)
 				}
 				w.use(test.rules...)
 				if test.again {
-					w.use(rule("a", ttl(1000*time.Hour)))
+					w.use(fixture.Rule("a", fixture.TTL(1000*time.Hour)))
 				}
-				w.after(time.Hour)
+				bubble.Pass(time.Hour)
 				if n := len(w.attempted()) - before; n > 4 {
 					t.Errorf("%d attempts after the rule had changed", n)
 				}
@@ -225,37 +228,37 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 // TestTheFenceMayChangeTheRules: Check puts newer rules in force before it answers, and they count for the very subject.
 func TestTheFenceMayChangeTheRules(t *testing.T) {
 	for name, rules := range map[string][]*policy.Rule{
-		"suspended": {rule("a", mode(v1alpha1.Suspended))}, "deleted": nil, "longer": {rule("a", ttl(9*time.Hour))},
+		"suspended": {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, "deleted": nil, "longer": {fixture.Rule("a", fixture.TTL(9*time.Hour))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a"))
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
 				w.set(func() {
 					w.check = func(string) error {
-						w.Use(bookOf(rules...))
+						w.Use(snapshotOf(rules...))
 						return nil
 					}
 				})
-				w.after(2 * time.Hour)
-				expect(t, "attempts", nil, w.attempted())
+				bubble.Pass(2 * time.Hour)
+				expect.Equal(t, "attempts", nil, w.attempted())
 			})
 		})
 	}
 }
 
 func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
 		other := schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}
-		w.use(rule("a", about(other), func(r *policy.Rule) { r.Key = "a2" }))
-		expect(t, "kind listed", other, w.source(1).asked().Kind)
-		w.after(time.Hour)
-		expect(t, "removed", none, w.removed())
+		w.use(fixture.Rule("a", fixture.About(other), func(r *policy.Rule) { r.Key = "a2" }))
+		expect.Equal(t, "kind listed", other, w.source(1).asked().Kind)
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", none, w.removed())
 		w.source(1).list(row("x", w.began))
-		w.after(0)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(0)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		if w.source(0).ctx.Err() == nil {
 			t.Error("the old version is watched on")
 		}
@@ -264,43 +267,43 @@ func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
 
 func TestRulesKnownBeforeTheStart(t *testing.T) {
 	r := retention.New(retention.Options{Clock: clock.RealClock{}})
-	r.Use(bookOf(rule("a")))
-	expect(t, "kinds", 0, len(r.Kinds()))
-	expect(t, "doubt", nil, r.Doubt())
-	expect(t, "leader only", true, r.NeedLeaderElection())
+	r.Use(snapshotOf(fixture.Rule("a")))
+	expect.Equal(t, "kinds", 0, len(r.Kinds()))
+	expect.Equal(t, "doubt", nil, r.Doubt())
+	expect.Equal(t, "leader only", true, r.NeedLeaderElection())
 }
 
 // TestARuleThatComesAndGoesListsItsKindOnce, and while there is none nothing is deleted.
 func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
-	unwatched := rule("a", func(r *policy.Rule) { r.Unwatched = true })
+	unwatched := fixture.Rule("a", func(r *policy.Rule) { r.Unwatched = true })
 	for name, without := range map[string][]*policy.Rule{"deleted": nil, "not permitted": {unwatched}} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a"))
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
 				w.use(without...)
 				before := runtime.NumGoroutine()
 				for range 200 { // the object is due after the last
-					w.use(rule("a"))
-					w.after(time.Second)
+					w.use(fixture.Rule("a"))
+					bubble.Pass(time.Second)
 					w.use(without...)
-					w.after(16 * time.Second)
+					bubble.Pass(16 * time.Second)
 				}
 				if more := runtime.NumGoroutine() - before; more > 5 {
 					t.Errorf("%d goroutines are left", more)
 				}
-				w.after(5 * time.Minute)
-				expect(t, "listed", 1, w.opened())
+				bubble.Pass(5 * time.Minute)
+				expect.Equal(t, "listed", 1, w.opened())
 				if w.source(0).ctx.Err() == nil {
 					t.Error("the kind is watched for ever")
 				}
-				w.after(time.Hour)
-				expect(t, "removed", none, w.removed())
-				w.use(rule("a"))
-				expect(t, "listed", 2, w.opened())
+				bubble.Pass(time.Hour)
+				expect.Equal(t, "removed", none, w.removed())
+				w.use(fixture.Rule("a"))
+				expect.Equal(t, "listed", 2, w.opened())
 				w.source(1).list(row("x", w.began))
-				w.after(time.Hour)
-				expect(t, "removed", []string{"x"}, w.removed())
+				bubble.Pass(time.Hour)
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -308,31 +311,31 @@ func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 
 // TestAKindWithoutRulesDeletesNothing of what becomes due meanwhile, and deletes it by a rule that comes in time.
 func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
-		w.after(time.Hour - time.Second)
+		bubble.Pass(time.Hour - time.Second)
 		w.use()
 		w.source(0).apply(row("y", w.began.Add(-2*time.Hour)))
-		w.after(30 * time.Second)
-		expect(t, "kinds", 0, len(w.Kinds()))
-		expect(t, "removed", none, w.removed())
-		w.use(rule("a", ttl(4*time.Hour)))
-		w.after(0)
-		expect(t, "removed by the rule that came", none, w.removed())
-		w.use(rule("a", ttl(2*time.Hour)))
-		w.after(0)
-		expect(t, "removed by the rule that came", []string{"y"}, w.removed())
+		bubble.Pass(30 * time.Second)
+		expect.Equal(t, "kinds", 0, len(w.Kinds()))
+		expect.Equal(t, "removed", none, w.removed())
+		w.use(fixture.Rule("a", fixture.TTL(4*time.Hour)))
+		bubble.Pass(0)
+		expect.Equal(t, "removed by the rule that came", none, w.removed())
+		w.use(fixture.Rule("a", fixture.TTL(2*time.Hour)))
+		bubble.Pass(0)
+		expect.Equal(t, "removed by the rule that came", []string{"y"}, w.removed())
 	})
 }
 
 func TestADroppedKindLeavesNothingBehind(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 10, w.began)...)
 		held := weak.Make(w.Kinds()[0].Index)
 		w.use()
-		w.after(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		w.set(func() { w.sources = nil })
 		for range 3 {
 			runtime.GC()
@@ -348,16 +351,16 @@ func TestResultsAreSpelled(t *testing.T) {
 	for r := retention.Failed; r <= retention.Unadmitted; r++ {
 		spelled = append(spelled, r.String())
 	}
-	expect(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked", "unadmitted"}, spelled)
+	expect.Equal(t, "results", []string{"failed", "removed", "gone", "changed", "busy", "refused", "denied", "marked", "unadmitted"}, spelled)
 }
 
 func TestAKindThatIsSeenToElsewhereIsNotWatched(t *testing.T) {
-	elsewhere := func(kind schema.GroupKind) bool { return kind == pods.GroupKind() }
-	inBubble(t, retention.Options{IgnoreKind: elsewhere}, func(t *testing.T, w *world) {
-		w.use(rule("a"), rule("p", about(pods)))
+	elsewhere := func(kind schema.GroupKind) bool { return kind == fixture.Pods.GroupKind() }
+	inBubble(t, retention.Options{IgnoreKind: elsewhere}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
 		w.source(0).list(row("x", w.began))
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		if _, watched := w.states()["Pod"]; watched || len(w.states()) != 1 {
 			t.Errorf("watched: %v", w.states())
 		}

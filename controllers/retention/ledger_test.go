@@ -12,23 +12,26 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // Without a Ledger what is to be counted exactly stays, and delays nothing else.
 func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("counted", counted), rule("free", about(pods)))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.About(fixture.Pods)))
 		for n := range 2 {
 			switch s := w.source(n); s.asked().Kind {
-			case jobs:
+			case fixture.Jobs:
 				s.list(rows("job-", 20, w.began)...)
-			case pods:
+			case fixture.Pods:
 				s.list(row("pod", w.began))
 			}
 		}
-		w.after(24 * time.Hour)
-		expect(t, "removed", []string{"pod"}, w.removed())
-		expect(t, "attempted", []string{"pod@1"}, w.attempted())
+		bubble.Pass(24 * time.Hour)
+		expect.Equal(t, "removed", []string{"pod"}, w.removed())
+		expect.Equal(t, "attempted", []string{"pod@1"}, w.attempted())
 	})
 }
 
@@ -77,10 +80,8 @@ func (b *ledgerFake) Finish(_ policy.Intent, _ policy.Target, o retention.Outcom
 	b.ended = append(b.ended, o.Result)
 }
 
-func counted(r *policy.Rule) { r.Ledger = true }
-
 // guard ends a test that loops: fake time stands still meanwhile.
-func (w *world) guard() {
+func (w *harness) guard() {
 	n := 0
 	w.set(func() {
 		w.check = func(string) error {
@@ -97,21 +98,21 @@ func (w *world) guard() {
 
 func TestTheSecondBeforeIsQuiet(t *testing.T) {
 	for name, rules := range map[string][]*policy.Rule{
-		"another policy decides":    {rule("counted", counted, ttl(time.Minute)), rule("free")},
-		"the ledger is a dry run's": {rule("counted", counted, mode(v1alpha1.DryRun)), rule("free")},
-		"the ledger's decides":      {rule("counted", counted), rule("free", ttl(time.Minute))},
+		"another policy decides":    {fixture.Rule("counted", fixture.Counted, fixture.TTL(time.Minute)), fixture.Rule("free")},
+		"the ledger is a dry run's": {fixture.Rule("counted", fixture.Counted, fixture.Mode(v1alpha1.DryRun)), fixture.Rule("free")},
+		"the ledger's decides":      {fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.TTL(time.Minute))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{Ledger: newBook()}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: newBook()}, func(t *testing.T, w *harness) {
 				w.guard()
 				w.use(rules...)
 				w.source(0).list(row("x", w.began))
-				w.after(time.Hour - index.Ahead/2)
+				bubble.Pass(time.Hour - index.Ahead/2)
 				w.source(0).apply(row("y", w.began))
-				w.after(index.Ahead)
+				bubble.Pass(index.Ahead)
 				removed := w.removed()
 				slices.Sort(removed)
-				expect(t, "removed", []string{"x", "y"}, removed)
+				expect.Equal(t, "removed", []string{"x", "y"}, removed)
 				if w.checks > 10 {
 					t.Errorf("%d checks of the fence for two deletions", w.checks)
 				}
@@ -125,15 +126,15 @@ func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 	for _, back := range []time.Duration{index.Ahead / 2, 10 * time.Minute} {
 		t.Run(back.String(), func(t *testing.T) {
 			b := newBook()
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				w.guard()
-				b.wrote = func() { w.clock.set(-back) }
-				w.use(rule("counted", counted))
+				b.wrote = func() { w.clock.Set(-back) }
+				w.use(fixture.Rule("counted", fixture.Counted))
 				w.source(0).list(row("x", w.began.Add(-time.Hour)))
-				w.after(back - time.Millisecond)
-				expect(t, "removed before", []string{}, w.removed())
-				w.after(2 * time.Minute)
-				expect(t, "removed", []string{"x"}, w.removed())
+				bubble.Pass(back - time.Millisecond)
+				expect.Equal(t, "removed before", []string{}, w.removed())
+				bubble.Pass(2 * time.Minute)
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -141,31 +142,31 @@ func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 
 // An owner that may not go is no attempt to delete it.
 func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		refused := &retention.Outcome{Result: retention.Refused, Err: errors.New("it is held")}
 		w.aim = func(policy.Intent) (policy.Target, *retention.Outcome) { return policy.Target{}, refused }
-		w.use(rule("pods", owners))
+		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", w.began, ownedBy("job")))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if len(w.aims()) == 0 || w.witnessed > 0 {
 			t.Errorf("%d aims, %d attempts", len(w.aims()), w.witnessed)
 		}
 		w.set(func() { w.aim = nil })
-		w.after(10 * time.Minute)
-		expect(t, "removed", []string{"job"}, w.removed())
-		expect(t, "attempts", 1, w.witnessed)
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "removed", []string{"job"}, w.removed())
+		expect.Equal(t, "attempts", 1, w.witnessed)
 	})
 }
 
 // TestAnUnsentRequestIsNoAttempt: a request that was not sent, as its checks were too old, says nothing about the API server.
 func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.outcome = func(policy.DeletePermit) retention.Outcome {
 			return retention.Outcome{Result: retention.Failed, Err: errors.New("late"), Unsent: true}
 		}
-		w.use(rule("jobs", ttl(0)))
+		w.use(fixture.Rule("jobs", fixture.TTL(0)))
 		w.source(0).list(row("job", w.began))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if len(w.attempted()) == 0 || w.witnessed > 0 {
 			t.Errorf("%d preparations, %d attempts", len(w.attempted()), w.witnessed)
 		}
@@ -184,13 +185,13 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBook()
 			b.limits = test.limits
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				w.outcome = func(policy.DeletePermit) retention.Outcome {
 					return retention.Outcome{Result: test.result, Err: errors.New("said so"), Unsure: test.result == retention.Failed}
 				}
-				w.use(rule("jobs", ttl(0), counted))
+				w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
 				w.source(0).list(row("job", w.began))
-				w.after(time.Second)
+				bubble.Pass(time.Second)
 				if sent := len(w.attempted()); test.limits && sent > 0 || !test.limits && (sent == 0 || len(b.ended) != sent || b.ended[0] != test.result) {
 					t.Errorf("%d were sent, and the ledger was told of %v", sent, b.ended)
 				}
@@ -203,16 +204,16 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
 	b := newBook()
 	b.limits = true
-	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
-		w.use(rule("jobs", ttl(0), counted))
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
 		w.source(0).list(row("job", w.began))
-		w.after(time.Minute)
-		expect(t, "removed while limits do not permit it", []string{}, w.removed())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "removed while limits do not permit it", []string{}, w.removed())
 		b.mu.Lock()
 		b.limits = false
 		b.mu.Unlock()
-		w.after(time.Second)
-		expect(t, "removed", []string{"job"}, w.removed())
+		bubble.Pass(time.Second)
+		expect.Equal(t, "removed", []string{"job"}, w.removed())
 	})
 }
 
@@ -224,18 +225,18 @@ func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{ledgerFake: newBook()}
-			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				t.Cleanup(b.writing.Wait)
-				w.use(rule("jobs", ttl(0), counted))
+				w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
 				w.set(func() { w.check = func(string) error { return obstacle } })
 				w.source(0).list(row("job", w.began))
-				w.after(time.Minute)
+				bubble.Pass(time.Minute)
 				if b.standing() > 0 || b.written() == 0 {
 					t.Errorf("%d entries of %d that were written stand while nothing can be deleted", b.standing(), b.written())
 				}
 				w.set(func() { w.check = nil })
-				w.after(10 * time.Minute)
-				expect(t, "removed", []string{"job"}, w.removed())
+				bubble.Pass(10 * time.Minute)
+				expect.Equal(t, "removed", []string{"job"}, w.removed())
 			})
 		})
 	}

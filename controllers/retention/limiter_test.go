@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func result(r retention.Result) *retention.Outcome { return &retention.Outcome{Result: r} }
@@ -17,9 +18,7 @@ func result(r retention.Result) *retention.Outcome { return &retention.Outcome{R
 // attempt takes a place and gives it back.
 func attempt(t *testing.T, l retention.Limiter, o *retention.Outcome) {
 	t.Helper()
-	if err := l.Acquire(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Acquire(t.Context()))
 	l.Release(o)
 }
 
@@ -39,7 +38,7 @@ func TestLimitAfterOneAttempt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := retention.NewLimiter(clock.RealClock{}, 16)
 			attempt(t, l, test.outcome)
-			expect(t, "limit", test.want, l.Limit())
+			expect.Equal(t, "limit", test.want, l.Limit())
 		})
 	}
 }
@@ -50,10 +49,10 @@ func TestOneBurstHalvesOnce(t *testing.T) {
 		for range 8 {
 			attempt(t, l, result(retention.Busy))
 		}
-		expect(t, "limit after a burst", 8.0, l.Limit())
+		expect.Equal(t, "limit after a burst", 8.0, l.Limit())
 		time.Sleep(100 * time.Millisecond)
 		attempt(t, l, result(retention.Busy))
-		expect(t, "limit after the next", 4.0, l.Limit())
+		expect.Equal(t, "limit after the next", 4.0, l.Limit())
 	})
 }
 
@@ -66,14 +65,14 @@ func TestAnErrorAmongSuccessesDoesNotLowerConcurrency(t *testing.T) {
 		attempt(t, l, result(retention.Removed))
 		attempt(t, l, failed)
 		attempt(t, l, result(retention.Failed))
-		expect(t, "limit beside good answers", 16.0, l.Limit())
+		expect.Equal(t, "limit beside good answers", 16.0, l.Limit())
 		attempt(t, l, result(retention.Unadmitted))
-		expect(t, "limit when admission fails", 16.0, l.Limit())
+		expect.Equal(t, "limit when admission fails", 16.0, l.Limit())
 		attempt(t, l, result(retention.Busy))
-		expect(t, "limit when less is asked for", 8.0, l.Limit())
+		expect.Equal(t, "limit when less is asked for", 8.0, l.Limit())
 		time.Sleep(100 * time.Millisecond)
 		attempt(t, l, failed)
-		expect(t, "limit without good answers", 4.0, l.Limit())
+		expect.Equal(t, "limit without good answers", 4.0, l.Limit())
 	})
 }
 
@@ -84,7 +83,7 @@ func TestTheLimitNeverFallsBelowOne(t *testing.T) {
 			attempt(t, l, result(retention.Busy))
 			time.Sleep(time.Second)
 		}
-		expect(t, "limit", 1.0, l.Limit())
+		expect.Equal(t, "limit", 1.0, l.Limit())
 	})
 }
 
@@ -113,7 +112,7 @@ func TestWhatWasNotAttemptedTeachesNothing(t *testing.T) {
 		for range 100 {
 			attempt(t, l, nil)
 		}
-		expect(t, "limit", 8.0, l.Limit())
+		expect.Equal(t, "limit", 8.0, l.Limit())
 	})
 }
 
@@ -156,7 +155,7 @@ func TestRetryAfterRestsEverybody(t *testing.T) {
 				attempt(t, l, &retention.Outcome{Result: retention.Busy, RetryAfter: test.asked})
 				began := time.Now()
 				attempt(t, l, result(retention.Removed))
-				expect(t, "rest", test.want, time.Since(began))
+				expect.Equal(t, "rest", test.want, time.Since(began))
 			})
 		})
 	}
@@ -166,24 +165,20 @@ func TestTheLongerRestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := retention.NewLimiter(clock.RealClock{}, 16)
 		for range 2 {
-			if err := l.Acquire(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, l.Acquire(t.Context()))
 		}
 		l.Release(&retention.Outcome{Result: retention.Busy, RetryAfter: 5 * time.Second})
 		l.Release(&retention.Outcome{Result: retention.Busy, RetryAfter: time.Second})
 		began := time.Now()
 		attempt(t, l, nil)
-		expect(t, "rest", 5*time.Second, time.Since(began))
+		expect.Equal(t, "rest", 5*time.Second, time.Since(began))
 	})
 }
 
 func TestAcquireEndsWithItsContext(t *testing.T) {
 	tests := map[string]func(t *testing.T, l retention.Limiter){
 		"while it waits for a place": func(t *testing.T, l retention.Limiter) {
-			if err := l.Acquire(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, l.Acquire(t.Context()))
 		},
 		"while everybody rests": func(t *testing.T, l retention.Limiter) {
 			attempt(t, l, &retention.Outcome{Result: retention.Busy, RetryAfter: time.Minute})

@@ -13,22 +13,25 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // own is a rule of a RetentionPolicy of a namespace. It asks what its key says.
 func own(namespace, key string, options ...func(*policy.Rule)) *policy.Rule {
-	return rule(key, append(options, func(r *policy.Rule) { r.Namespace, r.ID.Policy = namespace, namespace+"/own" })...)
+	return fixture.Rule(key, append(options, func(r *policy.Rule) { r.Namespace, r.ID.Policy = namespace, namespace+"/own" })...)
 }
 
 // has reports whether there are facts about a rule.
-func (w *world) has(r *policy.Rule) bool {
+func (w *harness) has(r *policy.Rule) bool {
 	asking := *r
 	asking.Key = program(r).Key()
 	return w.Kinds()[0].Index.Has(w.snapshot, &asking)
 }
 
 // opened is how many sources were opened.
-func (w *world) opened() int {
+func (w *harness) opened() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sources)
@@ -57,76 +60,76 @@ func (s *source) holds(drafts ...*draft) {
 }
 
 func TestANamespacesOwnRuleListsOnlyTheNamespace(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.list(x, y)
 		s.holds(x, y)
-		w.use(rule("a"), own("team-a", "b"))
-		w.after(0)
-		expect(t, "has facts", true, w.has(own("team-a", "b")))
-		expect(t, "listed", []string{"team-a"}, s.relisted())
-		expect(t, "sources", 1, w.opened())
-		expect(t, "relisting all", false, w.states()["Job"].Relisting)
-		w.after(time.Hour)
-		expect(t, "removed", 2, len(w.removed()))
-		expect(t, "listed in the end", []string{"team-a"}, s.relisted())
+		w.use(fixture.Rule("a"), own("team-a", "b"))
+		bubble.Pass(0)
+		expect.Equal(t, "has facts", true, w.has(own("team-a", "b")))
+		expect.Equal(t, "listed", []string{"team-a"}, s.relisted())
+		expect.Equal(t, "sources", 1, w.opened())
+		expect.Equal(t, "relisting all", false, w.states()["Job"].Relisting)
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", 2, len(w.removed()))
+		expect.Equal(t, "listed in the end", []string{"team-a"}, s.relisted())
 	})
 }
 
 func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.list(x, y)
 		s.set(func() {
 			s.listing = func(string) ([]*draft, error) { return nil, errors.New("no answer") }
 		})
-		w.use(rule("a"), own("team-a", "b"))
-		w.after(2 * time.Hour)
-		expect(t, "removed", []string{"y"}, w.removed())
+		w.use(fixture.Rule("a"), own("team-a", "b"))
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "removed", []string{"y"}, w.removed())
 		if n := len(s.relisted()); n < 1400 || n > 1450 {
 			t.Errorf("listed %d times in two hours, want once every 5 s", n)
 		}
-		expect(t, "has facts", false, w.has(own("team-a", "b")))
+		expect.Equal(t, "has facts", false, w.has(own("team-a", "b")))
 		s.holds(x)
-		w.after(5 * time.Second)
-		expect(t, "removed when listed", []string{"y", "x"}, w.removed())
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "removed when listed", []string{"y", "x"}, w.removed())
 	})
 }
 
 func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.list(x)
 		s.holds(x)
 		for i := range 20 { // for ten seconds
-			w.use(rule("a"), own("team-a", fmt.Sprint("edit ", i)))
-			w.after(500 * time.Millisecond)
+			w.use(fixture.Rule("a"), own("team-a", fmt.Sprint("edit ", i)))
+			bubble.Pass(500 * time.Millisecond)
 		}
-		w.after(5 * time.Second)
-		expect(t, "listed", 3, len(s.relisted()))
-		expect(t, "sources", 1, w.opened())
-		w.after(time.Hour)
-		expect(t, "removed by the last edit", []string{"x"}, w.removed())
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "listed", 3, len(s.relisted()))
+		expect.Equal(t, "sources", 1, w.opened())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed by the last edit", []string{"x"}, w.removed())
 	})
 }
 
 func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list()
-		w.use(rule("a"), own("team-a", "b"), own("team-b", "b"), own("team-c", "b"))
-		w.after(100 * time.Millisecond)
-		expect(t, "listed at first", []string{"team-a"}, w.source(0).relisted())
-		w.after(200 * time.Millisecond)
-		expect(t, "listed then", []string{"team-a", "team-b"}, w.source(0).relisted())
-		w.after(time.Minute)
-		expect(t, "listed", []string{"team-a", "team-b", "team-c"}, w.source(0).relisted())
+		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-b", "b"), own("team-c", "b"))
+		bubble.Pass(100 * time.Millisecond)
+		expect.Equal(t, "listed at first", []string{"team-a"}, w.source(0).relisted())
+		bubble.Pass(200 * time.Millisecond)
+		expect.Equal(t, "listed then", []string{"team-a", "team-b"}, w.source(0).relisted())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "listed", []string{"team-a", "team-b", "team-c"}, w.source(0).relisted())
 	})
 }
 
@@ -143,13 +146,13 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				y := row("y", w.began, in("team-b"))
 				all := []*draft{y}
 				for _, namespace := range test.slow {
 					all = append(all, row(namespace, w.began, in(namespace)))
 				}
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				s := w.source(0)
 				s.list(all...)
 				s.holds(all...)
@@ -163,7 +166,7 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 					}
 				})
 				for i := range int(test.within / time.Second) {
-					rules := []*policy.Rule{rule("a")}
+					rules := []*policy.Rule{fixture.Rule("a")}
 					for _, namespace := range test.slow {
 						rules = append(rules, own(namespace, fmt.Sprint("edit ", i)))
 					}
@@ -171,9 +174,9 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 						rules = append(rules, own("team-b", "b"))
 					}
 					w.use(rules...)
-					w.after(time.Second)
+					bubble.Pass(time.Second)
 				}
-				expect(t, "has facts", true, w.has(own("team-b", "b")))
+				expect.Equal(t, "has facts", true, w.has(own("team-b", "b")))
 			})
 		})
 	}
@@ -181,15 +184,15 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 
 // TestEditsInManyNamespacesDelayNoOther: the rules of fifty namespaces change all the time, more often than all can be listed.
 func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		const floods = 50
 		quiet := row("quiet", w.began, in("quiet"))
-		all, rules := []*draft{quiet}, []*policy.Rule{rule("a")}
+		all, rules := []*draft{quiet}, []*policy.Rule{fixture.Rule("a")}
 		for i := range floods {
 			namespace := fmt.Sprintf("flood-%02d", i)
 			all, rules = append(all, row(namespace, w.began, in(namespace))), append(rules, own(namespace, "first"))
 		}
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.list(all...)
 		s.holds(all...)
@@ -198,16 +201,16 @@ func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 				k := i % floods
 				rules[k+1] = own(fmt.Sprintf("flood-%02d", k), fmt.Sprint("edit ", i))
 				w.use(rules...)
-				w.after(100 * time.Millisecond)
+				bubble.Pass(100 * time.Millisecond)
 			}
 		}
 		flood(300)
 		rules = append(rules, own("quiet", "b"))
 		flood(6)
-		expect(t, "has facts", true, w.has(own("quiet", "b")))
+		expect.Equal(t, "has facts", true, w.has(own("quiet", "b")))
 		w.use(append(rules[:floods+1:floods+1], own("quiet", "c"))...) // it is one of those that were just listed now
-		w.after(time.Minute)
-		expect(t, "has facts", true, w.has(own("quiet", "c")))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "has facts", true, w.has(own("quiet", "c")))
 	})
 }
 
@@ -216,9 +219,9 @@ func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 	for _, namespace := range []string{"team-a", ""} {
 		t.Run(namespace, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				x := row("x", w.began, in(namespace))
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				s := w.source(0)
 				fails := s.answered(row("x", w.began, in(namespace), failing)).AskAgain(true)
 				s.sink.Replace([]*index.FactRow{fails})
@@ -226,16 +229,16 @@ func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 					s.slow = 5 * time.Second
 					s.listing = func(string) ([]*draft, error) { return nil, errors.New("too late") }
 				})
-				w.after(10 * time.Minute)
+				bubble.Pass(10 * time.Minute)
 				if n := len(s.relisted()); n < 10 || n > 13 {
 					t.Errorf("listed %d times in ten minutes, want one in 55 s", n)
 				}
 				s.set(func() { s.slow, s.listed = 0, nil })
 				s.holds(x)
-				w.after(time.Minute)
-				expect(t, "listed", []string{namespace}, s.relisted())
-				w.after(time.Hour)
-				expect(t, "removed", []string{"x"}, w.removed())
+				bubble.Pass(time.Minute)
+				expect.Equal(t, "listed", []string{namespace}, s.relisted())
+				bubble.Pass(time.Hour)
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -246,9 +249,9 @@ func failing(r *draft) { r.Facts = policy.Facts{Selected: true, Err: errors.New(
 
 // TestAListOfANamespaceThatComesTooLate: its rules have changed while it was listed.
 func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.list(x)
 		s.set(func() {
@@ -258,101 +261,101 @@ func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
 				return rows, nil
 			}
 		})
-		w.use(rule("a"), own("team-a", "b"))
-		w.after(500 * time.Millisecond)
-		w.use(rule("a"), own("team-a", "c"))
-		w.after(time.Minute)
-		expect(t, "listed", 2, len(s.relisted()))
-		expect(t, "rows taken", []bool{false, true}, s.taken)
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		w.use(fixture.Rule("a"), own("team-a", "b"))
+		bubble.Pass(500 * time.Millisecond)
+		w.use(fixture.Rule("a"), own("team-a", "c"))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "listed", 2, len(s.relisted()))
+		expect.Equal(t, "rows taken", []bool{false, true}, s.taken)
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
 func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.list(x)
 		s.holds(x)
-		w.use(rule("a"), own("team-a", "b"))
-		w.after(time.Minute)
-		w.use(rule("a"))                                         // taken back
-		w.use(rule("a"), own("team-a", "b"))                     // and again
-		w.use(rule("a"), own("team-a", "b", ttl(2*time.Hour)))   // with another TTL
-		w.use(rule("a"), own("team-b", "a"))                     // what is asked everywhere
-		w.use(rule("a"), own("team-a", "b"), own("team-a", "a")) // and both
-		w.after(time.Minute)
-		expect(t, "listed", []string{"team-a"}, s.relisted())
-		expect(t, "sources", 1, w.opened())
+		w.use(fixture.Rule("a"), own("team-a", "b"))
+		bubble.Pass(time.Minute)
+		w.use(fixture.Rule("a"))                                               // taken back
+		w.use(fixture.Rule("a"), own("team-a", "b"))                           // and again
+		w.use(fixture.Rule("a"), own("team-a", "b", fixture.TTL(2*time.Hour))) // with another TTL
+		w.use(fixture.Rule("a"), own("team-b", "a"))                           // what is asked everywhere
+		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-a", "a"))       // and both
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "listed", []string{"team-a"}, s.relisted())
+		expect.Equal(t, "sources", 1, w.opened())
 	})
 }
 
 func TestAPendingListingIsNotBegunAgain(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x, y := row("x", w.began), row("y", w.began, in("team-b"))
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(x, y)
-		w.use(rule("a"), rule("b"))
+		w.use(fixture.Rule("a"), fixture.Rule("b"))
 		pending := w.source(1)
 		pending.holds(x, y)
 		for i := range 5 {
-			w.use(rule("a"), rule("b"), own("team-a", fmt.Sprint("edit ", i)))
-			w.after(time.Second)
+			w.use(fixture.Rule("a"), fixture.Rule("b"), own("team-a", fmt.Sprint("edit ", i)))
+			bubble.Pass(time.Second)
 		}
-		expect(t, "sources", 2, w.opened())
-		expect(t, "the listing goes on", nil, pending.ctx.Err())
-		expect(t, "listed before it is complete", []string{}, pending.relisted())
-		w.after(time.Hour)
-		expect(t, "removed", none, w.removed())
+		expect.Equal(t, "sources", 2, w.opened())
+		expect.Equal(t, "the listing goes on", nil, pending.ctx.Err())
+		expect.Equal(t, "listed before it is complete", []string{}, pending.relisted())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", none, w.removed())
 		pending.list(x, y)
-		w.after(10 * time.Second)
-		expect(t, "listed", []string{"team-a"}, pending.relisted())
-		expect(t, "listed by the one before", []string{}, w.source(0).relisted())
-		expect(t, "removed when complete", 2, len(w.removed()))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "listed", []string{"team-a"}, pending.relisted())
+		expect.Equal(t, "listed by the one before", []string{}, w.source(0).relisted())
+		expect.Equal(t, "removed when complete", 2, len(w.removed()))
 	})
 }
 
 // TestASourceThatCannotAskMoreIsReplaced: it watches metadata alone, or was not made for questions that change.
 func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).set(func() { w.source(0).refuses = true })
 		w.source(0).list(x)
-		w.use(rule("a"), own("team-a", "b"))
-		expect(t, "relisting", true, w.states()["Job"].Relisting)
+		w.use(fixture.Rule("a"), own("team-a", "b"))
+		expect.Equal(t, "relisting", true, w.states()["Job"].Relisting)
 		second := w.source(1)
-		expect(t, "rules it was opened with", 2, len(second.asked().About("team-a").Rules))
-		expect(t, "elsewhere", 1, len(second.asked().About("team-b").Rules))
+		expect.Equal(t, "rules it was opened with", 2, len(second.asked().About("team-a").Rules))
+		expect.Equal(t, "elsewhere", 1, len(second.asked().About("team-b").Rules))
 		second.set(func() { second.refuses = true })
-		w.use(rule("a"), own("team-a", "c")) // before it is complete
+		w.use(fixture.Rule("a"), own("team-a", "c")) // before it is complete
 		third := w.source(2)
 		if second.ctx.Err() == nil {
 			t.Error("the second goes on")
 		}
-		w.after(2 * time.Hour)
-		expect(t, "removed", none, w.removed())
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "removed", none, w.removed())
 		third.list(x)
-		w.after(0)
-		expect(t, "removed when complete", []string{"x"}, w.removed())
-		expect(t, "listed by namespace", []string{}, third.relisted())
+		bubble.Pass(0)
+		expect.Equal(t, "removed when complete", []string{"x"}, w.removed())
+		expect.Equal(t, "listed by namespace", []string{}, third.relisted())
 	})
 }
 
 func TestNothingIsAskedTwice(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"), own("team-a", "a"), own("team-b", "b"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"), own("team-a", "a"), own("team-b", "b"))
 		s := w.source(0)
 		asked := func(namespace string) int { return len(s.asked().About(namespace).Layout.Columns) }
-		expect(t, "in team-a, which asks the same", 1, asked("team-a"))
-		expect(t, "in team-b", 2, asked("team-b"))
+		expect.Equal(t, "in team-a, which asks the same", 1, asked("team-a"))
+		expect.Equal(t, "in team-b", 2, asked("team-b"))
 		s.list()
-		w.use(rule("a"), own("team-a", "c"), own("team-b", "b"))
-		expect(t, "in team-a, which asks more now", 2, asked("team-a"))
-		expect(t, "in team-c", 1, asked("team-c"))
-		expect(t, "in all", 3, len(s.asked().Rules()))
+		w.use(fixture.Rule("a"), own("team-a", "c"), own("team-b", "b"))
+		expect.Equal(t, "in team-a, which asks more now", 2, asked("team-a"))
+		expect.Equal(t, "in team-c", 1, asked("team-c"))
+		expect.Equal(t, "in all", 3, len(s.asked().Rules()))
 	})
 }
 
@@ -364,7 +367,7 @@ func (s *source) set(change func()) {
 }
 
 func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *harness) {
 		asked := 0
 		w.set(func() {
 			w.permit = func(r *policy.Rule) error {
@@ -375,51 +378,51 @@ func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 				return nil
 			}
 		})
-		w.use(own("team-a", "a"), rule("b", func(r *policy.Rule) { r.Key = "a" }, ttl(time.Minute)))
+		w.use(own("team-a", "a"), fixture.Rule("b", func(r *policy.Rule) { r.Key = "a" }, fixture.TTL(time.Minute)))
 		w.source(0).list(append(rows("own", 10, w.began.Add(-time.Hour)), rows("free", 100, w.began.Add(-time.Hour), in("team-b"))...)...)
-		w.after(time.Second)
-		expect(t, "removed", 100, count(w.removed(), "free"))
-		w.after(time.Minute)
-		expect(t, "attempts without permission", 0, count(w.attempted(), "own"))
+		bubble.Pass(time.Second)
+		expect.Equal(t, "removed", 100, count(w.removed(), "free"))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "attempts without permission", 0, count(w.attempted(), "own"))
 		if asked < 100 || asked > 150 {
 			t.Errorf("asked %d times within a minute about 10 subjects, want once every 5 s each", asked)
 		}
-		expect(t, "doubt about all", nil, w.Doubt())
+		expect.Equal(t, "doubt about all", nil, w.Doubt())
 		w.set(func() { w.permit = nil })
-		w.after(5 * time.Second)
-		expect(t, "removed with permission", 10, count(w.removed(), "own"))
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "removed with permission", 10, count(w.removed(), "own"))
 	})
 }
 
 // TestARuleThatMayNotWatchIsNotAsked: without permission to watch, nothing is evaluated for a rule.
 func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		unwatched := func(r *policy.Rule) { r.Unpermitted, r.Unwatched = true, true }
-		w.use(rule("a"), own("team-a", "b", unwatched))
+		w.use(fixture.Rule("a"), own("team-a", "b", unwatched))
 		s := w.source(0)
 		x := row("x", w.began)
 		s.list(x)
 		s.holds(x)
-		w.after(time.Minute)
-		expect(t, "rules asked without permission", 1, len(s.asked().About("team-a").Rules))
-		expect(t, "listed without permission", []string{}, s.relisted())
-		w.use(rule("a"), own("team-a", "b"))
-		w.after(time.Minute)
-		expect(t, "rules asked", 2, len(s.asked().About("team-a").Rules))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "rules asked without permission", 1, len(s.asked().About("team-a").Rules))
+		expect.Equal(t, "listed without permission", []string{}, s.relisted())
+		w.use(fixture.Rule("a"), own("team-a", "b"))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "rules asked", 2, len(s.asked().About("team-a").Rules))
 	})
 }
 
 // TestWhatWasNotPermittedKeepsItsPlace: the older of two had to go, and by the time it may it is the newest.
 func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() { w.permit = func(*policy.Rule) error { return errors.New("no") } })
-		w.use(rule("a", func(r *policy.Rule) { r.Keep = 1 }))
+		w.use(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }))
 		w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		w.source(0).sink.Forget("uid-new")
 		w.set(func() { w.permit = nil })
-		w.after(time.Hour)
-		expect(t, "attempts", nil, w.attempted())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "attempts", nil, w.attempted())
 	})
 }
 
@@ -427,17 +430,17 @@ func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
 func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 	for _, result := range []retention.Result{retention.Failed, retention.Busy, retention.Refused, retention.Denied, retention.Changed} {
 		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						w.source(0).sink.Forget("uid-new")
 						return retention.Outcome{Result: result, Err: errors.New("no")}
 					}
 				})
-				w.use(rule("a", func(r *policy.Rule) { r.Keep = 1 }))
+				w.use(fixture.Rule("a", func(r *policy.Rule) { r.Keep = 1 }))
 				w.source(0).list(row("old", w.began.Add(-9*time.Hour)), row("new", w.began.Add(-8*time.Hour)))
-				w.after(time.Hour)
-				expect(t, "attempts", []string{"old@1"}, w.attempted())
+				bubble.Pass(time.Hour)
+				expect.Equal(t, "attempts", []string{"old@1"}, w.attempted())
 			})
 		})
 	}
@@ -445,7 +448,7 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 
 // TestAPermissionThatTakesLongIsNone: what the fence has found would be old by then.
 func TestAPermissionThatTakesLongIsNone(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked time.Time
 		var slow atomic.Bool
 		slow.Store(true)
@@ -466,43 +469,41 @@ func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 		})
 		w.use(own("team-a", "a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))
-		w.after(30 * time.Second)
+		bubble.Pass(30 * time.Second)
 		slow.Store(false)
-		w.after(time.Minute)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
-// marking makes a rule one without startTime, unmarked a row that such a rule has to mark.
-func marking(r *policy.Rule) { r.Mark = "mark" }
-func unmarked(r *draft)      { r.Facts.Marked, r.Facts.Start = true, time.Time{} }
+func unmarked(r *draft) { r.Facts.Marked, r.Facts.Start = true, time.Time{} }
 func marked(since time.Time) func(*draft) {
 	return func(r *draft) { r.Facts.Marked, r.Facts.Start = true, since }
 }
 
 // written are the marks written so far, NAME@VERSION ANNOTATION.
-func (w *world) written() []string {
+func (w *harness) written() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string{}, w.marks...)
 }
 
 func TestAMarkIsWrittenOnce(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a", marking))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(row("x", w.began, unmarked))
-		w.after(0)
+		bubble.Pass(0)
 		mark := fmt.Sprintf(`x@1 {"mark":%q}`, w.began.UTC().Format(time.RFC3339))
-		expect(t, "written", []string{mark}, w.written())
-		w.after(48 * time.Hour) // the watch is silent
-		expect(t, "attempts before the mark is seen", nil, w.attempted())
+		expect.Equal(t, "written", []string{mark}, w.written())
+		bubble.Pass(48 * time.Hour) // the watch is silent
+		expect.Equal(t, "attempts before the mark is seen", nil, w.attempted())
 		since := time.Now().Add(-time.Minute)
 		w.source(0).apply(row("x", w.began, marked(since), version(2)))
-		w.after(59*time.Minute - 1)
-		expect(t, "removed early", none, w.removed())
-		w.after(1)
-		expect(t, "removed", []string{"x"}, w.removed())
-		expect(t, "written in the end", []string{mark}, w.written())
+		bubble.Pass(59*time.Minute - 1)
+		expect.Equal(t, "removed early", none, w.removed())
+		bubble.Pass(1)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "written in the end", []string{mark}, w.written())
 	})
 }
 
@@ -512,37 +513,37 @@ func TestWhatIsNotMarked(t *testing.T) {
 		row   func(*draft)
 		check error
 	}{
-		"by a dry run":             {[]*policy.Rule{rule("a", marking, mode(v1alpha1.DryRun))}, unmarked, nil},
-		"by a suspended rule":      {[]*policy.Rule{rule("a", marking, mode(v1alpha1.Suspended))}, unmarked, nil},
-		"marked already":           {[]*policy.Rule{rule("a", marking)}, func(r *draft) { marked(r.Created)(r) }, nil},
-		"not eligible, not marked": {[]*policy.Rule{rule("a", marking)}, func(r *draft) { unmarked(r); r.Facts.Eligible = false }, nil},
-		"in doubt":                 {[]*policy.Rule{rule("a", marking)}, unmarked, errors.New("clock skew")},
+		"by a dry run":             {[]*policy.Rule{fixture.Rule("a", fixture.Marking, fixture.Mode(v1alpha1.DryRun))}, unmarked, nil},
+		"by a suspended rule":      {[]*policy.Rule{fixture.Rule("a", fixture.Marking, fixture.Mode(v1alpha1.Suspended))}, unmarked, nil},
+		"marked already":           {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, func(r *draft) { marked(r.Created)(r) }, nil},
+		"not eligible, not marked": {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, func(r *draft) { unmarked(r); r.Facts.Eligible = false }, nil},
+		"in doubt":                 {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, unmarked, errors.New("clock skew")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() { w.check = func(string) error { return test.check } })
 				w.use(test.rules...)
 				w.source(0).list(row("x", w.began, test.row))
-				w.after(50 * time.Minute)
-				expect(t, "written", []string{}, w.written())
-				expect(t, "attempts", nil, w.attempted())
+				bubble.Pass(50 * time.Minute)
+				expect.Equal(t, "written", []string{}, w.written())
+				expect.Equal(t, "attempts", nil, w.attempted())
 			})
 		})
 	}
 }
 
 func TestAMarkIsTakenOffWhatIsNotEligible(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a", marking))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(row("x", w.began, func(r *draft) { marked(w.began)(r); r.Facts.Eligible = false }))
-		w.after(time.Hour)
-		expect(t, "written", []string{"x@1 "}, w.written())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "written", []string{"x@1 "}, w.written())
 	})
 }
 
 func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.marked = func(m policy.EligibleSincePatch) retention.Outcome {
 				if m.Subject().ResourceVersion == "1" {
@@ -551,16 +552,16 @@ func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 				return retention.Outcome{Result: retention.Marked}
 			}
 		})
-		w.use(rule("a", marking))
+		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(row("x", w.began, unmarked))
-		w.after(0)
+		bubble.Pass(0)
 		w.source(0).apply(row("x", w.began, unmarked, version(2)))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		written := w.written()
-		expect(t, "written", 2, len(written))
-		expect(t, "first", 1, count(written[:1], "x@1"))
-		expect(t, "then", 1, count(written[1:], "x@2"))
-		expect(t, "remembered", 0, w.Failing())
+		expect.Equal(t, "written", 2, len(written))
+		expect.Equal(t, "first", 1, count(written[:1], "x@1"))
+		expect.Equal(t, "then", 1, count(written[1:], "x@2"))
+		expect.Equal(t, "remembered", 0, w.Failing())
 	})
 }
 
@@ -568,11 +569,11 @@ func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 	of := func(account string) []*policy.Rule {
 		named := func(r *policy.Rule) { r.ServiceAccount = account }
-		return []*policy.Rule{own("team-a", "a", marking, named), own("team-a", "b", named, func(r *policy.Rule) { r.Mark = "other" })}
+		return []*policy.Rule{own("team-a", "a", fixture.Marking, named), own("team-a", "b", named, func(r *policy.Rule) { r.Mark = "other" })}
 	}
-	for name, trouble := range map[string]func(w *world){
-		"one answer is old": func(w *world) { w.ages = map[string]time.Duration{"a": 2 * time.Second} },
-		"another ServiceAccount": func(w *world) {
+	for name, trouble := range map[string]func(w *harness){
+		"one answer is old": func(w *harness) { w.ages = map[string]time.Duration{"a": 2 * time.Second} },
+		"another ServiceAccount": func(w *harness) {
 			w.permit = func(r *policy.Rule) error {
 				if r.ServiceAccount == "two" {
 					return errors.New("no")
@@ -586,14 +587,14 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() { trouble(w) })
 				w.use(of("one")...)
 				w.source(0).list(row("x", w.began, unmarked))
-				w.after(time.Minute)
-				expect(t, "marks", 0, len(w.written()))
+				bubble.Pass(time.Minute)
+				expect.Equal(t, "marks", 0, len(w.written()))
 				w.set(func() { w.ages, w.permit, w.check = nil, nil, nil })
-				w.after(time.Minute)
+				bubble.Pass(time.Minute)
 				if len(w.written()) == 0 {
 					t.Error("no mark once all permissions are there")
 				}
@@ -604,7 +605,7 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 
 // TestARuleThatComesToMarkNeedsThePermissionToMark: the permission to delete, which was there a moment ago, is not enough.
 func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		anew := func(r *policy.Rule) { r.MarksSince = w.began.Add(time.Second) }
 		w.set(func() {
 			w.permit = func(r *policy.Rule) error {
@@ -614,19 +615,19 @@ func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 				return nil
 			}
 			w.check = func(string) error {
-				w.use(own("team-a", "a", marking, anew))
+				w.use(own("team-a", "a", fixture.Marking, anew))
 				return nil
 			}
 		})
 		w.use(own("team-a", "a"))
 		w.source(0).list(row("x", w.began.Add(-2*time.Hour), marked(w.began.Add(-2*time.Hour))))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if w.checks == 0 {
 			t.Error("nothing was about to be deleted")
 		}
-		expect(t, "marks without permission", 0, len(w.written()))
+		expect.Equal(t, "marks without permission", 0, len(w.written()))
 		w.set(func() { w.permit, w.check = nil, nil })
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if len(w.written()) == 0 {
 			t.Error("no mark with permission")
 		}
@@ -640,22 +641,22 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 		retention.Gone: {10, 16}, // an API server that has not read its store yet finds nothing
 	} {
 		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.marked = func(policy.EligibleSincePatch) retention.Outcome {
 						return retention.Outcome{Result: result, Err: errors.New("no")}
 					}
 				})
-				w.use(rule("a", marking))
+				w.use(fixture.Rule("a", fixture.Marking))
 				w.source(0).list(row("x", w.began, unmarked))
-				w.after(time.Hour)
+				bubble.Pass(time.Hour)
 				if n := len(w.written()); n < attempts[0] || n > attempts[1] {
 					t.Errorf("%d attempts in an hour", n)
 				}
-				expect(t, "remembered", 1, w.Failing())
+				expect.Equal(t, "remembered", 1, w.Failing())
 				w.source(0).apply(row("x", w.began, unmarked, version(2), func(r *draft) { r.Facts.Eligible = false }))
-				w.after(time.Hour)
-				expect(t, "remembered when there is nothing to mark", 0, w.Failing())
+				bubble.Pass(time.Hour)
+				expect.Equal(t, "remembered when there is nothing to mark", 0, w.Failing())
 			})
 		})
 	}
@@ -663,21 +664,21 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 
 // TestARightToMarkThatIsMissingStopsNoDeletion: in the same namespace.
 func TestARightToMarkThatIsMissingStopsNoDeletion(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.marked = func(policy.EligibleSincePatch) retention.Outcome {
 				return retention.Outcome{Result: retention.Denied, Err: errors.New("cannot patch resource")}
 			}
 		})
-		w.use(rule("a", marking))
+		w.use(fixture.Rule("a", fixture.Marking))
 		w.source(0).list(append(rows("new", 100, w.began, unmarked), rows("old", 100, w.began.Add(-time.Hour), marked(w.began.Add(-time.Hour)))...)...)
-		w.after(time.Second)
-		expect(t, "removed", 100, count(w.removed(), "old"))
+		bubble.Pass(time.Second)
+		expect.Equal(t, "removed", 100, count(w.removed(), "old"))
 		w.set(func() { w.marked = nil })
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		synctest.Wait()
 		before := len(w.written())
-		w.after(time.Hour)
-		expect(t, "written after all are marked", before, len(w.written()))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "written after all are marked", before, len(w.written()))
 	})
 }

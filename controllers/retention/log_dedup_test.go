@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestEqualLinesAreSummedUp: of what prevents the deletion of thousands, the log has one line at info, and one a minute that counts
@@ -16,7 +18,7 @@ func TestEqualLinesAreSummedUp(t *testing.T) {
 	var s logDedup
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
-	began := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	began := fixture.Now
 	var levels []int
 	say := func(result string, after time.Duration) {
 		levels = append(levels, s.level("not deleted", result, began.Add(after)))
@@ -35,7 +37,5 @@ func TestEqualLinesAreSummedUp(t *testing.T) {
 		t.Errorf("levels %v, want %v", levels, want)
 	}
 	want := []string{`"level"=0 "msg"="not deleted, and more" "kind"="Job" "result"="refused" "more"=2 "in"="1m0s"`}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "lines", want, lines)
 }

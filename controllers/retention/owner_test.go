@@ -7,21 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // owners lets the owners of Pods go. ownedBy gives a Pod its Job.
-func owners(r *policy.Rule) { r.Kind, r.Owner, r.TTL = pods, true, 0 }
+func owners(r *policy.Rule) { r.Kind, r.Owner, r.TTL = fixture.Pods, true, 0 }
 
 func ownedBy(job string) func(*draft) {
 	return func(r *draft) {
-		r.Facts.Owner = &policy.Owner{Kind: jobs, Name: job, UID: types.UID("uid-" + job)}
+		r.Facts.Owner = &policy.Owner{Kind: fixture.Jobs, Name: job, UID: types.UID("uid-" + job)}
 	}
 }
 
@@ -32,7 +34,7 @@ func targetOf(i policy.Intent, version string) policy.Target {
 }
 
 // sourceOf is the source of a kind.
-func (w *world) sourceOf(kind schema.GroupVersionKind) *source {
+func (w *harness) sourceOf(kind schema.GroupVersionKind) *source {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,21 +48,19 @@ func (w *world) sourceOf(kind schema.GroupVersionKind) *source {
 }
 
 // aims is at what was aimed so far.
-func (w *world) aims() []string {
+func (w *harness) aims() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.aimed
 }
 
 func TestTheOwnerGoesInstead(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("pods", owners))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")), row("orphan", time.Now()))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		want := []string{"0s removed job", "0s witnessed pod by pods/pods, due 0s"}
-		if diff := cmp.Diff(want, w.happened()); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		expect.Equal(t, "happened", want, w.happened())
 		if w.removed(); len(w.aims()) != 1 {
 			t.Errorf("aimed at %v", w.aims())
 		}
@@ -69,13 +69,13 @@ func TestTheOwnerGoesInstead(t *testing.T) {
 
 // TestWhatIsStillWatchedSaysNothingOfAnOwner: the kind has no rule that may be evaluated any more, and is watched for another minute.
 func TestWhatIsStillWatchedSaysNothingOfAnOwner(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("jobs"), rule("pods", owners))
-		w.sourceOf(jobs).list(row("job", time.Now(), func(r *draft) { r.Facts.Eligible = false }))
-		w.use(rule("jobs", func(r *policy.Rule) { r.Unwatched = true }), rule("pods", owners))
-		w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
-		w.after(3 * time.Hour)
-		expect(t, "removed", none, w.removed())
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("jobs"), fixture.Rule("pods", owners))
+		w.sourceOf(fixture.Jobs).list(row("job", time.Now(), func(r *draft) { r.Facts.Eligible = false }))
+		w.use(fixture.Rule("jobs", func(r *policy.Rule) { r.Unwatched = true }), fixture.Rule("pods", owners))
+		w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
+		bubble.Pass(3 * time.Hour)
+		expect.Equal(t, "removed", none, w.removed())
 	})
 }
 
@@ -90,37 +90,37 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 		goes  time.Duration
 	}{
 		"no rule":                           {nil, nil, soon},
-		"not selected":                      {[]*policy.Rule{rule("jobs")}, facts(policy.Facts{}), soon},
-		"not eligible":                      {[]*policy.Rule{rule("jobs")}, facts(policy.Facts{Selected: true}), soon},
-		"without a start":                   {[]*policy.Rule{rule("jobs")}, facts(policy.Facts{Selected: true, Eligible: true}), soon},
-		"due":                               {[]*policy.Rule{rule("jobs", ttl(0))}, nil, soon},
-		"due in a minute":                   {[]*policy.Rule{rule("jobs", ttl(time.Minute))}, nil, time.Minute},
-		"due in an hour":                    {[]*policy.Rule{rule("jobs")}, nil, time.Hour},
-		"held":                              {[]*policy.Rule{rule("jobs", ttl(0))}, held, never},
-		"suspended":                         {[]*policy.Rule{rule("jobs", ttl(0), mode(v1alpha1.Suspended))}, nil, never},
-		"suspended and not eligible":        {[]*policy.Rule{rule("jobs", ttl(0), mode(v1alpha1.Suspended))}, facts(policy.Facts{Selected: true}), soon},
-		"an error":                          {[]*policy.Rule{rule("jobs")}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), never},
-		"kept by one of two":                {[]*policy.Rule{rule("jobs", ttl(0)), rule("more", mode(v1alpha1.Suspended))}, nil, never},
-		"an invalid rule":                   {[]*policy.Rule{rule("jobs", invalid)}, nil, never},
-		"a dry run":                         {[]*policy.Rule{rule("jobs", mode(v1alpha1.DryRun))}, nil, soon},
-		"a dry run that finds it not due":   {[]*policy.Rule{rule("jobs", mode(v1alpha1.DryRun))}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
-		"an invalid dry run":                {[]*policy.Rule{rule("jobs", invalid, mode(v1alpha1.DryRun))}, nil, soon},
-		"a rule that lacks rights":          {[]*policy.Rule{rule("jobs", func(r *policy.Rule) { r.Unpermitted = true })}, nil, never},
-		"a rule of another namespace's own": {[]*policy.Rule{rule("jobs", func(r *policy.Rule) { r.Namespace = "team-b" })}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
+		"not selected":                      {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{}), soon},
+		"not eligible":                      {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true}), soon},
+		"without a start":                   {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true, Eligible: true}), soon},
+		"due":                               {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0))}, nil, soon},
+		"due in a minute":                   {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(time.Minute))}, nil, time.Minute},
+		"due in an hour":                    {[]*policy.Rule{fixture.Rule("jobs")}, nil, time.Hour},
+		"held":                              {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0))}, held, never},
+		"suspended":                         {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended))}, nil, never},
+		"suspended and not eligible":        {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended))}, facts(policy.Facts{Selected: true}), soon},
+		"an error":                          {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), never},
+		"kept by one of two":                {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0)), fixture.Rule("more", fixture.Mode(v1alpha1.Suspended))}, nil, never},
+		"an invalid rule":                   {[]*policy.Rule{fixture.Rule("jobs", invalid)}, nil, never},
+		"a dry run":                         {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, nil, soon},
+		"a dry run that finds it not due":   {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
+		"an invalid dry run":                {[]*policy.Rule{fixture.Rule("jobs", invalid, fixture.Mode(v1alpha1.DryRun))}, nil, soon},
+		"a rule that lacks rights":          {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Unpermitted = true })}, nil, never},
+		"a rule of another namespace's own": {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Namespace = "team-b" })}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(append(test.rules, rule("pods", owners))...)
-				if w.watches(jobs) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.use(append(test.rules, fixture.Rule("pods", owners))...)
+				if w.watches(fixture.Jobs) {
 					options := []func(*draft){}
 					if test.job != nil {
 						options = append(options, test.job)
 					}
-					w.sourceOf(jobs).list(row("job", time.Now(), options...))
+					w.sourceOf(fixture.Jobs).list(row("job", time.Now(), options...))
 				}
-				w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
-				w.after(3 * time.Hour)
+				w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
+				bubble.Pass(3 * time.Hour)
 				witnessed := []string{}
 				for _, event := range w.happened() {
 					if strings.Contains(event, "removed job") { // by the one rule or the other
@@ -143,7 +143,7 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 
 // TestAnOwnerThatWaitsIsADelay: while the rules about its kind want it to stay for more than ten minutes.
 func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		delays := func() (all []string) {
 			for _, k := range w.Kinds() {
 				for _, d := range k.Delays(w.clock.Now()) {
@@ -152,20 +152,20 @@ func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
 			}
 			return all
 		}
-		w.use(rule("jobs"), rule("pods", owners))
-		w.sourceOf(jobs).list(row("job", time.Now()))
-		w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
+		w.use(fixture.Rule("jobs"), fixture.Rule("pods", owners))
+		w.sourceOf(fixture.Jobs).list(row("job", time.Now()))
+		w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
 		due := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-		w.after(11 * time.Minute)
-		expect(t, "delays", []string{"OwnerWaits of pods team-a/pod: its owner Job/job stays until " + due + ", by jobs/jobs"}, delays())
-		w.after(time.Hour)
-		expect(t, "delays at the end", nil, delays())
-		expect(t, "removed", []string{"job"}, w.removed()[:1])
+		bubble.Pass(11 * time.Minute)
+		expect.Equal(t, "delays", []string{"OwnerWaits of pods team-a/pod: its owner Job/job stays until " + due + ", by jobs/jobs"}, delays())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "delays at the end", nil, delays())
+		expect.Equal(t, "removed", []string{"job"}, w.removed()[:1])
 	})
 }
 
 // watches reports whether a kind is watched.
-func (w *world) watches(kind schema.GroupVersionKind) bool {
+func (w *harness) watches(kind schema.GroupVersionKind) bool {
 	for _, state := range w.Kinds() {
 		if state.Kind == kind {
 			return true
@@ -176,38 +176,36 @@ func (w *world) watches(kind schema.GroupVersionKind) bool {
 
 // TestAnOwnerIsJudgedAtTheVersionThatWasRead: while rules are in force about its kind.
 func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) { return targetOf(i, "2"), nil }
-		w.use(rule("jobs", ttl(0), mode(v1alpha1.Suspended)), rule("pods", owners))
+		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
 		notEligible := func(r *draft) { r.Facts = policy.Facts{Selected: true} }
-		w.sourceOf(pods).list(row("pod", time.Now(), ownedBy("job")))
-		w.after(time.Second)
+		w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
+		bubble.Pass(time.Second)
 		if len(w.removed()) > 0 {
 			t.Fatal("an owner went whose kind is not listed")
 		}
-		w.sourceOf(jobs).list(row("job", time.Now(), notEligible))
-		w.after(time.Minute)
+		w.sourceOf(fixture.Jobs).list(row("job", time.Now(), notEligible))
+		bubble.Pass(time.Minute)
 		if len(w.removed()) > 0 {
 			t.Fatal("an owner went at a version that nobody judged")
 		}
-		w.sourceOf(jobs).apply(row("job", time.Now(), notEligible, version(2)))
-		w.after(10 * time.Minute)
-		if diff := cmp.Diff([]string{"job"}, w.removed()); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		w.sourceOf(fixture.Jobs).apply(row("job", time.Now(), notEligible, version(2)))
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "removed", []string{"job"}, w.removed())
 	})
 }
 
 // TestTheFenceMayPutARuleInForceThatKeepsTheOwner: the rules about its kind are asked after the fence.
 func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.check = func(string) error {
-			w.Use(bookOf(rule("jobs", mode(v1alpha1.Suspended)), rule("pods", owners)))
+			w.Use(snapshotOf(fixture.Rule("jobs", fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners)))
 			return nil
 		}
-		w.use(rule("pods", owners))
+		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		if len(w.attempted()) > 0 || len(w.aims()) == 0 {
 			t.Errorf("attempted %v, aimed at %v", w.attempted(), w.aims())
 		}
@@ -216,7 +214,7 @@ func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
 
 func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 	refused := retention.Outcome{Result: retention.Refused, Err: errors.New("has not finished")}
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		unfinished := true
 		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) {
 			if unfinished && i.Owner.Name == "running" {
@@ -224,27 +222,23 @@ func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 			}
 			return targetOf(i, "1"), nil
 		}
-		w.use(rule("pods", owners))
+		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("a", time.Now(), ownedBy("running")), row("b", time.Now(), ownedBy("done")))
-		w.after(24 * time.Hour)
+		bubble.Pass(24 * time.Hour)
 		if n := len(w.aims()); n > 200 {
 			t.Errorf("aimed %d times in a day", n)
 		}
-		if diff := cmp.Diff([]string{"done"}, w.removed()); diff != "" {
-			t.Errorf("another owner: -want +got\n%s", diff)
-		}
+		expect.Equal(t, "another owner", []string{"done"}, w.removed())
 		w.mu.Lock()
 		unfinished = false
 		w.mu.Unlock()
-		w.after(10 * time.Minute)
-		if diff := cmp.Diff([]string{"done", "running"}, w.removed()); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "removed", []string{"done", "running"}, w.removed())
 	})
 }
 
 func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		missing := errors.New("missing permission")
 		w.permitOwner = func(r *policy.Rule, owner *policy.Owner) error {
 			if r.ID.Rule != "pods" || owner.String() != "Job/job" {
@@ -252,25 +246,23 @@ func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 			}
 			return missing
 		}
-		w.use(rule("pods", owners))
+		w.use(fixture.Rule("pods", owners))
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		if len(w.aims())+len(w.attempted()) > 0 {
 			t.Errorf("aimed at %v, attempted %v", w.aims(), w.attempted())
 		}
 		w.mu.Lock()
 		w.permitOwner = nil
 		w.mu.Unlock()
-		w.after(10 * time.Minute)
-		if diff := cmp.Diff([]string{"job"}, w.removed()); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "removed", []string{"job"}, w.removed())
 	})
 }
 
 // TestOneOwnerCountsOnce: of many subjects of one owner, one lets it go, and the others find it gone.
 func TestOneOwnerCountsOnce(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		gone := false
 		w.outcome = func(policy.DeletePermit) retention.Outcome {
 			w.mu.Lock()
@@ -281,13 +273,13 @@ func TestOneOwnerCountsOnce(t *testing.T) {
 			gone = true
 			return retention.Outcome{Result: retention.Removed}
 		}
-		w.use(rule("pods", owners))
+		w.use(fixture.Rule("pods", owners))
 		var pods []*draft
 		for i := range 20 {
 			pods = append(pods, row(fmt.Sprint("pod-", i), time.Now(), ownedBy("job")))
 		}
 		w.source(0).list(pods...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		if n := len(w.happened()); n != 2 || len(w.attempted()) != 20 {
 			t.Errorf("happened: %v; attempted %v", w.happened(), w.attempted())
 		}

@@ -12,14 +12,17 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // ofTeamA makes a rule one of a RetentionPolicy, which acts with the permissions of a ServiceAccount.
 func ofTeamA(r *policy.Rule) { r.Namespace, r.ServiceAccount = "team-a", "cleaner" }
 
-// cluster is what a world asks: everything may change, and is seen by whoever asks after that.
+// cluster is what a harness asks: everything may change, and is seen by whoever asks after that.
 type cluster struct {
-	*world
+	*harness
 	rule *policy.Rule
 
 	mu      sync.Mutex
@@ -54,7 +57,7 @@ func (c *cluster) permit(*policy.Rule) error {
 
 // use puts other rules in force: at once, or by the next live read.
 func (c *cluster) use(live, held bool, rules ...*policy.Rule) {
-	snapshot, programs := bookOf(rules...)
+	snapshot, programs := snapshotOf(rules...)
 	if held {
 		snapshot = policy.NewSnapshot(snapshot.Policies(), map[string]policy.Namespace{"team-a": {Held: true}}, policy.DefaultProtection())
 	}
@@ -75,11 +78,11 @@ func (c *cluster) other(change func(*policy.Rule)) *policy.Rule {
 
 // happenings are what keeps a subject, told by a watch or shown by a live read alone.
 var happenings = map[string]func(c *cluster, live bool){
-	"the policy is suspended":    func(c *cluster, live bool) { c.use(live, false, c.other(mode(v1alpha1.Suspended))) },
-	"the policy is a dry run":    func(c *cluster, live bool) { c.use(live, false, c.other(mode(v1alpha1.DryRun))) },
-	"the time to live is longer": func(c *cluster, live bool) { c.use(live, false, c.other(ttl(1000*time.Hour))) },
+	"the policy is suspended":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.Suspended))) },
+	"the policy is a dry run":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.DryRun))) },
+	"the time to live is longer": func(c *cluster, live bool) { c.use(live, false, c.other(fixture.TTL(1000*time.Hour))) },
 	"another policy keeps it": func(c *cluster, live bool) {
-		c.use(live, false, c.rule, rule("veto", about(c.rule.Kind), mode(v1alpha1.Suspended)))
+		c.use(live, false, c.rule, fixture.Rule("veto", fixture.About(c.rule.Kind), fixture.Mode(v1alpha1.Suspended)))
 	},
 	"the namespace is held":   func(c *cluster, live bool) { c.use(live, true, c.rule) },
 	"another leads":           func(c *cluster, _ bool) { c.set(func() { c.leads = errors.New("not the leader") }) },
@@ -103,16 +106,16 @@ var requests = map[string]struct {
 	slow    func(c *cluster, happens func())
 }{
 	"the DELETE of an owner":  {[]func(*policy.Rule){owners, ofTeamA}, ownedBy("job"), slowPrepare},
-	"the removal of an image": {[]func(*policy.Rule){ttl(0), ofTeamA}, func(*draft) {}, slowPrepare},
-	"a DELETE behind a rate limit": {[]func(*policy.Rule){ttl(0), ofTeamA}, func(*draft) {}, func(c *cluster, happens func()) {
+	"the removal of an image": {[]func(*policy.Rule){fixture.TTL(0), ofTeamA}, func(*draft) {}, slowPrepare},
+	"a DELETE behind a rate limit": {[]func(*policy.Rule){fixture.TTL(0), ofTeamA}, func(*draft) {}, func(c *cluster, happens func()) {
 		c.source(0).apply(row("first", c.began))
-		c.after(0)
+		bubble.Pass(0)
 		time.AfterFunc(5*time.Second, happens)
 	}},
-	"a mark": {[]func(*policy.Rule){ttl(0), ofTeamA, marking}, unmarked, func(c *cluster, happens func()) {
+	"a mark": {[]func(*policy.Rule){fixture.TTL(0), ofTeamA, fixture.Marking}, unmarked, func(c *cluster, happens func()) {
 		first := true
-		c.world.set(func() {
-			c.world.check = func(namespace string) error {
+		c.harness.set(func() {
+			c.harness.check = func(namespace string) error {
 				if first {
 					first = false
 					return slowly(happens)
@@ -126,7 +129,7 @@ var requests = map[string]struct {
 // slowPrepare is the read of a subject whose owner goes, or a wait for a turn among images.
 func slowPrepare(c *cluster, happens func()) {
 	var once sync.Once
-	c.world.set(func() {
+	c.harness.set(func() {
 		c.prepare = func(context.Context) *retention.Outcome {
 			once.Do(func() { _ = slowly(happens) })
 			return nil
@@ -151,20 +154,20 @@ func TestAChangeDuringASlowStepCounts(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s, live: %v", request, what, live), func(t *testing.T) {
-					inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *world) {
-						c := &cluster{world: w, rule: rule("r", sends.options...)}
+					inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
+						c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
 						w.set(func() { w.check, w.permit = c.check, c.permit })
 						w.use(c.rule)
 						w.source(0).list()
 						happened := false
 						sends.slow(c, func() { happened = true; happens(c, live) })
 						w.source(0).apply(row("x", w.began, sends.row))
-						w.after(time.Minute)
+						bubble.Pass(time.Minute)
 						if !happened {
 							t.Error("nothing happened")
 						}
-						expect(t, "attempts", 0, count(w.attempted(), "x@"))
-						expect(t, "marks", nil, w.marks)
+						expect.Equal(t, "attempts", 0, count(w.attempted(), "x@"))
+						expect.Equal(t, "marks", nil, w.marks)
 					})
 				})
 			}
@@ -187,8 +190,8 @@ func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 			"another owner": func(c *cluster) { c.source(0).apply(row("x", c.began, version(3), ownedBy("other"))) },
 		} {
 			t.Run(request+", "+what, func(t *testing.T) {
-				inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *world) {
-					c := &cluster{world: w, rule: rule("r", sends.options...)}
+				inBubble(t, retention.Options{MaxPerSecond: 0.1}, func(t *testing.T, w *harness) {
+					c := &cluster{harness: w, rule: fixture.Rule("r", sends.options...)}
 					var now, sent string
 					form := func(i policy.Intent) string {
 						return fmt.Sprintf("%s@%s %s %s", i.Subject.Name, i.Subject.ResourceVersion, i.Rule.Propagation, i.Owner)
@@ -207,7 +210,7 @@ func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 					w.source(0).list()
 					sends.slow(c, func() { happens(c) })
 					w.source(0).apply(row("x", w.began, sends.row))
-					w.after(time.Minute)
+					bubble.Pass(time.Minute)
 					if sent == "" || sent != now {
 						t.Errorf("%q was sent, and %q prepared", sent, now)
 					}
@@ -277,11 +280,11 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 		asks    []string
 	}{
 		"owners": {[]func(*policy.Rule){owners, ofTeamA}, ownedBy("job"), []string{"permission", "owner", "prepare", "fence"}},
-		"marks":  {[]func(*policy.Rule){ttl(0), ofTeamA, marking}, unmarked, []string{"permission", "fence"}},
+		"marks":  {[]func(*policy.Rule){fixture.TTL(0), ofTeamA, fixture.Marking}, unmarked, []string{"permission", "fence"}},
 	} {
 		for seed := range uint64(20) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
-				inBubble(t, retention.Options{MaxInFlight: 1, MaxPerSecond: 1}, func(t *testing.T, w *world) {
+				inBubble(t, retention.Options{MaxInFlight: 1, MaxPerSecond: 1}, func(t *testing.T, w *harness) {
 					a := &answers{Rand: random(seed), last: map[string]time.Time{}, broken: map[string]time.Time{}}
 					suspended := false
 					w.set(func() {
@@ -309,11 +312,11 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 							return retention.Outcome{Result: retention.Marked}
 						}
 					})
-					r := rule("r", test.options...)
+					r := fixture.Rule("r", test.options...)
 					w.use(r)
 					w.source(0).list(rows("x", 30, w.began, test.row)...)
 					for range 60 {
-						w.after(time.Duration(a.IntN(int(10 * time.Second))))
+						bubble.Pass(time.Duration(a.IntN(int(10 * time.Second))))
 						suspended = !suspended
 						other := *r
 						if suspended {
@@ -323,7 +326,7 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 					}
 					w.cancel()
 					<-w.stopped
-					w.after(time.Minute) // for the questions that timed out
+					bubble.Pass(time.Minute) // for the questions that timed out
 					a.mu.Lock()
 					defer a.mu.Unlock()
 					if a.sent == 0 || len(a.late) > 0 {

@@ -12,20 +12,23 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var none = []string{}
 
 func TestRemovedExactlyWhenDue(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began), row("y", w.began.Add(time.Minute)))
-		w.after(time.Hour - 1)
-		expect(t, "removed one nanosecond early", none, w.removed())
-		w.after(1)
-		expect(t, "removed when due", []string{"x"}, w.removed())
-		w.after(time.Hour)
-		expect(t, "happened", []string{
+		bubble.Pass(time.Hour - 1)
+		expect.Equal(t, "removed one nanosecond early", none, w.removed())
+		bubble.Pass(1)
+		expect.Equal(t, "removed when due", []string{"x"}, w.removed())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "happened", []string{
 			"1h0m0s removed x", "1h0m0s witnessed x by a/a, due 1h0m0s",
 			"1h1m0s removed y", "1h1m0s witnessed y by a/a, due 1h1m0s",
 		}, w.happened())
@@ -34,7 +37,7 @@ func TestRemovedExactlyWhenDue(t *testing.T) {
 
 // TestTheFenceReadsInAdvance half a second before a subject is due, once at a time.
 func TestTheFenceReadsInAdvance(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var read []string
 		w.set(func() {
 			w.prefetch = func(namespace string, at time.Time) {
@@ -44,26 +47,26 @@ func TestTheFenceReadsInAdvance(t *testing.T) {
 				time.Sleep(400 * time.Millisecond) // longer than until the next one is due
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began), row("y", w.began.Add(300*time.Millisecond)), row("z", w.began.Add(10*time.Second), in("team-b")))
-		w.after(2 * time.Hour)
+		bubble.Pass(2 * time.Hour)
 		want := []string{"team-a at 59m59.5s for 1h0m0.25s", "team-a at 1h0m0s for 1h0m0.55s", "team-b at 1h0m9.5s for 1h0m10.25s"}
-		expect(t, "read", want, read)
-		expect(t, "removed", []string{"x", "y", "z"}, w.removed())
+		expect.Equal(t, "read", want, read)
+		expect.Equal(t, "removed", []string{"x", "y", "z"}, w.removed())
 	})
 }
 
 func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("late", w.began.Add(100*time.Hour)))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		w.source(0).apply(row("early", w.began.Add(time.Second)))
-		w.after(time.Second)
-		expect(t, "happened", "1h0m1s removed early", w.happened()[0])
+		bubble.Pass(time.Second)
+		expect.Equal(t, "happened", "1h0m1s removed early", w.happened()[0])
 		w.source(0).apply(row("overdue", w.began.Add(-100*time.Hour)))
-		w.after(0)
-		expect(t, "removed", []string{"early", "overdue"}, w.removed())
+		bubble.Pass(0)
+		expect.Equal(t, "removed", []string{"early", "overdue"}, w.removed())
 	})
 }
 
@@ -78,85 +81,81 @@ func TestAClockThatIsSet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.set(func() { w.check = func(string) error { w.clock.set(test.set); return nil } })
-				w.use(rule("a"))
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.set(func() { w.check = func(string) error { w.clock.Set(test.set); return nil } })
+				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
-				w.after(test.want - 1)
-				expect(t, "removed early", none, w.removed())
-				w.after(1)
-				expect(t, "removed", []string{"x"}, w.removed())
+				bubble.Pass(test.want - 1)
+				expect.Equal(t, "removed early", none, w.removed())
+				bubble.Pass(1)
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
 }
 
 func TestAClockThatIsSetAheadIsNoticedWithinAMinute(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
-		w.after(30*time.Second + 1)
-		w.clock.set(5 * time.Hour)
-		w.after(time.Minute)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(30*time.Second + 1)
+		w.clock.Set(5 * time.Hour)
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
 func TestATTLEditCountsAtOnce(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
-		w.after(30 * time.Minute)
-		w.use(rule("a", ttl(time.Minute)))
-		expect(t, "removed", []string{"x"}, w.removed())
-		if len(w.sources) != 1 {
-			t.Errorf("%d listings, want one: a TTL edit asks nothing new", len(w.sources))
-		}
+		bubble.Pass(30 * time.Minute)
+		w.use(fixture.Rule("a", fixture.TTL(time.Minute)))
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "listings: a TTL edit asks nothing new", 1, len(w.sources))
 	})
 }
 
 func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
 	tests := map[string][]*policy.Rule{
-		"a dry run":                      {rule("a", mode(v1alpha1.DryRun))},
-		"a suspended rule":               {rule("a", mode(v1alpha1.Suspended))},
-		"an invalid rule beside another": {rule("a", invalid), rule("b", mode(v1alpha1.DryRun), func(r *policy.Rule) { r.Key = "a" })},
-		"an enforced rule, and a veto":   {rule("a"), rule("b", mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })},
+		"a dry run":                      {fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))},
+		"a suspended rule":               {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))},
+		"an invalid rule beside another": {fixture.Rule("a", invalid), fixture.Rule("b", fixture.Mode(v1alpha1.DryRun), func(r *policy.Rule) { r.Key = "a" })},
+		"an enforced rule, and a veto":   {fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })},
 	}
 	for name, rules := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(rules...)
 				w.source(0).list(row("x", w.began))
-				w.after(24 * time.Hour)
-				expect(t, "attempts", nil, w.attempted())
-				expect(t, "fence checks", 0, w.checks)
+				bubble.Pass(24 * time.Hour)
+				expect.Equal(t, "attempts", nil, w.attempted())
+				expect.Equal(t, "fence checks", 0, w.checks)
 			})
 		})
 	}
 }
 
 func TestABacklogDelaysNobodyElse(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 4}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(10 * time.Millisecond)
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("big"), rule("small", func(r *policy.Rule) { r.Key = "big" }, ttl(2*time.Hour)))
+		w.use(fixture.Rule("big"), fixture.Rule("small", func(r *policy.Rule) { r.Key = "big" }, fixture.TTL(2*time.Hour)))
 		big := rows("big", 5_000, w.began.Add(-2*time.Hour))
 		late := rows("late", 10, w.began.Add(-2*time.Hour+time.Second), in("team-b"))
 		w.source(0).list(append(big, late...)...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		queued := len(w.removed())
 		if n := count(w.removed(), "late"); n > 0 {
 			t.Fatalf("%d were early", n)
 		}
 		// 4 at a time, 10 ms each, turn by turn: the ten take 50 ms.
-		w.after(60 * time.Millisecond)
-		if n := count(w.removed(), "late"); n != 10 {
-			t.Errorf("%d of 10 removed behind a backlog that had removed %d", n, queued)
-		}
+		bubble.Pass(60 * time.Millisecond)
+		expect.Equal(t, fmt.Sprintf("removed behind a backlog that had removed %d", queued), 10, count(w.removed(), "late"))
 		if n := len(w.removed()); n > 450 {
 			t.Errorf("%d removed", n)
 		}
@@ -164,27 +163,27 @@ func TestABacklogDelaysNobodyElse(t *testing.T) {
 }
 
 func TestEverythingOfABacklogGoesOnce(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 3_000, w.began)...)
-		w.after(time.Hour)
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
+		bubble.Pass(time.Hour)
 		removed := w.removed()
 		slices.Sort(removed)
-		expect(t, "removed", 3_000, len(slices.Compact(removed)))
-		expect(t, "attempts", 3_000, len(w.attempted()))
-		expect(t, "witnessed and removed", 6_000, len(w.happened()))
+		expect.Equal(t, "removed", 3_000, len(slices.Compact(removed)))
+		expect.Equal(t, "attempts", 3_000, len(w.attempted()))
+		expect.Equal(t, "witnessed and removed", 6_000, len(w.happened()))
 	})
 }
 
 func TestTheFenceHoldsEverythingBack(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := errors.New("clock skew")
 		w.set(func() { w.check = func(string) error { return doubt } })
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
-		w.after(10 * time.Minute)
-		expect(t, "removed in doubt", none, w.removed())
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "removed in doubt", none, w.removed())
 		if got := w.Doubt(); !errors.Is(got, doubt) {
 			t.Errorf("doubt: %v, want %v", got, doubt)
 		}
@@ -192,14 +191,14 @@ func TestTheFenceHoldsEverythingBack(t *testing.T) {
 			t.Errorf("%d checks in ten minutes", w.checks)
 		}
 		w.set(func() { w.check = nil })
-		w.after(time.Second)
-		expect(t, "removed when the doubt is gone", 100, len(w.removed()))
-		expect(t, "doubt", nil, w.Doubt())
+		bubble.Pass(time.Second)
+		expect.Equal(t, "removed when the doubt is gone", 100, len(w.removed()))
+		expect.Equal(t, "doubt", nil, w.Doubt())
 	})
 }
 
 func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.check = func(namespace string) error {
 				if namespace == "team-a" {
@@ -208,15 +207,15 @@ func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 				return nil
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(append(rows("a", 1_000, w.began.Add(-time.Hour)), rows("b", 10, w.began.Add(-time.Hour), in("team-b"))...)...)
-		w.after(time.Minute)
-		expect(t, "removed of team-b", 10, count(w.removed(), "b"))
-		expect(t, "removed of team-a", 0, count(w.removed(), "a"))
-		expect(t, "doubt about all", nil, w.Doubt())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "removed of team-b", 10, count(w.removed(), "b"))
+		expect.Equal(t, "removed of team-a", 0, count(w.removed(), "a"))
+		expect.Equal(t, "doubt about all", nil, w.Doubt())
 		w.set(func() { w.check = nil })
-		w.after(10 * time.Second)
-		expect(t, "removed of team-a then", 1_000, count(w.removed(), "a"))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "removed of team-a then", 1_000, count(w.removed(), "a"))
 	})
 }
 
@@ -231,7 +230,7 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				var current atomic.Int32
 				current.Store(1)
 				w.set(func() {
@@ -242,21 +241,21 @@ func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 						return retention.Outcome{Result: retention.Removed}
 					}
 				})
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
-				w.after(time.Hour - time.Second)
+				bubble.Pass(time.Hour - time.Second)
 				current.Store(2)
-				w.after(time.Second + 50*time.Millisecond)
+				bubble.Pass(time.Second + 50*time.Millisecond)
 				w.source(0).apply(row("x", w.began, version(2), test.brought))
-				w.after(time.Hour)
-				expect(t, "attempts", test.want, w.attempted())
+				bubble.Pass(time.Hour)
+				expect.Equal(t, "attempts", test.want, w.attempted())
 			})
 		})
 	}
 }
 
 func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Subject().ResourceVersion == "1" {
@@ -265,15 +264,15 @@ func TestAfterThreeConflictsTheSubjectIsRead(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.read = func(policy.Subject) (*draft, error) { return row("x", w.began, version(7)), nil }
 		s.list(row("x", w.began))
-		w.after(time.Hour)
-		w.after(time.Minute)
-		expect(t, "attempts", []string{"x@1", "x@1", "x@1", "x@7"}, w.attempted())
-		expect(t, "reads", 1, s.reads)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(time.Hour)
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "attempts", []string{"x@1", "x@1", "x@1", "x@7"}, w.attempted())
+		expect.Equal(t, "reads", 1, s.reads)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -292,29 +291,29 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.outcome = func(policy.DeletePermit) retention.Outcome {
 						return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
 					}
 				})
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				s := w.source(0)
 				s.read = func(policy.Subject) (*draft, error) { return test.read(w.began.Add(-time.Hour)) }
 				s.list(row("x", w.began.Add(-time.Hour)))
-				w.after(time.Hour)
+				bubble.Pass(time.Hour)
 				if n := len(w.attempted()); n < 2 || n > 150 {
 					t.Errorf("%d attempts in an hour, want some, further and further apart", n)
 				}
 				n, _ := w.Kinds()[0].Index.Len()
-				expect(t, "known", test.known, n == 1)
+				expect.Equal(t, "known", test.known, n == 1)
 			})
 		})
 	}
 }
 
 func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if p.Subject().ResourceVersion != "9" {
@@ -323,7 +322,7 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.read = func(policy.Subject) (*draft, error) {
 			read := row("x", w.began, version(8), func(r *draft) { r.Facts.Eligible = false })
@@ -331,15 +330,15 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 			return read, nil
 		}
 		s.list(row("x", w.began.Add(-time.Hour)))
-		w.after(2 * time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(2 * time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
 // TestNothingStandsBetweenTheFenceAndTheDeletion: what the fence has found is a second old at most when the DELETE goes
 // out, even if the subject had to be read and the answer took long.
 func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked atomic.Int64
 		w.set(func() {
 			w.check = func(string) error { checked.Store(time.Now().UnixNano()); return nil }
@@ -353,15 +352,15 @@ func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		s := w.source(0)
 		s.read = func(policy.Subject) (*draft, error) {
 			time.Sleep(time.Minute) // a slow answer
 			return row("x", w.began.Add(-time.Hour), version(7)), nil
 		}
 		s.list(row("x", w.began.Add(-time.Hour)))
-		w.after(10 * time.Minute)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
@@ -372,7 +371,7 @@ func TestFailuresBackOffAlone(t *testing.T) {
 		retention.Busy:    {700, 760},
 	} {
 		t.Run(result.String(), func(t *testing.T) {
-			inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
 				w.set(func() {
 					w.outcome = func(p policy.DeletePermit) retention.Outcome {
 						if p.Subject().Namespace == "team-a" {
@@ -381,15 +380,15 @@ func TestFailuresBackOffAlone(t *testing.T) {
 						return retention.Outcome{Result: retention.Removed}
 					}
 				})
-				w.use(rule("a"))
+				w.use(fixture.Rule("a"))
 				w.source(0).list(append(rows("stuck", 3, w.began.Add(-time.Hour)), rows("free", 100, w.began.Add(-time.Hour), in("team-b"))...)...)
-				w.after(time.Second)
-				expect(t, "removed", 100, len(w.removed()))
-				w.after(6 * time.Hour)
+				bubble.Pass(time.Second)
+				expect.Equal(t, "removed", 100, len(w.removed()))
+				bubble.Pass(6 * time.Hour)
 				if n := count(w.attempted(), "stuck00001"); n < attempts[0] || n > attempts[1] {
 					t.Errorf("%d attempts in six hours", n)
 				}
-				expect(t, "removed", 100, len(w.removed()))
+				expect.Equal(t, "removed", 100, len(w.removed()))
 			})
 		})
 	}
@@ -397,7 +396,7 @@ func TestFailuresBackOffAlone(t *testing.T) {
 
 // TestAnotherResultRestartsTheBackoff: an object that was refused for an hour is tried soon again when the server is only busy.
 func TestAnotherResultRestartsTheBackoff(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var busy []time.Duration
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -409,9 +408,9 @@ func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 				return retention.Outcome{Result: retention.Busy, Err: errors.New("busy")}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("stuck", w.began.Add(-time.Hour)))
-		w.after(2 * time.Hour)
+		bubble.Pass(2 * time.Hour)
 		if len(busy) < 2 || busy[1]-busy[0] > time.Second {
 			t.Errorf("tried again at %v", busy[:min(2, len(busy))])
 		}
@@ -419,26 +418,26 @@ func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 }
 
 func TestGoneIsNotWitnessed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Gone, Err: errors.New("not found")}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		w.source(0).sink.Forget("uid-x")
-		w.after(10 * time.Hour)
-		expect(t, "attempts", []string{"x@1"}, w.attempted())
-		expect(t, "happened", nil, w.happened())
+		bubble.Pass(10 * time.Hour)
+		expect.Equal(t, "attempts", []string{"x@1"}, w.attempted())
+		expect.Equal(t, "happened", nil, w.happened())
 	})
 }
 
 // TestWhatWasSaidToBeGoneAndIsThereGoesLater: an API server that has not read its store yet finds nothing, and no event of a watch
 // corrects it.
 func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		starting := true
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -450,124 +449,124 @@ func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		if n := len(w.attempted()); n < 5 || n > 20 {
 			t.Errorf("%d attempts in an hour", n)
 		}
 		w.set(func() { starting = false })
-		w.after(10 * time.Minute)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		n := len(w.attempted())
-		w.after(time.Hour)
-		expect(t, "attempts after it was removed", n, len(w.attempted()))
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "attempts after it was removed", n, len(w.attempted()))
 	})
 }
 
 func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 	tests := map[string]struct {
-		then func(w *world)
+		then func(w *harness)
 		want []string
 	}{
-		"deleted":          {func(w *world) { w.source(0).sink.Forget("uid-x") }, []string{"x@1"}},
-		"seen once more":   {func(w *world) { w.source(0).apply(row("x", w.began)) }, []string{"x@1"}},
-		"listed once more": {func(w *world) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
-		"terminating": {func(w *world) {
+		"deleted":          {func(w *harness) { w.source(0).sink.Forget("uid-x") }, []string{"x@1"}},
+		"seen once more":   {func(w *harness) { w.source(0).apply(row("x", w.began)) }, []string{"x@1"}},
+		"listed once more": {func(w *harness) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
+		"terminating": {func(w *harness) {
 			w.source(0).apply(row("x", w.began, version(2), func(r *draft) { r.Flags = policy.IsTerminating }))
 		}, []string{"x@1"}},
-		"back from the dead": {func(w *world) { w.source(0).apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
+		"back from the dead": {func(w *harness) { w.source(0).apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a"))
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
-				w.after(time.Hour)
+				bubble.Pass(time.Hour)
 				test.then(w)
-				w.after(time.Hour)
-				expect(t, "attempts", test.want, w.attempted())
+				bubble.Pass(time.Hour)
+				expect.Equal(t, "attempts", test.want, w.attempted())
 			})
 		})
 	}
 }
 
 func TestADeletionUnderWayIsFinished(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 2}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(10 * time.Second)
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 5, w.began.Add(-time.Hour))...)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		w.cancel()
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		select {
 		case <-w.stopped:
 			t.Error("stopped with deletions under way")
 		default:
 		}
 		<-w.stopped
-		expect(t, "time", 10*time.Second, time.Since(w.began))
-		expect(t, "attempts", 2, len(w.attempted()))
-		expect(t, "removed and witnessed", 4, len(w.happened()))
+		expect.Equal(t, "time", 10*time.Second, time.Since(w.began))
+		expect.Equal(t, "attempts", 2, len(w.attempted()))
+		expect.Equal(t, "removed and witnessed", 4, len(w.happened()))
 	})
 }
 
 func TestPace(t *testing.T) {
-	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
 		for second := range 9 {
-			w.after(time.Second)
+			bubble.Pass(time.Second)
 			if got, most := len(w.removed()), 10*(second+1)+1; got > most || got < most-2 {
 				t.Errorf("%d removed after %d s, at most %d expected", got, second+1, most)
 			}
 		}
-		w.after(2 * time.Second)
-		expect(t, "removed", 100, len(w.removed()))
+		bubble.Pass(2 * time.Second)
+		expect.Equal(t, "removed", 100, len(w.removed()))
 	})
 }
 
 func TestAtMostSoManyAtATime(t *testing.T) {
-	inBubble(t, retention.Options{MaxInFlight: 3}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{MaxInFlight: 3}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				time.Sleep(time.Second)
 				return retention.Outcome{Result: retention.Removed}
 			}
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 9, w.began.Add(-time.Hour))...)
 		for round := range 3 {
 			synctest.Wait()
-			expect(t, "attempts", 3*(round+1), len(w.attempted()))
-			w.after(time.Second)
+			expect.Equal(t, "attempts", 3*(round+1), len(w.attempted()))
+			bubble.Pass(time.Second)
 		}
 	})
 }
 
 // TestObjectsOfADeletedNamespaceAreForgotten: the check of such a namespace never succeeds again.
 func TestObjectsOfADeletedNamespaceAreForgotten(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace) }
 		})
-		w.use(rule("a"))
+		w.use(fixture.Rule("a"))
 		due := rows("x", 100, w.began.Add(-time.Hour))
 		w.source(0).list(due...)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		for _, r := range due {
 			w.source(0).sink.Forget(r.UID)
 		}
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		var before, after int
 		w.set(func() { before = w.checks })
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		w.set(func() { after = w.checks })
-		expect(t, "checks in an hour for objects that do not exist", 0, after-before)
+		expect.Equal(t, "checks in an hour for objects that do not exist", 0, after-before)
 	})
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // used makes a row one that something refers to, doubted one of which nobody knows.
@@ -28,20 +31,20 @@ func quiet(until time.Time) func(*draft) {
 func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 	for name, change := range map[string]func(*draft){"referred to": used, "in doubt": doubted} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a", about(configs)))
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 				s := w.source(0)
 				s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("x", w.began, change)) } })
 				s.list(row("x", w.began))
-				w.after(2 * time.Hour)
-				expect(t, "attempts", nil, w.attempted())
-				expect(t, "confirmed", []string{"x"}, s.confirmed)
+				bubble.Pass(2 * time.Hour)
+				expect.Equal(t, "attempts", nil, w.attempted())
+				expect.Equal(t, "confirmed", []string{"x"}, s.confirmed)
 				s.set(func() { s.confirm = nil })
 				s.apply(row("x", w.began, quiet(w.began.Add(2*time.Hour+policy.QuietPeriod))))
-				w.after(policy.QuietPeriod - 1)
-				expect(t, "removed in the quiet period", none, w.removed())
-				w.after(1)
-				expect(t, "removed", []string{"x"}, w.removed())
+				bubble.Pass(policy.QuietPeriod - 1)
+				expect.Equal(t, "removed in the quiet period", none, w.removed())
+				bubble.Pass(1)
+				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
 		})
 	}
@@ -51,25 +54,27 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 	for name, of := range map[string]string{"itself": "x", "of an owner": "config"} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
-				w.use(rule("a", about(configs)), rule("pods", owners))
-				s := w.sourceOf(configs)
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				ofConfig := func(r *draft) {
+					r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
+				}
+				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)), fixture.Rule("pods", owners))
+				s := w.sourceOf(fixture.ConfigMaps)
 				s.set(func() { s.behind = errors.New("not watched") })
 				if of == "x" {
 					s.list(row("x", w.began))
 				} else {
 					s.list(row("config", w.began.Add(-time.Hour), used))
-					w.sourceOf(pods).list(row("pod", w.began.Add(-time.Hour), ofConfig))
+					w.sourceOf(fixture.Pods).list(row("pod", w.began.Add(-time.Hour), ofConfig))
 				}
-				w.after(2 * time.Hour)
-				expect(t, "attempts", nil, w.attempted())
+				bubble.Pass(2 * time.Hour)
+				expect.Equal(t, "attempts", nil, w.attempted())
 				if n := len(s.confirmed); n < 2 || n > 5*3600 {
 					t.Errorf("confirmed %d times", n)
 				}
 				s.set(func() { s.behind = nil })
-				w.after(time.Second)
-				expect(t, "removed", 1, len(w.removed()))
+				bubble.Pass(time.Second)
+				expect.Equal(t, "removed", 1, len(w.removed()))
 			})
 		})
 	}
@@ -77,12 +82,12 @@ func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 
 // TestWhatDependsOnTheSubjectAloneIsNotConfirmed: it would cost a question for each deletion.
 func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		w.use(rule("a"))
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began))
-		w.after(time.Hour)
-		expect(t, "removed", []string{"x"}, w.removed())
-		expect(t, "confirmed", nil, w.source(0).confirmed)
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
+		expect.Equal(t, "confirmed", nil, w.source(0).confirmed)
 	})
 }
 
@@ -99,8 +104,8 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 		"nobody answered": {retention.Outcome{Err: errors.New("timeout"), Unsure: true}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a", about(configs)))
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 				s := w.source(0)
 				s.list(row("x", w.began))
 				w.set(func() {
@@ -109,12 +114,12 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 						return test.outcome
 					}
 				})
-				w.after(24 * time.Hour)
-				expect(t, "attempts", test.attempts, len(w.attempted()))
+				bubble.Pass(24 * time.Hour)
+				expect.Equal(t, "attempts", test.attempts, len(w.attempted()))
 				s.apply(row("x", w.began)) // of the same version, and not referred to any more
-				w.after(time.Second)
+				bubble.Pass(time.Second)
 				went := test.outcome.Result == retention.Removed
-				expect(t, "tried again", !went, len(w.attempted()) > test.attempts)
+				expect.Equal(t, "tried again", !went, len(w.attempted()) > test.attempts)
 			})
 		})
 	}
@@ -122,18 +127,18 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 
 // TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout: the answers are as before.
 func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				return retention.Outcome{Result: retention.Refused, Err: errors.New("no")}
 			}
 		})
-		w.use(rule("a", about(configs)))
+		w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
 		s := w.source(0)
 		s.list(row("x", w.began.Add(-time.Hour)))
 		for range 3600 {
 			s.apply(row("x", w.began.Add(-time.Hour)))
-			w.after(time.Second)
+			bubble.Pass(time.Second)
 		}
 		if n := len(w.attempted()); n > 20 {
 			t.Errorf("%d attempts in an hour", n)
@@ -144,38 +149,40 @@ func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 // TestWhatIsWrittenDownAndReferredToStays, and goes once it is not referred to any more.
 func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 	b := newBook()
-	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *world) {
+	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 		w.guard()
-		w.use(rule("counted", about(configs), counted))
+		w.use(fixture.Rule("counted", fixture.About(fixture.ConfigMaps), fixture.Counted))
 		s := w.source(0)
 		b.wrote = func() { s.apply(row("x", w.began, used)) }
 		s.list(row("x", w.began))
-		w.after(24 * time.Hour)
-		expect(t, "attempts", nil, w.attempted())
-		expect(t, "written", 1, b.writes)
+		bubble.Pass(24 * time.Hour)
+		expect.Equal(t, "attempts", nil, w.attempted())
+		expect.Equal(t, "written", 1, b.writes)
 		s.apply(row("x", w.began, quiet(w.began.Add(24*time.Hour+policy.QuietPeriod))))
-		w.after(policy.QuietPeriod - 1)
-		expect(t, "removed in the quiet period", none, w.removed())
-		w.after(1)
-		expect(t, "removed", []string{"x"}, w.removed())
+		bubble.Pass(policy.QuietPeriod - 1)
+		expect.Equal(t, "removed in the quiet period", none, w.removed())
+		bubble.Pass(1)
+		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
 // TestTheRulesAboutAnOwnersKindAreConfirmed: what refers to it may keep it by now.
 func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
-		w.use(rule("keeps", about(configs), mode(v1alpha1.Suspended)), rule("pods", owners))
-		s := w.sourceOf(configs)
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		ofConfig := func(r *draft) {
+			r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
+		}
+		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
+		s := w.sourceOf(fixture.ConfigMaps)
 		s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("config", w.began)) } })
 		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
-		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
-		w.after(time.Minute)
-		expect(t, "attempts", nil, w.attempted())
+		w.sourceOf(fixture.Pods).list(row("pod", w.began, ofConfig))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "attempts", nil, w.attempted())
 		s.set(func() { s.confirm = nil })
 		s.apply(row("config", w.began, used))
-		w.after(time.Hour)
-		expect(t, "removed", []string{"config"}, w.removed())
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "removed", []string{"config"}, w.removed())
 	})
 }
 
@@ -192,13 +199,13 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 		"nobody knows any more":      {doubted, none},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-				w.use(rule("a", about(configs), owning))
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps), owning))
 				s := w.source(0)
 				w.afterPrepare(s, func() { s.apply(row("x", w.began, ofJob, test.change)) })
 				s.list(row("x", w.began, ofJob))
-				w.after(2 * time.Hour)
-				expect(t, "removed", test.want, w.removed())
+				bubble.Pass(2 * time.Hour)
+				expect.Equal(t, "removed", test.want, w.removed())
 			})
 		})
 	}
@@ -206,15 +213,17 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 
 // TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt in the last moment.
 func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
-	inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
-		ofConfig := func(r *draft) { r.Facts.Owner = &policy.Owner{Kind: configs, Name: "config", UID: "uid-config"} }
-		w.use(rule("keeps", about(configs), mode(v1alpha1.Suspended)), rule("pods", owners))
-		s := w.sourceOf(configs)
+	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
+		ofConfig := func(r *draft) {
+			r.Facts.Owner = &policy.Owner{Kind: fixture.ConfigMaps, Name: "config", UID: "uid-config"}
+		}
+		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
+		s := w.sourceOf(fixture.ConfigMaps)
 		w.afterPrepare(s, func() { s.apply(row("config", w.began)) })
 		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
-		w.sourceOf(pods).list(row("pod", w.began, ofConfig))
-		w.after(time.Minute)
-		expect(t, "removed", none, w.removed())
+		w.sourceOf(fixture.Pods).list(row("pod", w.began, ofConfig))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "removed", none, w.removed())
 	})
 }
 
@@ -222,7 +231,7 @@ func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 func owning(r *policy.Rule) { r.Owner = true }
 
 // afterPrepare lets a source find a change the first time that it is asked to confirm something after the last read.
-func (w *world) afterPrepare(s *source, change func()) {
+func (w *harness) afterPrepare(s *source, change func()) {
 	var once sync.Once
 	w.set(func() {
 		w.prepare = func(context.Context) *retention.Outcome {

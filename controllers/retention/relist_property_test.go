@@ -16,6 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // apiServer is a model of an API server: its objects, and every change of them, whose version is its place in the history.
@@ -119,7 +121,7 @@ func (r *reflector) breakOff(a *apiServer) {
 // relistGame plays listings, watches and edits against each other.
 type relistGame struct {
 	*rand.Rand
-	w     *world
+	w     *harness
 	api   *apiServer
 	all   []*reflector // by source
 	rules map[string][]*policy.Rule
@@ -143,9 +145,9 @@ func (g *relistGame) editOwn() {
 
 // editCluster changes the rules about all namespaces, which opens another source if they ask more.
 func (g *relistGame) editCluster() {
-	g.rules[""] = []*policy.Rule{rule("a", far)}
+	g.rules[""] = []*policy.Rule{fixture.Rule("a", far)}
 	if g.IntN(2) == 0 {
-		g.rules[""] = append(g.rules[""], rule(fmt.Sprint("b", g.IntN(3)), far))
+		g.rules[""] = append(g.rules[""], fixture.Rule(fmt.Sprint("b", g.IntN(3)), far))
 	}
 	g.use()
 }
@@ -210,7 +212,7 @@ func (g *relistGame) move() {
 		{"break", func(r *reflector) { r.breakOff(g.api) }},
 		{"own", func(*reflector) { g.editOwn() }},
 		{"own", func(*reflector) { g.editOwn() }},
-		{"wait", func(*reflector) { g.w.after(time.Duration(g.IntN(6000)) * time.Millisecond) }},
+		{"wait", func(*reflector) { bubble.Pass(time.Duration(g.IntN(6000)) * time.Millisecond) }},
 	}
 	if g.IntN(30) == 0 {
 		g.moves = append(g.moves, "cluster")
@@ -239,7 +241,7 @@ func (g *relistGame) rest() {
 		}
 	}
 	g.moves = append(g.moves, "rest")
-	g.w.after(2 * time.Minute)
+	bubble.Pass(2 * time.Minute)
 }
 
 // check compares what Has says with the rows. At rest there are facts for every rule, about every object.
@@ -258,7 +260,7 @@ func (g *relistGame) check(t *testing.T, atRest bool) {
 			}
 		}
 	})
-	for _, r := range g.w.snapshot.Rules(jobs.GroupKind()) {
+	for _, r := range g.w.snapshot.Rules(fixture.Jobs.GroupKind()) {
 		has := x.Has(g.w.snapshot, r)
 		if name := lacking[r]; has && name != "" {
 			t.Fatalf("%s counts as counted, and of %s nothing is known, after %v", r.ID, name, g.moves)
@@ -288,7 +290,7 @@ func TestRelistsUnderEdits(t *testing.T) {
 	}
 	for seed := range games {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inBubble(t, retention.Options{}, func(t *testing.T, w *world) {
+			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				g := &relistGame{Rand: random(uint64(seed)), w: w, api: &apiServer{objects: map[string]*draft{}},
 					rules: map[string][]*policy.Rule{}}
 				for range 4 {

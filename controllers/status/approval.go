@@ -234,7 +234,7 @@ func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules
 // relisting reports whether a rule of the cluster about the same kind is being listed.
 func (v *view) relisting(r *policy.Rule) bool {
 	k, watched := v.kinds[policy.StoredAs(r.Kind)]
-	return watched && k.Lost == nil && slices.ContainsFunc(v.edition.Book.Rules(policy.StoredAs(r.Kind)), func(other *policy.Rule) bool {
+	return watched && k.Lost == nil && slices.ContainsFunc(v.edition.Snapshot.Rules(policy.StoredAs(r.Kind)), func(other *policy.Rule) bool {
 		return other.Namespace == "" && !other.Invalid() && !v.listed[other.ID]
 	})
 }

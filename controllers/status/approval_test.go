@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -17,6 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // everywhere waits with all its rules, anew in team-a alone, and uncounted with rule b alone.
@@ -154,14 +157,14 @@ func TestWhatACountShows(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.policy)
+			e := compiledOf(test.policy)
 			kind := kindOf(e, now, backlog(test.due, now)...)
 			if test.kind != nil {
 				test.kind(&kind)
 			}
 			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Before: test.before, Now: now}.Status(test.policy)
-			expect(t, "previews", test.previews, unnumbered(s.Previews))
-			expect(t, "pending", test.pending, s.PendingApproval)
+			expect.Equal(t, "previews", test.previews, unnumbered(s.Previews), cmpopts.EquateEmpty())
+			expect.Equal(t, "pending", test.pending, s.PendingApproval)
 		})
 	}
 }
@@ -208,11 +211,11 @@ func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := gated(test.gate, rule("a", byQuota))
-			e := editionOf(p)
+			e := compiledOf(p)
 			e.QuotaTrouble = test.trouble
 			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(3, now)...)}, Now: now}
-			expect(t, "previews", test.previews, unnumbered(view.Status(p).Previews))
-			expect(t, "opens", test.opens, view.Opened(p).Has("team-a"))
+			expect.Equal(t, "previews", test.previews, unnumbered(view.Status(p).Previews))
+			expect.Equal(t, "opens", test.opens, view.Opened(p).Has("team-a"))
 		})
 	}
 }
@@ -222,47 +225,47 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 	for i := range 40 {
 		p := gated(nil)
 		p.Hash = fmt.Sprint("h", i)
-		e := editionOf(p)
+		e := compiledOf(p)
 		s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Before: v1alpha1.RetentionPolicyStatus{Previews: previewsOf(known...)}, Now: now}.Status(p)
 		known = nil
 		for _, preview := range s.Previews {
 			known = append(known, preview.Hash)
 		}
 	}
-	expect(t, "kept", 16, len(known))
-	expect(t, "the oldest", "h24", known[0])
-	expect(t, "the newest", "h39", known[15])
+	expect.Equal(t, "kept", 16, len(known))
+	expect.Equal(t, "the oldest", "h24", known[0])
+	expect.Equal(t, "the newest", "h39", known[15])
 }
 
 // TestAPreviewIsOfTheLastCount: the loop takes one for old that was not renewed while the policy had the form.
 func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	p := gated(nil)
-	e := editionOf(p)
+	e := compiledOf(p)
 	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(1)}
 	view.Before = view.Status(p)
-	expect(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
+	expect.Equal(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
 	view.Now = now.Add(time.Hour)
-	expect(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].Time.Time)
+	expect.Equal(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].Time.Time)
 	waiting := gated(everywhere) // which it would not with a preview that is young enough
-	view = status.View{Edition: editionOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
-	expect(t, "previews while the form waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
+	view = status.View{Edition: compiledOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
+	expect.Equal(t, "previews while the form waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
 }
 
 // TestAPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced for long enough.
 func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	p := gated(anew)
-	e := editionOf(p)
+	e := compiledOf(p)
 	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now.Add(time.Minute)}
 	view.Before.Previews = previewsOf("h")
 	s := view.Status(p)
-	expect(t, "what waits", int64(6), s.PendingApproval.Due)
-	expect(t, "previews", view.Before.Previews, s.Previews)
+	expect.Equal(t, "what waits", int64(6), s.PendingApproval.Due)
+	expect.Equal(t, "previews", view.Before.Previews, s.Previews)
 }
 
 // TestARuleThatCannotBeCountedAsksForNoApproval, though it finds objects due by its time to live: each count would ask for another one.
 func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	p := gated(uncounted, rule("a"), rule("b", func(r *policy.Rule) { r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 50} }))
-	e := editionOf(p)
+	e := compiledOf(p)
 	e.QuotaTrouble = errors.New("forbidden")
 	due := policy.Facts{Selected: true, Eligible: true, Start: now.Add(-2 * time.Hour)}
 	var rows []*index.FactRow
@@ -271,9 +274,9 @@ func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	}
 	view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, rows...)}, Now: now}
 	view.Before.Previews = []v1alpha1.Preview{{Hash: "h", Uncounted: []string{"b"}}}
-	expect(t, "pending", nil, view.Status(p).PendingApproval)
+	expect.Equal(t, "pending", nil, view.Status(p).PendingApproval)
 	view.Edition.QuotaTrouble = nil
-	expect(t, "rules once they can be counted", []string{"b"}, view.Status(p).PendingApproval.Rules)
+	expect.Equal(t, "rules once they can be counted", []string{"b"}, view.Status(p).PendingApproval.Rules)
 }
 
 func TestTheConditionSaysWhatToDo(t *testing.T) {
@@ -301,25 +304,25 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.policy)
+			e := compiledOf(test.policy)
 			kind := kindOf(e, now, backlog(6, now)...)
 			if test.kind != nil {
 				test.kind(&kind)
 			}
 			view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
 			s := view.Status(test.policy)
-			expect(t, "approval", "True BacklogTooLarge", condition(s, v1alpha1.ConditionApprovalRequired))
-			expect(t, "message", test.want, message(s, v1alpha1.ConditionApprovalRequired))
+			expect.Equal(t, "approval", "True BacklogTooLarge", condition(s, v1alpha1.ConditionApprovalRequired))
+			expect.Equal(t, "message", test.want, message(s, v1alpha1.ConditionApprovalRequired))
 			if test.kind == nil {
-				expect(t, "enforcing", "False ApprovalRequired", condition(s, v1alpha1.ConditionEnforcing))
-				expect(t, "ready", "False ApprovalRequired", condition(s, v1alpha1.ConditionReady))
+				expect.Equal(t, "enforcing", "False ApprovalRequired", condition(s, v1alpha1.ConditionEnforcing))
+				expect.Equal(t, "ready", "False ApprovalRequired", condition(s, v1alpha1.ConditionReady))
 			}
 			view.Before, view.Now = s, now.Add(time.Minute)
-			expect(t, "conditions a minute later", s.Conditions, view.Status(test.policy).Conditions)
+			expect.Equal(t, "conditions a minute later", s.Conditions, view.Status(test.policy).Conditions)
 
 			open := *test.policy
 			open.Gate = nil
-			expect(t, "approval once it is given", "", condition(view.Status(&open), v1alpha1.ConditionApprovalRequired))
+			expect.Equal(t, "approval once it is given", "", condition(view.Status(&open), v1alpha1.ConditionApprovalRequired))
 		})
 	}
 }
@@ -337,16 +340,16 @@ func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.policy)
+			e := compiledOf(test.policy)
 			s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Now: now}.Status(test.policy)
-			expect(t, "enforcing", test.want, condition(s, v1alpha1.ConditionEnforcing))
+			expect.Equal(t, "enforcing", test.want, condition(s, v1alpha1.ConditionEnforcing))
 		})
 	}
 }
 
 // Each telling puts all rules in force anew, for all objects.
 func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		var all []*policy.Policy
 		for i := range 20 {
 			p := gated(everywhere)
@@ -354,19 +357,19 @@ func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 			w.store(p, noStatus)
 			all = append(all, p)
 		}
-		e := editionOf(all...)
+		e := compiledOf(all...)
 		w.kinds = []retention.KindState{kindOf(e, w.began)}
 		w.Use(e)
-	}, func(t *testing.T, w *world) {
-		w.after(time.Second)
-		expect(t, "policies", 20, len(w.previewed))
-		expect(t, "tellings", 1, w.tellings)
+	}, func(t *testing.T, w *harness) {
+		bubble.Pass(time.Second)
+		expect.Equal(t, "policies", 20, len(w.previewed))
+		expect.Equal(t, "tellings", 1, w.tellings)
 	})
 }
 
 // gateKeeper answers Previewed as policies.Loop does: by another snapshot.
 type gateKeeper struct {
-	w      *world
+	w      *harness
 	told   []string
 	policy func(gate *policy.ApprovalGate) *policy.Policy
 }
@@ -398,20 +401,20 @@ func (g *gateKeeper) previewed(preview v1alpha1.Preview, gate *policy.ApprovalGa
 		if len(preview.Uncounted) > 0 {
 			next = &policy.ApprovalGate{Hash: preview.Hash, Rules: sets.New(preview.Uncounted...)}
 		}
-		g.w.Use(policyset.CompiledSnapshot{Book: editionOf(g.policy(next)).Book})
+		g.w.Use(policyset.CompiledSnapshot{Snapshot: compiledOf(g.policy(next)).Snapshot})
 	}
 }
 
 // waiting runs a test with a policy behind a gate and so many Jobs due, after ten seconds.
-func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *world, keeper *gateKeeper)) {
+func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *harness, keeper *gateKeeper)) {
 	var keeper *gateKeeper
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		keeper = &gateKeeper{w: w, policy: func(gate *policy.ApprovalGate) *policy.Policy { return gated(gate) }}
 		w.Gates = keeper
 		e := w.create(gated(gate), status)
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
-	}, func(t *testing.T, w *world) {
-		w.after(10 * time.Second)
+	}, func(t *testing.T, w *harness) {
+		bubble.Pass(10 * time.Second)
 		test(t, w, keeper)
 	})
 }
@@ -422,14 +425,14 @@ func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
 		return gated(gate, rule("a"), rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Message: "another version"}} }))
 	}
 	var keeper *gateKeeper
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		keeper = &gateKeeper{w: w, policy: two}
 		w.Gates = keeper
 		e := w.create(two(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")})
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(6, w.began)...)}
-	}, func(t *testing.T, w *world) {
-		w.after(time.Minute)
-		expect(t, "told", []string{`h counted, uncounted ["b"], no gate`}, keeper.told)
+	}, func(t *testing.T, w *harness) {
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "told", []string{`h counted, uncounted ["b"], no gate`}, keeper.told)
 	})
 }
 
@@ -453,18 +456,18 @@ func TestAGateOpensOnce(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			waiting(t, test.gate, test.due, test.status, func(t *testing.T, w *world, keeper *gateKeeper) {
-				expect(t, "told", test.want, keeper.told)
+			waiting(t, test.gate, test.due, test.status, func(t *testing.T, w *harness, keeper *gateKeeper) {
+				expect.Equal(t, "told", test.want, keeper.told)
 				writes := len(w.written())
 				if writes > 2 {
 					t.Errorf("%d writes", writes)
 				}
 				for range 60 {
 					w.Changed()
-					w.after(10 * time.Second)
+					bubble.Pass(10 * time.Second)
 				}
-				expect(t, "told in ten minutes", test.want, keeper.told)
-				expect(t, "writes in ten minutes", writes, len(w.written()))
+				expect.Equal(t, "told in ten minutes", test.want, keeper.told)
+				expect.Equal(t, "writes in ten minutes", writes, len(w.written()))
 			})
 		})
 	}
@@ -473,14 +476,14 @@ func TestAGateOpensOnce(t *testing.T) {
 func TestAGateOpensWhenLessIsDue(t *testing.T) {
 	for name, gate := range map[string]*policy.ApprovalGate{"a new form": everywhere, "a namespace": anew} {
 		t.Run(name, func(t *testing.T) {
-			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *world, keeper *gateKeeper) {
+			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
-				expect(t, "pending", 6, w.status().PendingApproval.Due)
+				expect.Equal(t, "pending", 6, w.status().PendingApproval.Due)
 				w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
-				w.after(10 * time.Second)
-				expect(t, "told", []string{"h counted, uncounted [], gate " + gate.Hash}, keeper.told)
-				expect(t, "pending", true, w.status().PendingApproval == nil)
-				expect(t, "ready", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "told", []string{"h counted, uncounted [], gate " + gate.Hash}, keeper.told)
+				expect.Equal(t, "pending", true, w.status().PendingApproval == nil)
+				expect.Equal(t, "ready", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 			})
 		})
 	}
@@ -488,15 +491,15 @@ func TestAGateOpensWhenLessIsDue(t *testing.T) {
 
 func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 	tests := map[string]struct {
-		before func(w *world, complete retention.KindState) // instead of the complete listing
+		before func(w *harness, complete retention.KindState) // instead of the complete listing
 	}{
-		"not watched": {func(w *world, _ retention.KindState) { w.kinds = nil }},
-		"not listed": {func(w *world, complete retention.KindState) {
+		"not watched": {func(w *harness, _ retention.KindState) { w.kinds = nil }},
+		"not listed": {func(w *harness, complete retention.KindState) {
 			unlisted(&complete)
 			w.kinds = []retention.KindState{complete}
 		}},
-		"in doubt": {func(w *world, complete retention.KindState) { complete.Index.Unsync(1) }},
-		"rights not known": {func(w *world, _ retention.KindState) {
+		"in doubt": {func(w *harness, complete retention.KindState) { complete.Index.Unsync(1) }},
+		"rights not known": {func(w *harness, _ retention.KindState) {
 			w.Rights = func(*policy.Rule) (error, bool) { return nil, false }
 		}},
 	}
@@ -505,27 +508,27 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 			t.Run(name+", "+form, func(t *testing.T) {
 				var complete retention.KindState
 				var own *policy.Policy
-				inBubble(t, func(w *world) {
+				inBubble(t, func(w *harness) {
 					own = ownPolicy(v1alpha1.Enforce, rule("a"))
 					own.Hash, own.Gate, own.Approval = "h", everywhere, policy.Approval{Percent: 100, Count: 5}
 					e := w.create(own, status)
 					complete = kindOf(e, w.began, backlog(3, w.began)...)
 					w.kinds = []retention.KindState{complete}
 					test.before(w, complete)
-				}, func(t *testing.T, w *world) {
-					w.after(time.Minute)
-					expect(t, "told", 0, len(w.previewed))
-					expect(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
+				}, func(t *testing.T, w *harness) {
+					bubble.Pass(time.Minute)
+					expect.Equal(t, "told", 0, len(w.previewed))
+					expect.Equal(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
 					w.set(func() {
 						w.Rights = nil
-						complete = kindOf(editionOf(own), w.began, backlog(3, w.began)...)
+						complete = kindOf(compiledOf(own), w.began, backlog(3, w.began)...)
 						w.kinds = []retention.KindState{complete}
 					})
 					w.Changed()
-					w.after(3 * time.Second)
-					expect(t, "told once it is counted", true, len(w.previewed) > 0)
-					expect(t, "of", own.UID, w.previewed[0].Policy)
-					expect(t, "gate", own.Gate, w.previewed[0].Gate)
+					bubble.Pass(3 * time.Second)
+					expect.Equal(t, "told once it is counted", true, len(w.previewed) > 0)
+					expect.Equal(t, "of", own.UID, w.previewed[0].Policy)
+					expect.Equal(t, "gate", own.Gate, w.previewed[0].Gate)
 				})
 			})
 		}
@@ -533,44 +536,44 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 }
 
 func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
-	waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+	waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 		w.set(func() { w.fail = errors.New("no answer") })
 		p := gated(everywhere)
 		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
-		w.Use(editionOf(p))
-		w.after(time.Minute)
-		expect(t, "told", 0, len(keeper.told))
+		w.Use(compiledOf(p))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "told", 0, len(keeper.told))
 		w.set(func() { w.fail = nil })
-		w.after(3 * time.Second)
-		expect(t, "told once it is written", []string{"i counted, uncounted [], gate i"}, keeper.told)
+		bubble.Pass(3 * time.Second)
+		expect.Equal(t, "told once it is written", []string{"i counted, uncounted [], gate i"}, keeper.told)
 	})
 }
 
 func TestAFormIsWrittenAtOnce(t *testing.T) {
-	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+	waiting(t, nil, 3, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 		writes := len(w.written())
 		w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
-		w.after(time.Second)
-		expect(t, "writes", writes+1, len(w.written()))
+		bubble.Pass(time.Second)
+		expect.Equal(t, "writes", writes+1, len(w.written()))
 		p := gated(nil)
 		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
-		w.Use(editionOf(p))
-		w.after(time.Second)
-		expect(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
+		w.Use(compiledOf(p))
+		bubble.Pass(time.Second)
+		expect.Equal(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
 	})
 }
 
 func TestCountedSoonWhileAGateWaits(t *testing.T) {
 	for name, gate := range map[string]*policy.ApprovalGate{"a new form": everywhere, "a namespace": anew} {
 		t.Run(name, func(t *testing.T) {
-			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *world, keeper *gateKeeper) {
+			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
 				for range 10 {
 					w.Changed()
-					w.after(time.Second) // the last count is never older than two seconds
-					w.Use(editionOf(gated(gate)))
-					w.after(time.Second)
-					expect(t, "told within a second", 1, len(keeper.told))
+					bubble.Pass(time.Second) // the last count is never older than two seconds
+					w.Use(compiledOf(gated(gate)))
+					bubble.Pass(time.Second)
+					expect.Equal(t, "told within a second", 1, len(keeper.told))
 					keeper.told = nil
 				}
 			})
@@ -582,45 +585,45 @@ func TestCountedSoonWhileAGateWaits(t *testing.T) {
 func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 	invalid := rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} })
 	var keeper *gateKeeper
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		keeper = &gateKeeper{w: w, policy: func(gate *policy.ApprovalGate) *policy.Policy { return gated(gate, rule("a"), invalid) }}
 		w.Gates = keeper
 		e := w.create(keeper.policy(everywhere), noStatus)
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(3, w.began)...)}
-	}, func(t *testing.T, w *world) {
-		w.after(50 * time.Minute)
-		expect(t, "told", []string{`h counted, uncounted ["b"], gate h`}, keeper.told)
+	}, func(t *testing.T, w *harness) {
+		bubble.Pass(50 * time.Minute)
+		expect.Equal(t, "told", []string{`h counted, uncounted ["b"], gate h`}, keeper.told)
 		if n := len(w.written()); n > 2 {
 			t.Errorf("%d writes", n)
 		}
 		w.set(func() { invalid = rule("b") })
-		w.Use(editionOf(keeper.policy(uncounted)))
-		w.after(10 * time.Second)
-		expect(t, "told once it is valid", `h counted, uncounted [], gate h`, keeper.told[len(keeper.told)-1])
-		expect(t, "told once", 2, len(keeper.told))
+		w.Use(compiledOf(keeper.policy(uncounted)))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "told once it is valid", `h counted, uncounted [], gate h`, keeper.told[len(keeper.told)-1])
+		expect.Equal(t, "told once", 2, len(keeper.told))
 	})
 }
 
 // TestASecondRestartLetsNothingThrough: the first process after it ended before everything was listed.
 func TestASecondRestartLetsNothingThrough(t *testing.T) {
 	pending := &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.create(gated(anew), v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: pending})
-	}, func(t *testing.T, w *world) {
-		w.after(time.Minute)
-		expect(t, "writes", 1, len(w.written()))
-		expect(t, "pending", pending, w.status().PendingApproval)
-		expect(t, "approval", "True BacklogTooLarge", condition(w.status(), v1alpha1.ConditionApprovalRequired))
+	}, func(t *testing.T, w *harness) {
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "writes", 1, len(w.written()))
+		expect.Equal(t, "pending", pending, w.status().PendingApproval)
+		expect.Equal(t, "approval", "True BacklogTooLarge", condition(w.status(), v1alpha1.ConditionApprovalRequired))
 	})
 }
 
 func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
-	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *world, _ *gateKeeper) {
+	waiting(t, everywhere, 6, noStatus, func(t *testing.T, w *harness, _ *gateKeeper) {
 		s := w.status()
 		if pending := s.PendingApproval; !strings.Contains(message(s, v1alpha1.ConditionApprovalRequired), "approved="+pending.Hash) {
 			t.Errorf("message %q", message(s, v1alpha1.ConditionApprovalRequired))
 		}
-		expect(t, "condition", metav1.ConditionTrue, s.Conditions[len(s.Conditions)-1].Status)
+		expect.Equal(t, "condition", metav1.ConditionTrue, s.Conditions[len(s.Conditions)-1].Status)
 	})
 }
 
@@ -645,13 +648,13 @@ func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
 		"the form, rehearsed":                        {rehearsed(), form, form, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.policy)
+			e := compiledOf(test.policy)
 			if test.outdated {
 				e.Outdated = map[types.UID]time.Time{test.policy.UID: now}
 			}
 			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, backlog(6, now)...)}, Now: now}
 			view.Before = v1alpha1.RetentionPolicyStatus{Approved: test.before}
-			expect(t, "approved", test.want, view.Status(test.policy).Approved)
+			expect.Equal(t, "approved", test.want, view.Status(test.policy).Approved)
 		})
 	}
 }

@@ -15,14 +15,17 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks: conditions, one Event when it begins and one when it ends.
 func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		p, q := policyOf(v1alpha1.Enforce, rule("a")), policyOf(v1alpha1.Enforce, rule("b"))
 		q.Name, q.UID, q.Rules[0].ID.Policy, q.Rules[0].PolicyUID = "q", "uid-q", "q", "uid-q"
-		e := editionOf(p, q)
+		e := compiledOf(p, q)
 		w.store(named(e, "p"), noStatus)
 		w.store(named(e, "q"), noStatus)
 		jobs := func(other policy.Facts) {
@@ -36,22 +39,22 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 		}
 		jobs(policy.Facts{Selected: true, Err: errors.New("eligible: no such key: succeded")})
 		w.Use(e)
-		w.after(10 * time.Second)
-		expect(t, "Blocked of p", "True EvaluationFailed", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
-		expect(t, "why", "rules of other policies keep 20 objects that this policy would delete now: 20 by rule b of ClusterRetentionPolicy q (EvaluationFailed); "+
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "Blocked of p", "True EvaluationFailed", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect.Equal(t, "why", "rules of other policies keep 20 objects that this policy would delete now: 20 by rule b of ClusterRetentionPolicy q (EvaluationFailed); "+
 			"run kubectl sunset explain job.batch/x-00 -n team-a", message(w.statusOf("p"), v1alpha1.ConditionBlocked))
-		expect(t, "blocked", int64(20), w.statusOf("p").Blocked)
-		expect(t, "by", []v1alpha1.BlockingRule{{Policy: "q", Rule: "b", Reason: "EvaluationFailed", Objects: 20}}, w.statusOf("p").BlockedBy)
-		expect(t, "Ready of p", "True Ready", condition(w.statusOf("p"), v1alpha1.ConditionReady))
-		expect(t, "Ready of q", "False EvaluationFailed", condition(w.statusOf("q"), v1alpha1.ConditionReady))
-		expect(t, "why", "rule b fails on 20 of 20 objects, first on team-a/x-00: eligible: no such key: succeded; "+
+		expect.Equal(t, "blocked", int64(20), w.statusOf("p").Blocked)
+		expect.Equal(t, "by", []v1alpha1.BlockingRule{{Policy: "q", Rule: "b", Reason: "EvaluationFailed", Objects: 20}}, w.statusOf("p").BlockedBy)
+		expect.Equal(t, "Ready of p", "True Ready", condition(w.statusOf("p"), v1alpha1.ConditionReady))
+		expect.Equal(t, "Ready of q", "False EvaluationFailed", condition(w.statusOf("q"), v1alpha1.ConditionReady))
+		expect.Equal(t, "why", "rule b fails on 20 of 20 objects, first on team-a/x-00: eligible: no such key: succeded; "+
 			"this policy keeps objects that other policies would delete now: 20 of ClusterRetentionPolicy p", message(w.statusOf("q"), v1alpha1.ConditionReady))
-		expect(t, "blocks", []v1alpha1.BlockedPolicy{{Policy: "p", Objects: 20}}, w.statusOf("q").Blocks)
-		w.after(time.Hour)
+		expect.Equal(t, "blocks", []v1alpha1.BlockedPolicy{{Policy: "p", Objects: 20}}, w.statusOf("q").Blocks)
+		bubble.Pass(time.Hour)
 		jobs(policy.Facts{})
-		w.after(20 * time.Second)
-		expect(t, "Blocked of p at the end", "", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
-		expect(t, "Ready of q at the end", "True Ready", condition(w.statusOf("q"), v1alpha1.ConditionReady))
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "Blocked of p at the end", "", condition(w.statusOf("p"), v1alpha1.ConditionBlocked))
+		expect.Equal(t, "Ready of q at the end", "True Ready", condition(w.statusOf("q"), v1alpha1.ConditionReady))
 		var told []string
 		for _, e := range w.events() {
 			_, e, _ = strings.Cut(e, " ClusterRetentionPolicy/")
@@ -59,13 +62,13 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 			told = append(told, e)
 		}
 		slices.Sort(told)
-		expect(t, "Events", []string{"p Normal Unblocked", "p Warning Blocked", "q Normal Ready", "q Warning EvaluationFailed"}, told)
+		expect.Equal(t, "Events", []string{"p Normal Unblocked", "p Warning Blocked", "q Normal Ready", "q Warning EvaluationFailed"}, told)
 	})
 }
 
 // TestSixBlockers: the policy that fails is in the condition, the status and the metric beside five that keep more objects by choice.
 func TestSixBlockers(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		start, layout := time.Now().Add(-2*time.Hour), &index.Columns{Columns: []string{"a"}}
 		all := []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
 		for i, name := range []string{"q0", "q1", "q2", "q3", "q4", "q5"} {
@@ -77,7 +80,7 @@ func TestSixBlockers(t *testing.T) {
 			layout.Columns = append(layout.Columns, q.Rules[0].Key)
 			all = append(all, q)
 		}
-		e := editionOf(all...)
+		e := compiledOf(all...)
 		for _, p := range all {
 			w.store(p, noStatus)
 		}
@@ -94,16 +97,16 @@ func TestSixBlockers(t *testing.T) {
 			s := policy.Subject{Namespace: "team-a", Name: fmt.Sprint("x-", i), UID: types.UID(fmt.Sprint("uid-", i)), ResourceVersion: "1", Created: start}
 			rows = append(rows, index.NewFactRow(s, layout, facts...))
 		}
-		x := index.New(jobs.GroupKind(), func() {})
-		x.SetSnapshot(e.Book, time.Now())
-		x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: layout}, rows, time.Now())
-		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: jobs}} })
+		x := index.New(fixture.Jobs.GroupKind(), func() {})
+		x.SetSnapshot(e.Snapshot, time.Now())
+		x.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: layout}, rows, time.Now())
+		w.set(func() { w.kinds = []retention.KindState{{Index: x, Kind: fixture.Jobs}} })
 		w.Use(e)
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		first := w.status().BlockedBy[0]
-		expect(t, "the first", v1alpha1.BlockingRule{Policy: "q5", Rule: "r-q5", Reason: "EvaluationFailed", Objects: 1}, first)
-		expect(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
-		expect(t, "metric", 1.0, gathered(t, "sunset_blocked_objects")[" q5 r-q5 EvaluationFailed"])
+		expect.Equal(t, "the first", v1alpha1.BlockingRule{Policy: "q5", Rule: "r-q5", Reason: "EvaluationFailed", Objects: 1}, first)
+		expect.Equal(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
+		expect.Equal(t, "metric", 1.0, gathered(t, "sunset_blocked_objects")[" q5 r-q5 EvaluationFailed"])
 	})
 }
 
@@ -122,7 +125,7 @@ func TestAProblemThatPassesIsNotTold(t *testing.T) {
 		"it began just before, and has ended": {0, time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *harness) {
 				status := noStatus
 				if test.since >= 0 {
 					status.Conditions = withReady("Stale", time.Now().Add(-test.since))
@@ -131,13 +134,13 @@ func TestAProblemThatPassesIsNotTold(t *testing.T) {
 				if test.lasts == 0 {
 					w.set(func() { w.doubt = nil })
 				}
-				e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+				e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
 				w.store(named(e, "p"), status)
 				w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 				w.Use(e)
-				w.after(test.lasts)
+				bubble.Pass(test.lasts)
 				w.set(func() { w.doubt = nil })
-				w.after(time.Minute)
+				bubble.Pass(time.Minute)
 				if events := w.events(); len(events) != test.want {
 					t.Errorf("%d Events, want %d: %q", len(events), test.want, events)
 				}
@@ -153,25 +156,25 @@ func withReady(reason string, since time.Time) []metav1.Condition {
 
 // TestAPolicyWithImagesIsBlockedToo: what nodes report takes nothing away from what is known of objects.
 func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		s := nodesThat(func(*fleet, *policy.Policy) {})
 		s.facts = map[string]policy.Facts{"b": {Selected: true, Err: errNo}}
 		w.put(s)
-		w.after(time.Minute)
-		expect(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "Blocked", "True EvaluationFailed", condition(w.status(), v1alpha1.ConditionBlocked))
 	})
 }
 
 // TestOverridesThatSuspendAreNamed on the policy that they keep from deleting, though that is what a team has chosen.
 func TestOverridesThatSuspendAreNamed(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 		w.put(scene{p: func(p *policy.Policy) { p.Rules[0].Suspended = true }})
-		w.after(time.Minute)
-		expect(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
-		expect(t, "message", "Sunset deletes objects when they are due; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "Enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect.Equal(t, "message", "Sunset deletes objects when they are due; overrides suspend rules and keep 1 object that would be deleted now, in team-a",
 			message(w.status(), v1alpha1.ConditionEnforcing))
-		expect(t, "Events", nil, w.events())
+		expect.Equal(t, "Events", nil, w.events())
 	})
 }

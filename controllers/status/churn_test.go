@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -15,6 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // dueIn is so many Jobs of each namespace that are due.
@@ -64,16 +66,16 @@ func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := gated(&policy.ApprovalGate{Hash: "g", Namespaces: test.scope})
 			known := map[string]policy.Namespace{"team-a": {}, "team-b": {}, "team-c": {}, "team-d": {}}
-			e := policyset.CompiledSnapshot{Book: policy.NewSnapshot([]*policy.Policy{p}, known, policy.DefaultProtection())}
+			e := policyset.CompiledSnapshot{Snapshot: policy.NewSnapshot([]*policy.Policy{p}, known, policy.DefaultProtection())}
 			view := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now, dueIn(test.due)...)}, Now: now}
 			view.Before.PendingApproval = test.before
-			expect(t, "opened", sets.List(sets.New(test.opened...)), view.Opened(p).Names())
+			expect.Equal(t, "opened", sets.List(sets.New(test.opened...)), view.Opened(p).Names(), cmpopts.EquateEmpty())
 			pending := view.Status(p).PendingApproval
 			if pending == nil {
 				pending = &v1alpha1.PendingApproval{}
 			}
-			expect(t, "hash", test.hash, pending.Hash)
-			expect(t, "counts", test.counts, pending.Week)
+			expect.Equal(t, "hash", test.hash, pending.Hash)
+			expect.Equal(t, "counts", test.counts, pending.Week)
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -16,19 +15,22 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func perObject(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }
 
 func TestEventsAreSummedUp(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		for range 100 {
 			w.removed(10, rule("a"))
-			w.after(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 		}
 		w.removed(1, rule("b"))
-		w.after(20 * time.Second)
-		expect(t, "events", []string{
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "events", []string{
 			"15s ClusterRetentionPolicy/p Normal Deleted: rule a deleted 1000 Job in 15s",
 			"25s ClusterRetentionPolicy/p Normal Deleted: rule b deleted 1 Job in 15s",
 		}, w.events())
@@ -36,19 +38,19 @@ func TestEventsAreSummedUp(t *testing.T) {
 }
 
 func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		single := rule("a", perObject)
 		w.removed(2, single)
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		due := w.began.UTC().Format(time.RFC3339)
-		expect(t, "events", []string{
+		expect.Equal(t, "events", []string{
 			"1s Job/team-a/job-0 Normal Expired: deleted by rule p/a, due " + due + " by p",
 			"1s Job/team-a/job-1 Normal Expired: deleted by rule p/a, due " + due + " by p",
 		}, w.events())
 		w.removed(5_000, single)
-		w.after(10 * time.Second)
-		expect(t, "events of a burst", 2+status.PerObjectAtATick, len(w.events()))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "events of a burst", 2+status.PerObjectAtATick, len(w.events()))
+		bubble.Pass(10 * time.Second)
 		told := w.events()
 		want := fmt.Sprintf("rule a deleted 5002 Job in 15s; %d of them have no Event of their own, because there were too many", 5_000-status.PerObjectAtATick)
 		if last := told[len(told)-1]; !strings.HasSuffix(last, want) {
@@ -58,13 +60,13 @@ func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
 }
 
 func TestEventsThatNobodyTakesAreCounted(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.set(func() { w.deaf = true })
 		w.removed(3, rule("a", perObject))
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.set(func() { w.deaf = false })
 		w.removed(1, rule("a", perObject))
-		w.after(15 * time.Second)
+		bubble.Pass(15 * time.Second)
 		told := w.events()
 		if len(told) != 2 || !strings.HasSuffix(told[1], "rule a deleted 4 Job in 15s; 3 of them have no Event of their own, because there were too many") {
 			t.Errorf("events %q", told)
@@ -73,13 +75,13 @@ func TestEventsThatNobodyTakesAreCounted(t *testing.T) {
 }
 
 func TestAnEventSaysWhatWentAndWhy(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		single := rule("a", perObject, func(r *policy.Rule) { r.ID.Policy, r.Namespace = "team-a/own", "team-a" })
 		w.Removed(retention.Removal{
-			Kind: jobs, Subject: policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-nightly", ResourceVersion: "7"},
+			Kind: fixture.Jobs, Subject: policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-nightly", ResourceVersion: "7"},
 			Rule: single, Reason: policy.OverCapacity, Outcome: "Failed", Due: now, At: time.Now(),
 		})
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		want := []*eventsv1.Event{{
 			Regarding: corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "team-a", Name: "nightly", UID: "uid-nightly", ResourceVersion: "7"},
 			Related:   &corev1.ObjectReference{APIVersion: "sunset.x-k8s.io/v1alpha1", Kind: "RetentionPolicy", Namespace: "team-a", Name: "own", UID: "uid-p"},
@@ -88,16 +90,14 @@ func TestAnEventSaysWhatWentAndWhy(t *testing.T) {
 		}}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if diff := cmp.Diff(want, w.raw); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		expect.Equal(t, "raw", want, w.raw)
 	})
 }
 
 func TestNamesAreNoFormats(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.removed(1, rule("100%d"))
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		if told := w.events(); len(told) != 1 || !strings.Contains(told[0], "rule 100%d deleted") {
 			t.Errorf("events %v", told)
 		}
@@ -107,11 +107,11 @@ func TestNamesAreNoFormats(t *testing.T) {
 // TestRulesThatAreGoneLeaveNoMetrics: else whoever names a rule anew with each edit makes everybody's scrape longer, for as long as the
 // policy exists; and so does a deletion whose answer comes when its policy is gone.
 func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		witness := metrics.Observer{Next: w.Reporter}
 		removes := func(r *policy.Rule) {
 			r.ID.Policy = "renamed"
-			witness.Removed(retention.Removal{Kind: jobs, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now()})
+			witness.Removed(retention.Removal{Kind: fixture.Jobs, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now()})
 		}
 		for i := range 100 {
 			r := rule(fmt.Sprint("rule-", i))
@@ -119,13 +119,11 @@ func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 			p.Name, r.ID.Policy = "renamed", "renamed"
 			w.create(p, v1alpha1.RetentionPolicyStatus{})
 			removes(r)
-			w.after(10 * time.Second)
+			bubble.Pass(10 * time.Second)
 		}
 		series := func() (n int) {
 			families, err := registry.Registry.Gather()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			for _, f := range families {
 				for _, m := range f.GetMetric() {
 					for _, l := range m.GetLabel() {
@@ -140,10 +138,10 @@ func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 		if n := series(); n > 2 {
 			t.Errorf("a policy that has one rule has %d series", n)
 		}
-		w.Use(editionOf())
-		w.after(time.Minute)
+		w.Use(compiledOf())
+		bubble.Pass(time.Minute)
 		removes(rule("late"))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if n := series(); n > 0 {
 			t.Errorf("a policy that is gone has %d series", n)
 		}

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/controllers/status"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // page is an API server that takes Events.
@@ -60,13 +62,10 @@ func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *sta
 	synctest.Test(t, func(t *testing.T) {
 		p := &page{fail: fail, began: time.Now()}
 		s := status.NewScribe(p, clock.RealClock{})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); _ = s.Start(ctx) }()
+		stop := bubble.Start(t, s.Start)
 		test(t, p, s)
-		cancel()
-		<-done
-		expect(t, "leader only", true, s.NeedLeaderElection())
+		stop()
+		expect.Equal(t, "leader only", true, s.NeedLeaderElection())
 	})
 }
 
@@ -74,16 +73,11 @@ func about(namespace, name string) *eventsv1.Event {
 	return &eventsv1.Event{Regarding: corev1.ObjectReference{Kind: "Job", Namespace: namespace, Name: name}, Reason: "Expired", Action: "Delete", Type: "Normal"}
 }
 
-func settle(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
 func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		s.Tell(about("team-a", "nightly"))
 		s.Tell(about("", "batch"))
-		settle(time.Second)
+		bubble.Pass(time.Second)
 		var namespaces []string
 		for _, e := range p.written {
 			namespaces = append(namespaces, e.Namespace)
@@ -91,7 +85,7 @@ func TestEventsAreWrittenWhereTheirObjectIs(t *testing.T) {
 				t.Errorf("written %+v", e)
 			}
 		}
-		expect(t, "namespaces", []string{"team-a", "default"}, namespaces)
+		expect.Equal(t, "namespaces", []string{"team-a", "default"}, namespaces)
 	})
 }
 
@@ -101,14 +95,14 @@ func TestEveryEventAboutOneObjectIsWritten(t *testing.T) {
 			e := about("", "batch")
 			e.Note = fmt.Sprint(i)
 			s.Tell(e)
-			settle(time.Second)
+			bubble.Pass(time.Second)
 		}
 		names := map[string]bool{}
 		for i, e := range p.written {
 			names[e.Name] = true
-			expect(t, "note", fmt.Sprint(i), e.Note)
+			expect.Equal(t, "note", fmt.Sprint(i), e.Note)
 		}
-		expect(t, "names", 10, len(names))
+		expect.Equal(t, "names", 10, len(names))
 	})
 }
 
@@ -120,16 +114,16 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 				taken++
 			}
 		}
-		expect(t, "time it took", 0, time.Since(p.began))
+		expect.Equal(t, "time it took", 0, time.Since(p.began))
 		if taken < 200 || taken > 201 {
 			t.Errorf("%d were taken", taken)
 		}
-		settle(time.Second)
+		bubble.Pass(time.Second)
 		if n := p.count(); n < 50 || n > 100 {
 			t.Errorf("%d were written in a second", n)
 		}
-		settle(time.Minute)
-		expect(t, "written in the end", taken, p.count())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "written in the end", taken, p.count())
 	})
 }
 
@@ -141,10 +135,10 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 			s.Tell(about("bad", fmt.Sprint("job-", i)))
 		}
 		for i := range 20 {
-			expect(t, "taken", true, s.Tell(about("good", fmt.Sprint("job-", i))))
+			expect.Equal(t, "taken", true, s.Tell(about("good", fmt.Sprint("job-", i))))
 		}
-		settle(time.Second)
-		expect(t, "written", 20, p.count())
+		bubble.Pass(time.Second)
+		expect.Equal(t, "written", 20, p.count())
 	})
 }
 
@@ -154,10 +148,10 @@ func TestEventsAboutPoliciesFindRoom(t *testing.T) {
 		for i := range 3000 {
 			s.Tell(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
 		}
-		expect(t, "taken about a Job", false, s.Tell(about("good", "job")))
+		expect.Equal(t, "taken about a Job", false, s.Tell(about("good", "job")))
 		e := about("", "logs")
 		e.Regarding.Kind = "ClusterRetentionPolicy"
-		expect(t, "taken about a policy", true, s.Tell(e))
+		expect.Equal(t, "taken about a policy", true, s.Tell(e))
 	})
 }
 
@@ -177,9 +171,9 @@ func TestAnEventThatIsNotWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			writing(t, test.fail, func(t *testing.T, p *page, s *status.EventWriter) {
 				s.Tell(about("team-a", "nightly"))
-				settle(time.Minute)
-				expect(t, "tries", test.tries, len(p.tries))
-				expect(t, "written", test.wrote, len(p.written))
+				bubble.Pass(time.Minute)
+				expect.Equal(t, "tries", test.tries, len(p.tries))
+				expect.Equal(t, "written", test.wrote, len(p.written))
 			})
 		})
 	}

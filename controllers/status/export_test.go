@@ -46,17 +46,17 @@ func (v View) nodesNow() nodesNow {
 		return nodesNow{}
 	}
 	r := &Reporter{Nodes: v.Nodes, Board: v.Nodes, counted: v.Now, written: map[types.UID]*record{}, before: map[types.UID]history{}}
-	for _, p := range v.Edition.Book.Policies() {
+	for _, p := range v.Edition.Snapshot.Policies() {
 		r.written[p.UID] = &record{status: v.Before}
 	}
-	return r.nodesNow(context.Background(), v.Edition.Book)
+	return r.nodesNow(context.Background(), v.Edition.Snapshot)
 }
 
 // Status is the status of a policy in this view.
 func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	made := newView(v.Edition, v.Kinds, v.Now)
 	stats := policy.NewStats(v.Now)
-	for _, p := range v.Edition.Book.Policies() {
+	for _, p := range v.Edition.Snapshot.Policies() {
 		if p.Namespace != "" {
 			stats.Teams[p.Namespace] = policy.NewTeam()
 		}

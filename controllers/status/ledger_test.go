@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	registry "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/sunset-k8s/sunset/controllers/ledgers"
@@ -14,6 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func count(deleted, gone int64) v1alpha1.LedgerCount {
@@ -35,9 +36,9 @@ func kept() *v1alpha1.RetentionLedger {
 	return l
 }
 
-// counted is a world whose policy p keeps a ledger.
-func counted(state ledgers.State, limits *policy.Limits) func(w *world) {
-	return func(w *world) {
+// counted arranges that policy p keeps a ledger.
+func counted(state ledgers.State, limits *policy.Limits) func(w *harness) {
+	return func(w *harness) {
 		p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
 		p.Ledger, p.Limits = true, limits
 		w.ledgers[p.UID] = state
@@ -49,9 +50,7 @@ func counted(state ledgers.State, limits *policy.Limits) func(w *world) {
 func gathered(t *testing.T, prefix string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	samples := map[string]float64{}
 	for _, f := range families {
 		name, ours := strings.CutPrefix(f.GetName(), prefix)
@@ -105,20 +104,18 @@ func TestLedgersAreMetrics(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
-				w.after(5 * time.Second)
-				if diff := cmp.Diff(test.want, gathered(t, "sunset_ledger_")); diff != "" {
-					t.Errorf("-want +got\n%s", diff)
-				}
+			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *harness) {
+				bubble.Pass(5 * time.Second)
+				expect.Equal(t, "gathered", test.want, gathered(t, "sunset_ledger_"))
 			})
 		})
 	}
 }
 
 func TestAPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(5 * time.Second)
-		expect(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "samples", map[string]float64{}, gathered(t, "sunset_ledger_"))
 	})
 }
 
@@ -126,17 +123,17 @@ func TestTheStatusSumsTheLedgerUp(t *testing.T) {
 	free := time.Date(2000, time.January, 1, 3, 0, 0, 0, time.UTC) // a bubble begins at midnight
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	full := ledgers.State{Ledger: kept(), Open: 4, Charged: 20, FreeAt: free, Waiting: 7}
-	inBubble(t, counted(full, limits), func(t *testing.T, w *world) {
-		w.after(5 * time.Second)
+	inBubble(t, counted(full, limits), func(t *testing.T, w *harness) {
+		bubble.Pass(5 * time.Second)
 		s := w.status()
 		charged := int64(20)
-		expect(t, "ledger", &v1alpha1.LedgerStatus{
+		expect.Equal(t, "ledger", &v1alpha1.LedgerStatus{
 			Name: "uid-p", LedgerCount: count(12, 3), Open: 4, Charged: &charged, LimitedUntil: s.Ledger.LimitedUntil,
 		}, s.Ledger)
-		expect(t, "limited until", free, s.Ledger.LimitedUntil.UTC())
-		expect(t, "deleted", 12, s.Deleted)
-		expect(t, "deleted by a", 9, s.Rules[0].Deleted)
-		expect(t, "outcomes of a, by name", []v1alpha1.LedgerOutcome{
+		expect.Equal(t, "limited until", free, s.Ledger.LimitedUntil.UTC())
+		expect.Equal(t, "deleted", 12, s.Deleted)
+		expect.Equal(t, "deleted by a", 9, s.Rules[0].Deleted)
+		expect.Equal(t, "outcomes of a, by name", []v1alpha1.LedgerOutcome{
 			{Name: "Failed", LedgerCount: count(1, 2)}, {Name: "Succeeded", LedgerCount: count(5, 0)},
 		}, s.Rules[0].Outcomes)
 	})
@@ -163,13 +160,13 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *world) {
+			inBubble(t, counted(test.state, test.limits), func(t *testing.T, w *harness) {
 				w.set(func() {
-					e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+					e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
 					w.kinds = append(w.kinds, kindOf(e, w.began))
 				})
-				w.after(10 * time.Second)
-				expect(t, "enforcing", test.want, condition(w.status(), v1alpha1.ConditionEnforcing))
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "enforcing", test.want, condition(w.status(), v1alpha1.ConditionEnforcing))
 				if said := message(w.status(), v1alpha1.ConditionEnforcing); !strings.Contains(said, test.says) {
 					t.Errorf("the message is %q", said)
 				}
@@ -179,40 +176,40 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 }
 
 func TestALedgerThatIsNotReadYetIsTold(t *testing.T) {
-	arrange := func(w *world) {
+	arrange := func(w *harness) {
 		counted(ledgers.State{}, nil)(w)
 		delete(w.ledgers, "uid-p")
 	}
-	inBubble(t, arrange, func(t *testing.T, w *world) {
-		w.after(5 * time.Second)
-		expect(t, "enforcing", "False LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
+	inBubble(t, arrange, func(t *testing.T, w *harness) {
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "enforcing", "False LedgerNotRead", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }
 
 func TestARecordedLedgerStaysRecordedWhileItIsMissing(t *testing.T) {
-	arrange := func(w *world) {
+	arrange := func(w *harness) {
 		counted(ledgers.State{Trouble: ledgers.ErrMissing}, nil)(w)
 		w.server["p"].Status = v1alpha1.RetentionPolicyStatus{Deleted: 12, Ledger: &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}}
 	}
-	inBubble(t, arrange, func(t *testing.T, w *world) {
-		w.after(5 * time.Second)
-		expect(t, "deleted", 12, w.status().Deleted)
-		expect(t, "ledger", &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}, w.status().Ledger)
+	inBubble(t, arrange, func(t *testing.T, w *harness) {
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "deleted", 12, w.status().Deleted)
+		expect.Equal(t, "ledger", &v1alpha1.LedgerStatus{Name: "uid-p", LedgerCount: count(12, 3)}, w.status().Ledger)
 	})
 }
 
 func TestWhatIsChargedFallsInTime(t *testing.T) {
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	eases := time.Date(2000, time.January, 1, 0, 30, 0, 0, time.UTC)
-	inBubble(t, counted(ledgers.State{Ledger: kept(), Charged: 15, EasesAt: eases}, limits), func(t *testing.T, w *world) {
+	inBubble(t, counted(ledgers.State{Ledger: kept(), Charged: 15, EasesAt: eases}, limits), func(t *testing.T, w *harness) {
 		w.set(func() {
-			w.kinds = []retention.KindState{kindOf(policyset.CompiledSnapshot{Book: w.snapshot}, time.Now())}
+			w.kinds = []retention.KindState{kindOf(policyset.CompiledSnapshot{Snapshot: w.snapshot}, time.Now())}
 		})
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.ledgers["uid-p"] = ledgers.State{Ledger: kept(), Charged: 5}
-		w.after(28 * time.Minute)
-		expect(t, "charged before", 15, *w.status().Ledger.Charged)
-		w.after(2 * time.Minute)
-		expect(t, "charged after", 5, *w.status().Ledger.Charged)
+		bubble.Pass(28 * time.Minute)
+		expect.Equal(t, "charged before", 15, *w.status().Ledger.Charged)
+		bubble.Pass(2 * time.Minute)
+		expect.Equal(t, "charged after", 5, *w.status().Ledger.Charged)
 	})
 }

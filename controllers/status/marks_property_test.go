@@ -2,10 +2,8 @@ package status_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand"
 	"net/http"
 	"strings"
@@ -34,6 +32,10 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -77,7 +79,7 @@ type thing struct {
 
 // leading is one leader: its Loop, Reporter and index.
 type leading struct {
-	*world
+	*harness
 	loop     *policyset.Reconciler
 	index    *index.Index
 	snapshot *policy.Snapshot
@@ -87,10 +89,7 @@ type leading struct {
 // TestNoMarkSurvivesUseThatALeaderSaw plays random changes of use, suspensions, failures and restarts. Nothing may be deleted before
 // the time to live has passed since some leader has last seen the object in use.
 func TestNoMarkSurvivesUseThatALeaderSaw(t *testing.T) {
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	deleted, trusted := 0, 0
 	for seed := range int64(70) {
 		synctest.Test(t, func(t *testing.T) {
@@ -181,7 +180,7 @@ func (m *marking) say(what string, args ...any) {
 
 func (m *marking) pass(d time.Duration) {
 	m.say("%s pass", d)
-	m.leader.after(d)
+	bubble.Pass(d)
 }
 
 // flip takes an object into use or out of it, and the leader sees that.
@@ -308,31 +307,29 @@ func (l *leading) reconcile(t *testing.T) {
 // start begins a new process.
 func (m *marking) start() {
 	m.say("a leader starts")
-	l := &leading{world: &world{t: m.t, ledgers: books{}, server: m.server, judging: map[*index.Index]*policy.Snapshot{}}, began: time.Now()}
+	l := &leading{harness: &harness{t: m.t, ledgers: ledgerStates{}, server: m.server, judging: map[*index.Index]*policy.Snapshot{}}, began: time.Now()}
 	l.index = index.New(schema.GroupKind{Group: "batch", Kind: "Job"}, func() {})
 	m.leader = l
 	l.loop = &policyset.Reconciler{
 		Cache: m, Compiler: m.compiler, Protection: policy.DefaultProtection(), Clock: clock.RealClock{}, Leadership: leads{}, Rights: mayAll{},
 		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) {
-			l.snapshot = e.Book
+			l.snapshot = e.Snapshot
 			l.Use(e)
-			l.index.SetSnapshot(e.Book, time.Now())
+			l.index.SetSnapshot(e.Snapshot, time.Now())
 		}}},
 	}
 	var err error
 	l.loop.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
 		Host: "http://live", QPS: -1, Transport: m, ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	expect.NoError(m.t, err)
 	l.Reporter = &status.Reporter{Client: l, Live: l, Events: l, Clock: clock.RealClock{}, State: l, Gates: l.loop, Ledgers: l.ledgers}
-	l.kinds = []retention.KindState{{Index: l.index, Kind: jobs}}
+	l.kinds = []retention.KindState{{Index: l.index, Kind: fixture.Jobs}}
 	if m.mute {
 		l.fail = errors.New("mute")
 	}
 	l.reconcile(m.t)
-	l.world.start()
+	l.harness.start()
 	m.pass(time.Duration(m.r.Intn(2)) * 3 * time.Second) // some are killed before they have listed anything
 	if m.r.Intn(5) == 0 {
 		m.stop(false)
@@ -346,7 +343,7 @@ func (m *marking) start() {
 			o.pending = time.Now()
 		}
 	}
-	l.index.Replace(index.Listing{ID: 1, Kind: jobs, Layout: l.layout()}, rows, time.Now())
+	l.index.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: l.layout()}, rows, time.Now())
 	synctest.Wait()
 }
 
@@ -358,7 +355,7 @@ func (m *marking) stop(clean bool) {
 		m.leader.set(func() { m.leader.fail = errors.New("killed") })
 	}
 	m.leader.stop()
-	m.leader.after(time.Duration(m.r.Intn(20)) * time.Second)
+	bubble.Pass(time.Duration(m.r.Intn(20)) * time.Second)
 }
 
 type leads struct{}
@@ -391,14 +388,10 @@ func (m *marking) policies(kind string) (all []unstructured.Unstructured) {
 		u.SetGeneration(m.server[name].Generation)
 		u.SetResourceVersion(fmt.Sprint(1000 + m.versions[name]))
 		var parsed map[string]any
-		if err := yaml.Unmarshal([]byte(spec), &parsed); err != nil {
-			m.t.Fatal(err)
-		}
+		expect.NoError(m.t, yaml.Unmarshal([]byte(spec), &parsed))
 		u.Object["spec"] = parsed
 		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&m.server[name].Status)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		expect.NoError(m.t, err)
 		u.Object["status"] = status
 		all = append(all, u)
 	}
@@ -433,6 +426,5 @@ func (m *marking) RoundTrip(request *http.Request) (*http.Response, error) {
 	for _, p := range m.policies(kind) {
 		items = append(items, p.Object)
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": "5000"}, "items": items})
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(body)))}, err
+	return answer.JSON(http.StatusOK, map[string]any{"metadata": map[string]any{"resourceVersion": "5000"}, "items": items}), nil
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestWhereTheNextLeaderMustNotBelieveMarks: what the status says while a leader runs, and once it has stopped.
@@ -58,30 +61,30 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rule("a", append(test.rule, marks)...)
 			p := policyOf(v1alpha1.Enforce, r)
-			inBubble(t, func(w *world) {
+			inBubble(t, func(w *harness) {
 				if test.deposed {
 					w.Leadership = lost{}
 				}
 				if test.forbidden {
 					w.Rights = func(*policy.Rule) (error, bool) { return errors.New("may not delete"), true }
 				}
-			}, func(t *testing.T, w *world) {
+			}, func(t *testing.T, w *harness) {
 				var e policyset.CompiledSnapshot
 				w.store(p, v1alpha1.RetentionPolicyStatus{Rules: []v1alpha1.RuleStatus{{Name: "a", DistrustedMarks: test.before}}})
-				e = editionOf(p)
+				e = compiledOf(p)
 				k := kindOf(e, now, test.rows...)
 				if test.unlisted {
-					k.Index = index.New(jobs.GroupKind(), func() {})
+					k.Index = index.New(fixture.Jobs.GroupKind(), func() {})
 				}
 				if test.unmarkable {
 					k.Unmarkable = &retention.SourceError{Reason: "Forbidden", Message: "may not patch"}
 				}
 				w.set(func() { w.kinds = []retention.KindState{k} })
 				w.Use(e)
-				w.after(10 * time.Second)
-				expect(t, "while it runs", test.running, w.status().Rules[0].DistrustedMarks)
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "while it runs", test.running, w.status().Rules[0].DistrustedMarks)
 				w.stop()
-				expect(t, "at the end", test.ended, w.status().Rules[0].DistrustedMarks)
+				expect.Equal(t, "at the end", test.ended, w.status().Rules[0].DistrustedMarks)
 			})
 		})
 	}

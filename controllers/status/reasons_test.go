@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,6 +23,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // scene is all that a status of policy p depends on. The zero value has one Job, which is due.
@@ -37,7 +40,7 @@ type scene struct {
 }
 
 // put makes a scene what there is from now on.
-func (w *world) put(s scene) {
+func (w *harness) put(s scene) {
 	rules := []*policy.Rule{rule("a")}
 	if s.nodes != nil {
 		rules = append(rules, rule("img", onNodes))
@@ -50,7 +53,7 @@ func (w *world) put(s scene) {
 		}
 	}
 	p.Ledger = s.ledger != nil
-	e := editionOf(p, q)
+	e := compiledOf(p, q)
 	if p.Rules[0].ReadsReferences {
 		e.Referred = []references.Kind{job}
 	}
@@ -267,31 +270,31 @@ func TestEveryReasonIsReported(t *testing.T) {
 				if reason == "BacklogTooLarge" || reason == "AlwaysRequired" { // of the condition ApprovalRequired; Ready has the other name
 					shown = "ApprovalRequired"
 				}
-				inBubble(t, nil, func(t *testing.T, w *world) {
+				inBubble(t, nil, func(t *testing.T, w *harness) {
 					for _, p := range []string{"p", "q"} {
 						w.store(&policy.Policy{Name: p, UID: types.UID("uid-" + p), Generation: 3}, noStatus)
 					}
 					w.put(scene{})
-					w.after(time.Minute)
-					expect(t, "Ready before", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
-					expect(t, "Events before", nil, w.events())
+					bubble.Pass(time.Minute)
+					expect.Equal(t, "Ready before", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+					expect.Equal(t, "Events before", nil, w.events())
 					w.put(s)
-					w.after(5 * time.Second)
-					expect(t, name, status+" "+shown, condition(w.status(), name))
+					bubble.Pass(5 * time.Second)
+					expect.Equal(t, name, status+" "+shown, condition(w.status(), name))
 					text := message(w.status(), name)
 					said += fmt.Sprintf("%s: %s\n", reason, text)
 					stops := slices.ContainsFunc(w.status().Conditions, func(c metav1.Condition) bool { return c.Type == name && v1alpha1.StopsDeletions(&c) && c.Message != "" })
-					expect(t, "kubectl sunset status shows it", a.events != "", stops)
-					expect(t, "metric", 1.0, gathered(t, "sunset_policy_condition")[fmt.Sprintf(" %s %s %s", name, shown, status)])
-					w.after(time.Duration(a.seconds-5) * time.Second)
+					expect.Equal(t, "kubectl sunset status shows it", a.events != "", stops)
+					expect.Equal(t, "metric", 1.0, gathered(t, "sunset_policy_condition")[fmt.Sprintf(" %s %s %s", name, shown, status)])
+					bubble.Pass(time.Duration(a.seconds-5) * time.Second)
 					if a.events == "" {
-						w.after(time.Minute)
-						expect(t, "Events about p", nil, slices.DeleteFunc(w.events(), func(e string) bool { return !strings.Contains(e, "/p ") }))
+						bubble.Pass(time.Minute)
+						expect.Equal(t, "Events about p", nil, slices.DeleteFunc(w.events(), func(e string) bool { return !strings.Contains(e, "/p ") }), cmpopts.EquateEmpty())
 						return
 					}
-					expect(t, "Event and line of the log when it begins", text, reported(t, w, "Warning "+begins, "policy has a problem"))
+					expect.Equal(t, "Event and line of the log when it begins", text, reported(t, w, "Warning "+begins, "policy has a problem"))
 					w.put(scene{})
-					w.after(time.Minute)
+					bubble.Pass(time.Minute)
 					said += fmt.Sprintf("  then %s: %s\n", ends, reported(t, w, "Normal "+ends, "problem of policy has ended"))
 				})
 			})
@@ -301,9 +304,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(golden, []byte(said), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(golden, []byte(said), 0o644))
 	}
 	if diff := cmp.Diff(read(t, golden), said); diff != "" {
 		t.Errorf("%s (go test ./controllers/status -run Reported -update): -golden +said\n%s", golden, diff)
@@ -311,7 +312,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 }
 
 // reported expects one Event about policy p of a type and reason, and one line of the log that says the same. It returns that.
-func reported(t *testing.T, w *world, event, logged string) string {
+func reported(t *testing.T, w *harness, event, logged string) string {
 	t.Helper()
 	var found []string
 	for _, e := range w.events() {
@@ -325,7 +326,7 @@ func reported(t *testing.T, w *world, event, logged string) string {
 	}
 	_, reason, _ := strings.Cut(event, " ")
 	line := fmt.Sprintf(`"policy"="p" "reason"=%q "message"=%q`, reason, found[0])
-	expect(t, "lines of the log that say "+line, 1, strings.Count(strings.Join(w.log(logged), "\n"), line))
+	expect.Equal(t, "lines of the log that say "+line, 1, strings.Count(strings.Join(w.log(logged), "\n"), line))
 	return found[0]
 }
 
@@ -340,9 +341,7 @@ func alertsOf(t *testing.T) (names []string) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(data)
 }
 
@@ -403,11 +402,11 @@ func TestEveryVerdictIsCounted(t *testing.T) {
 	for _, v := range verdicts {
 		for reason, s := range v.scenes {
 			t.Run(reason, func(t *testing.T) {
-				inBubble(t, nil, func(t *testing.T, w *world) {
+				inBubble(t, nil, func(t *testing.T, w *harness) {
 					w.store(&policy.Policy{Name: "p", UID: "uid-p", Generation: 3}, noStatus)
 					w.put(s)
-					w.after(5 * time.Second)
-					expect(t, "metric", map[string]float64{" Job.batch " + reason: 1}, gathered(t, "sunset_verdicts"))
+					bubble.Pass(5 * time.Second)
+					expect.Equal(t, "metric", map[string]float64{" Job.batch " + reason: 1}, gathered(t, "sunset_verdicts"))
 				})
 			})
 		}

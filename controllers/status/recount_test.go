@@ -12,6 +12,9 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestALeaderComparesItsFirstCountWithTheOneBefore: what the leader before counted stays in the status until this leader has found no
@@ -25,7 +28,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	recount := &policy.ApprovalGate{Hash: gated(nil).RecountHash(at), Recount: &policy.Recount{Time: at, Due: 1, Week: 1}}
 	scoped := &v1alpha1.PendingApproval{Hash: anew.Hash, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}, Due: 9, Week: 9, Selected: 9}
 	first := &policy.ApprovalGate{Hash: gated(nil).ApprovalHash()}
-	listing := func(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
+	listing := func(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKind(), func() {}) }
 	lost := func(k *retention.KindState) {
 		listing(k)
 		k.Lost = &retention.SourceError{Reason: "KindNotFound"}
@@ -64,7 +67,7 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 			for _, r := range p.Rules {
 				r.Mode = test.mode
 			}
-			e := editionOf(p)
+			e := compiledOf(p)
 			kind := kindOf(e, now, backlog(test.due, now)...)
 			if test.kind != nil {
 				test.kind(&kind)
@@ -72,19 +75,19 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 			view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
 			view.Before = v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), PendingApproval: test.pending, Enforced: before}
 			status := view.Status(p)
-			expect(t, "enforced", test.enforced, status.Enforced)
+			expect.Equal(t, "enforced", test.enforced, status.Enforced)
 			if len(status.Previews) > 0 {
-				expect(t, "uncounted", test.uncounted, status.Previews[0].Uncounted)
+				expect.Equal(t, "uncounted", test.uncounted, status.Previews[0].Uncounted)
 			}
 			pending := status.PendingApproval
 			if pending == nil {
 				pending = &v1alpha1.PendingApproval{}
 			}
-			expect(t, "hash", test.shows, pending.Hash)
-			expect(t, "week", test.week, pending.Week)
+			expect.Equal(t, "hash", test.shows, pending.Hash)
+			expect.Equal(t, "week", test.week, pending.Week)
 			for _, c := range status.Conditions {
 				if c.Type == v1alpha1.ConditionApprovalRequired && test.shows == recount.Hash {
-					expect(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
+					expect.Equal(t, c.Message, true, strings.Contains(c.Message, "when Sunset last counted this policy"))
 				}
 			}
 		})
@@ -94,15 +97,15 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 // TestALeaderChangeAloneOpensWithoutAStatus: where no more is due than for the leader before, nothing has to be written first.
 func TestALeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
 	for due, opens := range map[int]int{6: 1, 7: 0} {
-		inBubble(t, func(w *world) {
+		inBubble(t, func(w *harness) {
 			p := gated(&policy.ApprovalGate{Hash: "r", Recount: &policy.Recount{Time: w.began, Due: 1, Week: 1}})
 			before := v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h"), Rules: []v1alpha1.RuleStatus{{Name: "a"}}, Enforced: &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(w.began), Due: 1, Week: 1}}
 			e := w.create(p, before)
 			w.kinds = []retention.KindState{kindOf(e, w.began, backlog(due, w.began)...)}
-		}, func(t *testing.T, w *world) {
-			w.after(time.Second)
-			expect(t, "opened", opens, min(1, len(w.previewed)))
-			expect(t, "written", 1-opens, len(w.written()))
+		}, func(t *testing.T, w *harness) {
+			bubble.Pass(time.Second)
+			expect.Equal(t, "opened", opens, min(1, len(w.previewed)))
+			expect.Equal(t, "written", 1-opens, len(w.written()))
 		})
 	}
 }

@@ -12,11 +12,13 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestWhatComesBackIsACondition: with the names of the first, told once in an Event, and gone with the loop.
 func TestWhatComesBackIsACondition(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		kind := func(e int, n int) []*index.FactRow {
 			start := time.Now().Add(-2 * time.Hour)
 			var rows []*index.FactRow
@@ -26,26 +28,24 @@ func TestWhatComesBackIsACondition(t *testing.T) {
 			}
 			return append(rows, row("fine", time.Now(), yes(time.Now()), policy.Facts{}))
 		}
-		e := editionOf(policyOf(v1alpha1.Enforce, rule("a"), rule("b")))
+		e := compiledOf(policyOf(v1alpha1.Enforce, rule("a"), rule("b")))
 		w.store(named(e, "p"), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now(), kind(1, 5)...)} })
 		w.Use(e)
-		w.after(10 * time.Second)
-		expect(t, "condition", "True Recreated", condition(w.status(), v1alpha1.ConditionRecreated))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "condition", "True Recreated", condition(w.status(), v1alpha1.ConditionRecreated))
 		if said := message(w.status(), v1alpha1.ConditionRecreated); !strings.Contains(said, "rule a keeps 5 Job, such as team-a/loop-0, team-a/loop-1, team-a/loop-2: ") {
 			t.Errorf("the message is %q", said)
 		}
-		expect(t, "due", int64(0), w.status().Due.Now)
+		expect.Equal(t, "due", int64(0), w.status().Due.Now)
 		events := strings.Join(w.events(), "\n")
 		if n := strings.Count(events, "Warning Recreated: rule a keeps 5 Job, such as team-a/loop-0"); n != 1 {
 			t.Errorf("%d Events in\n%s", n, events)
 		}
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now(), kind(2, 0)...)} })
 		w.Changed()
-		w.after(time.Minute)
-		if said := message(w.status(), v1alpha1.ConditionRecreated); said != "" {
-			t.Errorf("still there: %s", said)
-		}
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "still there", "", message(w.status(), v1alpha1.ConditionRecreated))
 		if events := strings.Join(w.events(), "\n"); strings.Count(events, "RecreatedResolved") != 1 {
 			t.Errorf("its end is not told once:\n%s", events)
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // asking is a rule that asks what refers to Jobs: they stand for ConfigMaps here.
@@ -23,20 +25,20 @@ func asking(r *policy.Rule) { r.ReadsReferences = true }
 
 const job references.Kind = "Job"
 
-// withReferences is a world in which Pods may refer to Jobs.
-func withReferences(t *testing.T, test func(t *testing.T, w *world, x *references.Index)) {
+// withReferences runs a test in which Pods may refer to Jobs.
+func withReferences(t *testing.T, test func(t *testing.T, w *harness, x *references.Index)) {
 	t.Helper()
 	var x *references.Index
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		x = references.New(clock.RealClock{})
 		x.Expect("Pod", job)
 		w.References = x
-	}, func(t *testing.T, w *world) { test(t, w, x) })
+	}, func(t *testing.T, w *harness) { test(t, w, x) })
 }
 
 // asks puts a policy in force whose rules ask what refers to Jobs; five of these are due.
-func (w *world) asks(p *policy.Policy) policyset.CompiledSnapshot {
-	e := editionOf(p)
+func (w *harness) asks(p *policy.Policy) policyset.CompiledSnapshot {
+	e := compiledOf(p)
 	e.Referred, e.ReferencesSince = []references.Kind{job}, w.began
 	now := time.Now()
 	w.store(p, noStatus)
@@ -46,22 +48,22 @@ func (w *world) asks(p *policy.Policy) policyset.CompiledSnapshot {
 }
 
 func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		say := func(when, known, ready string) {
 			t.Helper()
-			w.after(5 * time.Second)
-			expect(t, when+": known", known, condition(w.status(), "ReferencesKnown"))
-			expect(t, when+": ready", ready, condition(w.status(), "Ready"))
+			bubble.Pass(5 * time.Second)
+			expect.Equal(t, when+": known", known, condition(w.status(), "ReferencesKnown"))
+			expect.Equal(t, when+": ready", ready, condition(w.status(), "Ready"))
 		}
 		w.asks(policyOf(v1alpha1.DryRun, rule("a", asking), rule("b")))
 		say("before Pods are listed", "False ReferencesUnknown", "False ReferencesUnknown")
-		expect(t, "message", "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet",
+		expect.Equal(t, "message", "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet",
 			message(w.status(), "ReferencesKnown"))
-		expect(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
+		expect.Equal(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
 		x.Replace("Pod", nil)
 		say("once they are", "True ReferencesKnown", "True Ready")
 		writes := len(w.written())
-		w.after(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		if more := len(w.written()) - writes; more > 1 { // the one is when the quiet period ends
 			t.Errorf("%d writes while nothing happened", more)
 		}
@@ -71,22 +73,22 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 		}
 		x.Lose("Pod", errors.New("no answer"))
 		say("when they are lost", "False ReferencesUnknown", "False ReferencesUnknown")
-		expect(t, "message about many",
+		expect.Equal(t, "message about many",
 			"rules that read references keep every Job, because some references are not known: A: no rights; B: no rights; C: no rights; and 1 more",
 			message(w.status(), "ReferencesKnown"))
 	})
 }
 
 func TestOnlyPoliciesThatAskHaveTheCondition(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, _ *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
-		w.after(5 * time.Second)
-		expect(t, "of one that asks", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
-		e.Book = editionOf(policyOf(v1alpha1.DryRun, rule("a"))).Book
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "of one that asks", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
+		e.Snapshot = compiledOf(policyOf(v1alpha1.DryRun, rule("a"))).Snapshot
 		w.Use(e)
-		w.after(20 * time.Second)
-		expect(t, "of one that does not any more", "", condition(w.status(), "ReferencesKnown"))
-		expect(t, "ready", "True Ready", condition(w.status(), "Ready"))
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "of one that does not any more", "", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "ready", "True Ready", condition(w.status(), "Ready"))
 	})
 }
 
@@ -96,7 +98,7 @@ type states []referrers.State
 func (s states) States() []referrers.State { return s }
 
 func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", nil)
 		app, gateway := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Kind: "Gateway"}
 		w.Referrers = states{
@@ -105,15 +107,15 @@ func TestADeclaredKindThatTheClusterDoesNotHaveIsTold(t *testing.T) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
 		e.References = []references.Declared{{From: app, To: job}}
 		w.Use(e)
-		w.after(5 * time.Second)
-		expect(t, "known", "True ReferencesKnown", condition(w.status(), "ReferencesKnown"))
-		expect(t, "message", "all references to the kinds that the rules ask about are known; the cluster does not have these kinds: App.v1.example.com",
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "known", "True ReferencesKnown", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "message", "all references to the kinds that the rules ask about are known; the cluster does not have these kinds: App.v1.example.com",
 			message(w.status(), "ReferencesKnown"))
 	})
 }
 
 func TestReferencesAreExported(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		deployments := func(version string) schema.GroupVersionKind {
 			return schema.GroupVersionKind{Group: "apps", Version: version, Kind: "Deployment"}
 		}
@@ -130,40 +132,40 @@ func TestReferencesAreExported(t *testing.T) {
 		x.Expect("E", job)
 		x.Replace("Pod", []references.Referrer{{UID: "3", Targets: to("a")}})
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		want := map[string]float64{
 			" Job": 2, "_referrers Pod": 1, "_referrers Deployment.apps": 2, "_synced Pod": 1, "_synced Deployment.apps": 0,
 		}
-		expect(t, "gauges", want, gathered(t, "sunset_references"))
+		expect.Equal(t, "gauges", want, gathered(t, "sunset_references"))
 		e.Referred = nil
 		w.Use(e)
-		w.after(20 * time.Second)
-		expect(t, "gauges when no rule asks", nil, gathered(t, "sunset_references"))
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "gauges when no rule asks", map[string]float64{}, gathered(t, "sunset_references"))
 	})
 }
 
 // TestANamespaceLearnsNothingOfOthers: which object cannot be read, and why, is not for those who write in one namespace.
 func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", []references.Referrer{{UID: "1", Name: references.Name{Kind: "Pod", Namespace: "secret", Name: "hidden"}, Err: errors.New("broken")}})
 		p := policyOf(v1alpha1.DryRun, rule("a", asking))
 		p.Name, p.Namespace = "team-a/p", "team-a"
 		p.Rules[0].ID.Policy, p.Rules[0].Namespace = p.Name, "team-a"
 		w.asks(p)
-		w.after(5 * time.Second)
-		expect(t, "message", "rules that read references keep every Job, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "message", "rules that read references keep every Job, because some references are not known: Pod", message(w.statusOf("team-a/p"), "ReferencesKnown"))
 	})
 }
 
 // TestRulesThatAskAreCountedOnceTheyCanBe: until what refers to Jobs has been known for the quiet period nothing is due by
 // such a rule, and a count would let anything pass.
 func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		p := gated(everywhere, rule("a", asking), rule("b"))
 		w.asks(p)
 		uncounted := func(when string, want ...string) {
 			t.Helper()
-			w.after(5 * time.Second)
+			bubble.Pass(5 * time.Second)
 			if previews := w.status().Previews; len(previews) != 1 || !slices.Equal(want, previews[0].Uncounted) {
 				t.Errorf("%s: %v; want uncounted %v", when, previews, want)
 			}
@@ -171,17 +173,17 @@ func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 		uncounted("while Pods are not listed", "a")
 		x.Replace("Pod", nil)
 		uncounted("once they are", "a")
-		w.after(15 * time.Second)
+		bubble.Pass(15 * time.Second)
 		uncounted("25 seconds later", "a")
-		w.after(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		uncounted("later still")
 	})
 }
 
 func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
-	withReferences(t, func(t *testing.T, w *world, x *references.Index) {
+	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", nil)
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		e := w.asks(gated(anew, rule("a", asking), rule("b")))
 		e.ReferencesSince = time.Now()
 		w.Use(e)
@@ -190,9 +192,9 @@ func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
 			w.set(func() { n = len(w.previewed) })
 			return n
 		}
-		w.after(29 * time.Second)
-		expect(t, "gates that opened within the quiet period", 0, passed())
-		w.after(3 * time.Second)
+		bubble.Pass(29 * time.Second)
+		expect.Equal(t, "gates that opened within the quiet period", 0, passed())
+		bubble.Pass(3 * time.Second)
 		synctest.Wait()
 		if passed() == 0 {
 			t.Error("the gate stays shut")

@@ -127,7 +127,7 @@ func (r *Reporter) Use(e policyset.CompiledSnapshot) {
 
 // hasGates reports whether policies wait for a count. Single rules that wait for their kind to be listed do not.
 func hasGates(e policyset.CompiledSnapshot) bool {
-	return e.Book != nil && slices.ContainsFunc(e.Book.Policies(), waitsForCount)
+	return e.Snapshot != nil && slices.ContainsFunc(e.Snapshot.Policies(), waitsForCount)
 }
 
 // Changed makes the next tick count, though no subject has changed.
@@ -234,7 +234,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	edition := r.edition
 	r.dirty = false
 	r.mu.Unlock()
-	if edition.Book == nil {
+	if edition.Snapshot == nil {
 		return
 	}
 	kinds, doubt := r.State.Kinds(), r.doubt()
@@ -243,9 +243,9 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	view := newView(edition, kinds, r.counted)
 	view.warnings, view.rights = r.Warnings, r.Rights
 	view.last, view.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
-	view.doubt, view.pace, view.ledgers = doubt, r.MaxPerSecond, r.ledgersNow(edition.Book)
-	view.nodes, view.referrers = r.nodesNow(ctx, edition.Book), r.referrersNow()
-	view.counted(r.count(edition.Book, kinds, view))
+	view.doubt, view.pace, view.ledgers = doubt, r.MaxPerSecond, r.ledgersNow(edition.Snapshot)
+	view.nodes, view.referrers = r.nodesNow(ctx, edition.Snapshot), r.referrersNow()
+	view.counted(r.count(edition.Snapshot, kinds, view))
 	view.referred = r.referredNow(edition) // by now: what came to be known during the count was not counted as known
 	for _, k := range view.referred {
 		if at := k.settlesAt(); at.After(r.counted) {
@@ -257,7 +257,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	r.unopened.since = r.Clock.Now()
 	r.reading = 0
 	var edited, unknown, others []*policy.Policy
-	for _, p := range edition.Book.Policies() {
+	for _, p := range edition.Snapshot.Policies() {
 		switch {
 		case last:
 			others = append(others, p)
@@ -274,7 +274,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 			r.writeAll(ctx, r.prepareAll(ctx, some, view, last), last)
 		}
 	}
-	for _, p := range edition.Book.Policies() {
+	for _, p := range edition.Snapshot.Policies() {
 		if rec := r.written[p.UID]; rec != nil {
 			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
 		}
@@ -318,7 +318,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 // dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.
 func (r *Reporter) dropRemoved() {
 	r.mu.Lock()
-	snapshot := r.edition.Book
+	snapshot := r.edition.Snapshot
 	r.mu.Unlock()
 	uids, rules, namespaces := map[types.UID]bool{}, map[policy.RuleID]bool{}, map[string]bool{}
 	for _, p := range snapshot.Policies() {

@@ -13,43 +13,46 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var noStatus v1alpha1.RetentionPolicyStatus
 
-// listed is a world with an enforced policy and a listed kind.
-func listed(rows ...*index.FactRow) func(w *world) {
-	return func(w *world) {
+// listed arranges an enforced policy and a listed kind.
+func listed(rows ...*index.FactRow) func(w *harness) {
+	return func(w *harness) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
 		w.kinds = []retention.KindState{kindOf(e, w.began, rows...)}
 	}
 }
 
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(10 * time.Second)
-		expect(t, "writes", 1, len(w.written()))
-		w.after(30 * time.Minute)
-		expect(t, "writes", 1, len(w.written()))
-		w.after(time.Hour) // for a leader that starts, the time of the count is renewed
-		expect(t, "writes", 2, len(w.written()))
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "writes", 1, len(w.written()))
+		bubble.Pass(30 * time.Minute)
+		expect.Equal(t, "writes", 1, len(w.written()))
+		bubble.Pass(time.Hour) // for a leader that starts, the time of the count is renewed
+		expect.Equal(t, "writes", 2, len(w.written()))
 	})
 }
 
 func TestACountThatFindsNothingNewIsNotWritten(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		for range 60 {
 			w.Changed()
-			w.after(time.Second)
+			bubble.Pass(time.Second)
 		}
-		expect(t, "writes", 1, len(w.written()))
+		expect.Equal(t, "writes", 1, len(w.written()))
 	})
 }
 
 func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		for i := range 600 {
-			w.after(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 			w.kinds[0].Index.Apply(1, row(fmt.Sprint("x", i), w.began), time.Now())
 		}
 		writes := w.written()
@@ -61,89 +64,89 @@ func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
 				t.Errorf("writes at %s and %s", writes[i-1], writes[i])
 			}
 		}
-		w.after(10 * time.Second)
-		expect(t, "matched when all is quiet", 600, w.status().Matched)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "matched when all is quiet", 600, w.status().Matched)
 	})
 }
 
 func TestCountsThatChangeByThemselvesAreWrittenInTime(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
-		w.after(5 * time.Second)
-		expect(t, "due", v1alpha1.DueCounts{Hour: 1, Day: 1, Week: 1}, w.status().Due)
-		w.after(time.Hour)
-		expect(t, "due an hour later", v1alpha1.DueCounts{Now: 1, Hour: 1, Day: 1, Week: 1}, w.status().Due)
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "due", v1alpha1.DueCounts{Hour: 1, Day: 1, Week: 1}, w.status().Due)
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "due an hour later", v1alpha1.DueCounts{Now: 1, Hour: 1, Day: 1, Week: 1}, w.status().Due)
 		writes := len(w.written())
-		w.after(5 * time.Hour)
-		expect(t, "writes after that", writes, len(w.written()))
+		bubble.Pass(5 * time.Hour)
+		expect.Equal(t, "writes after that", writes, len(w.written()))
 	})
 }
 
 func TestWhatStandsInTheWayIsTold(t *testing.T) {
 	tests := map[string]struct {
-		change    func(w *world)
+		change    func(w *harness)
 		condition string
 		want      string
 	}{
-		"doubt":                      {func(w *world) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
-		"a kind that is lost":        {func(w *world) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
-		"no right to delete":         {func(w *world) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
-		"a kind that is not watched": {func(w *world) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
+		"doubt":                      {func(w *harness) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
+		"a kind that is lost":        {func(w *harness) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
+		"no right to delete":         {func(w *harness) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
+		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *world) {
-				w.after(time.Minute)
+			inBubble(t, listed(), func(t *testing.T, w *harness) {
+				bubble.Pass(time.Minute)
 				before := w.kinds[0]
 				w.set(func() { w.kinds = append([]retention.KindState{}, w.kinds...); test.change(w) })
-				w.after(10 * time.Second)
-				expect(t, "condition", test.want, condition(w.status(), test.condition))
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "condition", test.want, condition(w.status(), test.condition))
 				w.set(func() { w.kinds, w.doubt = []retention.KindState{before}, nil })
-				w.after(10 * time.Second)
-				expect(t, "ready when it is gone", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "ready when it is gone", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 			})
 		})
 	}
 }
 
 func TestAnEditionIsReportedSoon(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(time.Minute)
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
+		bubble.Pass(time.Minute)
 		p := policyOf(v1alpha1.Suspended, rule("a"))
 		p.Generation = 4
-		w.Use(editionOf(p))
-		w.after(4 * time.Second)
-		expect(t, "generation", 4, w.status().ObservedGeneration)
-		expect(t, "enforcing", "False Suspended", condition(w.status(), v1alpha1.ConditionEnforcing))
+		w.Use(compiledOf(p))
+		bubble.Pass(4 * time.Second)
+		expect.Equal(t, "generation", 4, w.status().ObservedGeneration)
+		expect.Equal(t, "enforcing", "False Suspended", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }
 
 // TestAnEditIsReportedAtOnce: whoever applies a policy reads its status next, however recently it was written.
 func TestAnEditIsReportedAtOnce(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(time.Minute)
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
+		bubble.Pass(time.Minute)
 		for generation := int64(4); generation < 8; generation++ {
 			p := policyOf(v1alpha1.Enforce, rule("a"))
 			p.Generation = generation
-			w.Use(editionOf(p))
-			w.after(tick + tick/10)
-			expect(t, "generation", generation, w.status().ObservedGeneration)
+			w.Use(compiledOf(p))
+			bubble.Pass(tick + tick/10)
+			expect.Equal(t, "generation", generation, w.status().ObservedGeneration)
 		}
 	})
 }
 
 // TestACountThatTakesLongDelaysAnEditLess: whoever edits a policy waits five times as long as a count, and all else fifty times.
 func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(time.Minute)
-		expect(t, "rest while nothing is edited", 10*time.Second, w.RestAfter(200*time.Millisecond))
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "rest while nothing is edited", 10*time.Second, w.RestAfter(200*time.Millisecond))
 		p := policyOf(v1alpha1.Enforce, rule("a"))
 		p.Generation = 4
-		w.Use(editionOf(p))
-		expect(t, "rest after an edit", time.Second, w.RestAfter(200*time.Millisecond))
-		expect(t, "writing after a short count", 500*time.Millisecond, w.WritesAfter(50*time.Millisecond))
-		expect(t, "writing after a long count", 10*time.Second, w.WritesAfter(2*time.Second))
+		w.Use(compiledOf(p))
+		expect.Equal(t, "rest after an edit", time.Second, w.RestAfter(200*time.Millisecond))
+		expect.Equal(t, "writing after a short count", 500*time.Millisecond, w.WritesAfter(50*time.Millisecond))
+		expect.Equal(t, "writing after a long count", 10*time.Second, w.WritesAfter(2*time.Second))
 	})
 }
 
@@ -152,33 +155,33 @@ const tick = time.Second
 
 // TestADryRunIsCountedAgain: the loop says of which policies the count is too old, and is told once they have been counted completely.
 func TestADryRunIsCountedAgain(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began))} })
-		w.after(5 * time.Second)
-		expect(t, "counts", 1, len(w.previewed))
-		w.after(time.Minute)
-		expect(t, "counts while nothing changes", 1, len(w.previewed))
-		changed := editionOf(e.Book.Policies()...)
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "counts", 1, len(w.previewed))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "counts while nothing changes", 1, len(w.previewed))
+		changed := compiledOf(e.Snapshot.Policies()...)
 		changed.Outdated = map[types.UID]time.Time{"uid-p": now}
 		listed := w.kinds
 		w.set(func() {
-			w.kinds = []retention.KindState{{Index: index.New(jobs.GroupKind(), func() {}), Kind: jobs}}
+			w.kinds = []retention.KindState{{Index: index.New(fixture.Jobs.GroupKind(), func() {}), Kind: fixture.Jobs}}
 		})
 		w.Use(changed)
-		w.after(time.Minute)
-		expect(t, "counts while it is being listed", 1, len(w.previewed))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "counts while it is being listed", 1, len(w.previewed))
 		w.set(func() { w.kinds = listed })
-		w.after(20 * time.Second)
-		expect(t, "counts once it is listed", true, len(w.previewed) > 1)
-		expect(t, "of what is too old since", now, w.previewed[1].Outdated)
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "counts once it is listed", true, len(w.previewed) > 1)
+		expect.Equal(t, "of what is too old since", now, w.previewed[1].Outdated)
 		counts := len(w.previewed)
 		suspended := policyOf(v1alpha1.Suspended, rule("a"))
-		later := editionOf(suspended)
+		later := compiledOf(suspended)
 		later.Outdated = map[types.UID]time.Time{"uid-p": now.Add(time.Hour)}
 		w.Use(later)
-		w.after(time.Minute)
-		expect(t, "counts while it is suspended", counts, len(w.previewed))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "counts while it is suspended", counts, len(w.previewed))
 	})
 }
 
@@ -190,28 +193,28 @@ func deletedBefore(n int64) v1alpha1.RetentionPolicyStatus {
 func TestDeletedCountsGoOn(t *testing.T) {
 	a := rule("a")
 	tests := map[string]struct {
-		happens func(w *world)
+		happens func(w *harness)
 		want    int64
 	}{
-		"nothing":                          {func(*world) {}, 10},
-		"deletions":                        {func(w *world) { w.after(5 * time.Second); w.removed(3, a) }, 13},
-		"deletions before the first count": {func(w *world) { w.removed(3, a) }, 13},
-		"deletions before and after":       {func(w *world) { w.removed(3, a); w.after(5 * time.Second); w.removed(4, a) }, 17},
-		"writes that fail": {func(w *world) {
+		"nothing":                          {func(*harness) {}, 10},
+		"deletions":                        {func(w *harness) { bubble.Pass(5 * time.Second); w.removed(3, a) }, 13},
+		"deletions before the first count": {func(w *harness) { w.removed(3, a) }, 13},
+		"deletions before and after":       {func(w *harness) { w.removed(3, a); bubble.Pass(5 * time.Second); w.removed(4, a) }, 17},
+		"writes that fail": {func(w *harness) {
 			w.removed(3, a)
-			w.after(5 * time.Second)
+			bubble.Pass(5 * time.Second)
 			w.set(func() { w.fail = errors.New("no answer") })
 			w.removed(4, a)
-			w.after(time.Minute)
+			bubble.Pass(time.Minute)
 			w.removed(5, a)
-			w.after(time.Minute)
+			bubble.Pass(time.Minute)
 			w.set(func() { w.fail = nil })
 		}, 22},
-		"a restart": {func(w *world) {
+		"a restart": {func(w *harness) {
 			w.removed(3, a)
-			w.after(5 * time.Second)
+			bubble.Pass(5 * time.Second)
 			w.stop()
-			e := editionOf(policyOf(v1alpha1.Enforce, rule("a")))
+			e := compiledOf(policyOf(v1alpha1.Enforce, rule("a")))
 			*w.Reporter = status.Reporter{Client: w, Live: w, Events: w, Clock: w.Reporter.Clock, State: w, Gates: w, Ledgers: w.ledgers}
 			w.Use(e)
 			w.removed(2, a)
@@ -221,36 +224,36 @@ func TestDeletedCountsGoOn(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *world) {
+			inBubble(t, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), deletedBefore(10)) }, func(t *testing.T, w *harness) {
 				test.happens(w)
-				w.after(time.Minute)
-				expect(t, "deleted", test.want, w.status().Deleted)
-				expect(t, "deleted by the rule", test.want, w.status().Rules[0].Deleted)
+				bubble.Pass(time.Minute)
+				expect.Equal(t, "deleted", test.want, w.status().Deleted)
+				expect.Equal(t, "deleted by the rule", test.want, w.status().Rules[0].Deleted)
 			})
 		})
 	}
 }
 
 func TestTheLastCountIsWrittenAtTheEnd(t *testing.T) {
-	for name, before := range map[string]func(*world){
-		"deleted before the end":          func(*world) {},
-		"deleted after the end has begun": func(w *world) { w.cancel(); w.after(2 * time.Second) },
+	for name, before := range map[string]func(*harness){
+		"deleted before the end":          func(*harness) {},
+		"deleted after the end has begun": func(w *harness) { w.cancel(); bubble.Pass(2 * time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *world) {
-				w.after(4 * time.Second)
+			inBubble(t, listed(), func(t *testing.T, w *harness) {
+				bubble.Pass(4 * time.Second)
 				before(w)
 				w.removed(3, rule("a"))
 				w.stop()
-				expect(t, "deleted", 3, w.status().Deleted)
+				expect.Equal(t, "deleted", 3, w.status().Deleted)
 			})
 		})
 	}
 }
 
 func TestTheEndDoesNotWaitForEver(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
-		w.after(4 * time.Second)
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
+		bubble.Pass(4 * time.Second)
 		w.removed(3, rule("a"))
 		w.cancel()
 		began := time.Now()
@@ -258,80 +261,80 @@ func TestTheEndDoesNotWaitForEver(t *testing.T) {
 		if waited := time.Since(began); waited > 30*time.Second {
 			t.Errorf("waited %s for a reconciler that hangs", waited)
 		}
-		expect(t, "deleted", 3, w.status().Deleted)
+		expect.Equal(t, "deleted", 3, w.status().Deleted)
 	})
 }
 
 func TestANamesakeBeginsAtNothing(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.removed(3, rule("a"))
-		w.after(10 * time.Second)
-		expect(t, "deleted", 3, w.status().Deleted)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted", 3, w.status().Deleted)
 		namesake := policyOf(v1alpha1.Enforce, rule("a", func(r *policy.Rule) { r.PolicyUID = "uid-2" }))
 		namesake.UID = types.UID("uid-2")
 		w.create(namesake, noStatus)
-		w.after(10 * time.Second)
-		expect(t, "deleted by the namesake", 0, w.status().Deleted)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted by the namesake", 0, w.status().Deleted)
 		w.removed(2, namesake.Rules[0])
-		w.after(10 * time.Second)
-		expect(t, "deleted by the namesake then", 2, w.status().Deleted)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "deleted by the namesake then", 2, w.status().Deleted)
 	})
 }
 
 func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
-	tests := map[string]func(w *world){
-		"gone":                func(w *world) { delete(w.server, "p") },
-		"followed by another": func(w *world) { w.server["p"].UID = "another" },
+	tests := map[string]func(w *harness){
+		"gone":                func(w *harness) { delete(w.server, "p") },
+		"followed by another": func(w *harness) { w.server["p"].UID = "another" },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, listed(), func(t *testing.T, w *world) {
+			inBubble(t, listed(), func(t *testing.T, w *harness) {
 				w.set(func() { change(w) })
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				w.removed(1, rule("a"))
-				w.after(10 * time.Second)
-				expect(t, "writes", 0, w.patches)
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "writes", 0, w.patches)
 			})
 		})
 	}
 }
 
 func TestAFailedWriteIsTriedAgain(t *testing.T) {
-	inBubble(t, listed(), func(t *testing.T, w *world) {
+	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		w.set(func() { w.fail = errors.New("no answer") })
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		w.set(func() { w.fail = nil })
-		w.after(5 * time.Second)
-		expect(t, "writes", 1, len(w.written()))
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "writes", 1, len(w.written()))
 	})
 }
 
 func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.Changed()
 		w.Attempted(retention.Busy)
-		w.after(time.Minute)
-		expect(t, "writes", 0, len(w.written()))
-		expect(t, "leader only", true, w.NeedLeaderElection())
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "writes", 0, len(w.written()))
+		expect.Equal(t, "leader only", true, w.NeedLeaderElection())
 	})
 }
 
 // TestAClockThatIsWrongIsTold within a second, whatever the fence has found.
 func TestAClockThatIsWrongIsTold(t *testing.T) {
 	var trouble error
-	inBubble(t, func(w *world) {
+	inBubble(t, func(w *harness) {
 		w.Trouble = func() error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return trouble
 		}
-	}, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), v1alpha1.RetentionPolicyStatus{})
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
-		w.after(10 * time.Second)
-		expect(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
 		w.set(func() { trouble = errors.New("clock skew") })
-		w.after(2 * time.Second)
-		expect(t, "enforcing by a clock that is wrong", "False Stale", condition(w.status(), v1alpha1.ConditionEnforcing))
+		bubble.Pass(2 * time.Second)
+		expect.Equal(t, "enforcing by a clock that is wrong", "False Stale", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var resource = schema.GroupResource{Group: "batch", Resource: "jobs"}
@@ -38,13 +41,13 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
 			p.Rules[1].Mark = "m"
-			e := editionOf(p)
+			e := compiledOf(p)
 			kind := kindOf(e, now)
 			test.kind(&kind)
 			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
 			said := message(s, test.condition)
-			want := rbac.OfSunset(p, jobs.GroupKind(), resource).YAML()
-			expect(t, "has the role", test.role, strings.Contains(said, "\n"+want))
+			want := rbac.OfSunset(p, fixture.Jobs.GroupKind(), resource).YAML()
+			expect.Equal(t, "has the role", test.role, strings.Contains(said, "\n"+want))
 			if ready := message(s, v1alpha1.ConditionReady); strings.Contains(ready, "\n") || !strings.HasPrefix(ready, "Sunset may not ") {
 				t.Errorf("ready: %s", ready)
 			}
@@ -55,8 +58,8 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
 	p := ownPolicy(v1alpha1.Enforce, rule("a"), rule("b"))
 	lack := &permissions.Missing{Resource: resource, What: "ServiceAccount cleaner may not list jobs.batch in namespace team-a"}
-	s := status.View{Edition: editionOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
-	expect(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
+	s := status.View{Edition: compiledOf(p), Rights: func(*policy.Rule) (error, bool) { return lack, true }, Now: now}.Status(p)
+	expect.Equal(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, fixture.Jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
 }
 
 // TestWhatAConditionSaysIsOneLine: it is applied as it is, and whoever wrote the policy chose the kind and the account.
@@ -64,13 +67,13 @@ func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	const evil = "a\r---\u2028b\nc"
 	const said = "a --- b c"
 	p := ownPolicy(v1alpha1.Enforce, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now)
 	kind.Lost = &retention.SourceError{Reason: "KindNotFound", Message: evil}
 	for name, err := range map[string]error{"unknown": errors.New(evil), "lacking": &permissions.Missing{Resource: resource, What: evil}} {
 		s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Rights: func(*policy.Rule) (error, bool) { return err, true }, Now: now}.Status(p)
-		expect(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
-		expect(t, name+": permitted", said, rbac.Sentence(message(s, v1alpha1.ConditionPermitted)))
+		expect.Equal(t, name+": watching", said, message(s, v1alpha1.ConditionWatching))
+		expect.Equal(t, name+": permitted", said, rbac.Sentence(message(s, v1alpha1.ConditionPermitted)))
 	}
 }
 
@@ -87,7 +90,7 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 		"no right that is missing": {nil, func(_, _ *policy.Policy) []rbac.Right { return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withReferences(t, func(t *testing.T, w *world, _ *references.Index) {
+			withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {
 				p, q := policyOf(v1alpha1.DryRun, rule("a", asking)), policyOf(v1alpha1.DryRun, rule("a"))
 				q.Name, q.UID = "q", "q"
 				q.References = []*policy.Reference{{From: app}}
@@ -96,15 +99,15 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 					{Kind: pod, From: "Pod", Phase: referrers.Unknown, Resource: pods, Denied: test.denied[pod]},
 				}
 				e := w.asks(p)
-				e.Book = editionOf(p, q).Book
+				e.Snapshot = compiledOf(p, q).Snapshot
 				w.Use(e)
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				want := "rules that read references keep every Job, because some references are not known: Pod: it has not been listed yet"
-				expect(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
+				expect.Equal(t, "message of Ready", want, message(w.status(), v1alpha1.ConditionReady))
 				if roles := test.roles(p, q); len(roles) > 0 {
 					want = rbac.Message(want, roles...)
 				}
-				expect(t, "message", want, message(w.status(), v1alpha1.ConditionReferencesKnown))
+				expect.Equal(t, "message", want, message(w.status(), v1alpha1.ConditionReferencesKnown))
 			})
 		})
 	}

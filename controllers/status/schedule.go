@@ -13,8 +13,8 @@ func (r *Reporter) rest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []*policy.Policy
-	if r.edition.Book != nil {
-		all = r.edition.Book.Policies()
+	if r.edition.Snapshot != nil {
+		all = r.edition.Snapshot.Policies()
 	}
 	switch {
 	case slices.ContainsFunc(all, r.isAwaited):

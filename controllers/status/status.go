@@ -69,9 +69,9 @@ func (v *view) counted(stats *policy.Stats) {
 
 func (v *view) listedNow() map[policy.RuleID]bool {
 	listed := map[policy.RuleID]bool{}
-	for _, p := range v.edition.Book.Policies() {
+	for _, p := range v.edition.Snapshot.Policies() {
 		for _, r := range p.Rules {
-			if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Index.Has(v.edition.Book, r) {
+			if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Index.Has(v.edition.Snapshot, r) {
 				listed[r.ID] = true
 			}
 		}

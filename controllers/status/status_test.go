@@ -13,10 +13,12 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // now is when the tables below are judged.
-var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+var now = fixture.Now
 
 func TestConditions(t *testing.T) {
 	problem := func(p *policy.Policy) {
@@ -72,7 +74,7 @@ func TestConditions(t *testing.T) {
 			if test.policy != nil {
 				test.policy(p)
 			}
-			e := editionOf(p)
+			e := compiledOf(p)
 			kind := kindOf(e, now)
 			if test.kind != nil {
 				test.kind(&kind)
@@ -82,7 +84,7 @@ func TestConditions(t *testing.T) {
 			for i, c := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionWatching, v1alpha1.ConditionEnforcing, v1alpha1.ConditionReady} {
 				got[i] = condition(s, c)
 			}
-			expect(t, "conditions", test.want, got)
+			expect.Equal(t, "conditions", test.want, got)
 			for _, c := range s.Conditions {
 				if c.Message == "" || c.ObservedGeneration != 3 || !c.LastTransitionTime.Time.Equal(now) {
 					t.Errorf("%+v", c)
@@ -92,12 +94,12 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func unlisted(k *retention.KindState) { k.Index = index.New(jobs.GroupKind(), func() {}) }
+func unlisted(k *retention.KindState) { k.Index = index.New(fixture.Jobs.GroupKind(), func() {}) }
 
 func TestAKindNobodyWatchesYetIsBeingListed(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
-	expect(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
+	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
+	expect.Equal(t, "watching", "False Listing", condition(s, v1alpha1.ConditionWatching))
 }
 
 func TestManyProblemsAreCutShort(t *testing.T) {
@@ -105,17 +107,17 @@ func TestManyProblemsAreCutShort(t *testing.T) {
 	for i := range 10 {
 		p.Problems = append(p.Problems, policy.Problem{Path: fmt.Sprintf("spec.rules[%d]", i), Message: "wrong"})
 	}
-	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
+	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
 	for _, c := range s.Conditions {
 		if c.Type == v1alpha1.ConditionValid {
-			expect(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", c.Message)
+			expect.Equal(t, "message", "spec.rules[0]: wrong; spec.rules[1]: wrong; spec.rules[2]: wrong; and 7 more", c.Message)
 		}
 	}
 }
 
 func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now)
 	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
 	view.Before = view.Status(p)
@@ -126,9 +128,9 @@ func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 		if c.Type == v1alpha1.ConditionEnforcing || c.Type == v1alpha1.ConditionReady {
 			want = now.Add(time.Hour)
 		}
-		expect(t, c.Type, want, c.LastTransitionTime.Time)
+		expect.Equal(t, c.Type, want, c.LastTransitionTime.Time)
 	}
-	expect(t, "the status before", *before, view.Before)
+	expect.Equal(t, "the status before", *before, view.Before)
 }
 
 func TestNumbers(t *testing.T) {
@@ -137,7 +139,7 @@ func TestNumbers(t *testing.T) {
 	failed := policy.Facts{Selected: true, Err: errors.New("no such key: status")}
 	other := policy.Facts{}
 	p := policyOf(v1alpha1.Enforce, rule("a"), rule("b", func(r *policy.Rule) { r.TTL = 2 * time.Hour }))
-	e := editionOf(p)
+	e := compiledOf(p)
 	heldSubject := row("held", now).Subject()
 	heldSubject.Flags = policy.IsHeld
 	held := index.NewFactRow(heldSubject, columns, yes(now.Add(-9*time.Hour)), other)
@@ -155,7 +157,7 @@ func TestNumbers(t *testing.T) {
 	)
 	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now, Deleted: map[string]int64{"a": 7, "gone": 2}}.Status(p)
 	s.Conditions, s.Previews = nil, nil
-	expect(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
+	expect.Equal(t, "enforced", &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: now}, Due: 1, Week: 5}, s.Enforced)
 	s.Enforced = nil
 	at := func(d time.Duration) metav1.Time { return metav1.Time{Time: now.Add(d)} }
 	sample := func(name string, d time.Duration) v1alpha1.DueSample {
@@ -163,7 +165,7 @@ func TestNumbers(t *testing.T) {
 	}
 	next := at(-8 * time.Hour)
 	nextB, observed := at(2*time.Hour), at(0)
-	expect(t, "status", v1alpha1.RetentionPolicyStatus{
+	expect.Equal(t, "status", v1alpha1.RetentionPolicyStatus{
 		ObservedGeneration: 3, ObservedTime: &observed,
 		Matched: 9, Eligible: 7, Held: 1, Errors: 1, Deleted: 9,
 		Due: v1alpha1.DueCounts{Now: 1, Hour: 2, Day: 4, Week: 5}, NextDueTime: &next,
@@ -185,16 +187,16 @@ func TestNumbers(t *testing.T) {
 
 func TestTimesAreRoundedUp(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", now.Add(1)))
 	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
-	expect(t, "next", now.Add(time.Hour+time.Second), s.NextDueTime.Time)
-	expect(t, "soonest", now.Add(time.Hour+time.Second), s.Rules[0].Soonest[0].DueTime.Time)
+	expect.Equal(t, "next", now.Add(time.Hour+time.Second), s.NextDueTime.Time)
+	expect.Equal(t, "soonest", now.Add(time.Hour+time.Second), s.Rules[0].Soonest[0].DueTime.Time)
 }
 
 func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)))
 	s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(p)
 	if _, err := s.Rules[0].Soonest[0].DueTime.MarshalJSON(); err != nil || s.NextDueTime.Year() > 9999 {
@@ -204,21 +206,21 @@ func TestADueTimeBeyondWhatTheAPICanHold(t *testing.T) {
 
 func TestAStatusSaysTheSameTwice(t *testing.T) {
 	p := policyOf(v1alpha1.DryRun, rule("a"))
-	e := editionOf(p)
+	e := compiledOf(p)
 	kind := kindOf(e, now, row("x", now), row("y", now), row("z", now.Add(time.Hour+1)))
 	view := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}
-	expect(t, "status", view.Status(p), view.Status(p))
+	expect.Equal(t, "status", view.Status(p), view.Status(p))
 }
 
 func TestWarningsAndProblemsOfARule(t *testing.T) {
 	p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
 	p.Rules[1].Problems = []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing", Hint: "write one"}}
-	e := editionOf(p)
+	e := compiledOf(p)
 	warned := func(key string) []policy.Problem { return []policy.Problem{{Path: key, Message: "no such field"}} }
 	s := status.View{Edition: e, Warnings: warned, Now: now}.Status(p)
-	expect(t, "problems of a", nil, s.Rules[0].Problems)
-	expect(t, "problems of b", []string{"spec.rules[1].ttl: missing (write one)"}, s.Rules[1].Problems)
-	expect(t, "warnings of b, which is invalid", nil, s.Rules[1].Warnings)
+	expect.Equal(t, "problems of a", nil, s.Rules[0].Problems)
+	expect.Equal(t, "problems of b", []string{"spec.rules[1].ttl: missing (write one)"}, s.Rules[1].Problems)
+	expect.Equal(t, "warnings of b, which is invalid", nil, s.Rules[1].Warnings)
 }
 
 func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
@@ -226,9 +228,9 @@ func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
 	for _, r := range p.Rules {
 		r.TTL = time.Minute
 	}
-	s := status.View{Edition: editionOf(p), Now: now}.Status(p)
-	expect(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
-	expect(t, "warnings of images", []string{
+	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
+	expect.Equal(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
+	expect.Equal(t, "warnings of images", []string{
 		"spec.rules[1].ttl: images that go after 1m may be pulled again and again (1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)",
 	}, s.Rules[1].Warnings)
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTheLogSumsUpEachPolicy once a minute, if something has changed, and at the end.
 func TestTheLogSumsUpEachPolicy(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
 		due := func(n int) {
 			var rows []*index.FactRow
@@ -26,18 +28,18 @@ func TestTheLogSumsUpEachPolicy(t *testing.T) {
 			w.Changed()
 		}
 		due(3)
-		w.after(30 * time.Second)
-		expect(t, "within the first minute", nil, w.log("policy summary"))
+		bubble.Pass(30 * time.Second)
+		expect.Equal(t, "within the first minute", nil, w.log("policy summary"))
 		w.removed(3, rule("a"))
 		due(0)
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		w.removed(2, rule("a"))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.removed(1, rule("a"))
-		w.after(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.stop()
 		line := `"policy"="p" "deleted"=%d "in"=%q "due"=0 "held"=0 "blocked"=0 "errors"=0`
-		expect(t, "lines", []string{
+		expect.Equal(t, "lines", []string{
 			fmt.Sprintf(line, 3, "1m0s"), fmt.Sprintf(line, 3, "50s"),
 		}, w.log("policy summary"))
 	})
@@ -60,17 +62,17 @@ func TestTheSummaryHasReasons(t *testing.T) {
 		"what Ready says is not repeated": {scene{doubt: errNo}, `"notReady"="Stale"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *harness) {
 				w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
 				w.put(test.scene)
-				w.after(2 * time.Minute)
+				bubble.Pass(2 * time.Minute)
 				got := ""
 				for _, line := range w.log("policy summary") {
 					if strings.HasPrefix(line, `"policy"="p"`) {
 						_, got, _ = strings.Cut(line, `"errors"=0`)
 					}
 				}
-				expect(t, "at the end", test.want, strings.TrimSpace(got))
+				expect.Equal(t, "at the end", test.want, strings.TrimSpace(got))
 			})
 		})
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // ownPolicy is RetentionPolicy own of team-a with these rules.
@@ -92,7 +94,7 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 			if test.rule != nil {
 				test.rule(a)
 			}
-			e := editionOf(policyOf(v1alpha1.Enforce, a), test.own)
+			e := compiledOf(policyOf(v1alpha1.Enforce, a), test.own)
 			held := row("held", now).Subject()
 			held.Flags = policy.IsHeld
 			elsewhere := row("elsewhere", now).Subject()
@@ -107,9 +109,9 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 				packed(elsewhere, yes(now), other),
 			)
 			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "team-a/own"))
-			expect(t, "rules of the cluster", []v1alpha1.ClusterRuleStatus{test.want}, s.ClusterRules)
+			expect.Equal(t, "rules of the cluster", []v1alpha1.ClusterRuleStatus{test.want}, s.ClusterRules)
 			cluster := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "p"))
-			expect(t, "those in a status of the cluster's own", nil, cluster.ClusterRules)
+			expect.Equal(t, "those in a status of the cluster's own", nil, cluster.ClusterRules)
 		})
 	}
 }
@@ -119,11 +121,11 @@ func TestAtMostAHundredClusterRulesAreShown(t *testing.T) {
 	for i := range 130 {
 		rules = append(rules, rule(fmt.Sprintf("r%03d", i)))
 	}
-	e := editionOf(policyOf(v1alpha1.Enforce, rules...), ownPolicy(v1alpha1.Enforce))
+	e := compiledOf(policyOf(v1alpha1.Enforce, rules...), ownPolicy(v1alpha1.Enforce))
 	s := status.View{Edition: e, Now: now}.Status(named(e, "team-a/own"))
-	expect(t, "shown", 100, len(s.ClusterRules))
-	expect(t, "first", "r000", s.ClusterRules[0].Rule)
-	expect(t, "last", "r099", s.ClusterRules[99].Rule)
+	expect.Equal(t, "shown", 100, len(s.ClusterRules))
+	expect.Equal(t, "first", "r000", s.ClusterRules[0].Rule)
+	expect.Equal(t, "last", "r099", s.ClusterRules[99].Rule)
 }
 
 // TestNobodyReadsThroughAPolicy: what the ServiceAccount may not read, the status does not tell.
@@ -150,7 +152,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 			if test.invalid {
 				p.Rules[1].Problems, p.Problems = problem, problem
 			}
-			e := editionOf(p)
+			e := compiledOf(p)
 			rights := func(r *policy.Rule) (error, bool) {
 				err, known := test.rights[r.ID.Rule]
 				return err, known
@@ -160,14 +162,14 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 				row("secret-failing", now, policy.Facts{Selected: true, Err: errors.New("secret")}, policy.Facts{Selected: true, Err: errors.New("secret")}),
 			)
 			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Rights: rights, Now: now}.Status(p)
-			expect(t, "permitted", test.permitted, condition(s, v1alpha1.ConditionPermitted))
-			expect(t, "sums", test.sums, s.Matched > 0)
+			expect.Equal(t, "permitted", test.permitted, condition(s, v1alpha1.ConditionPermitted))
+			expect.Equal(t, "sums", test.sums, s.Matched > 0)
 			if !test.sums {
-				expect(t, "sums", [4]int64{}, [4]int64{s.Matched, s.Eligible, s.Held, s.Errors})
-				expect(t, "due", v1alpha1.DueCounts{}, s.Due)
-				expect(t, "next", true, s.NextDueTime == nil)
+				expect.Equal(t, "sums", [4]int64{}, [4]int64{s.Matched, s.Eligible, s.Held, s.Errors})
+				expect.Equal(t, "due", v1alpha1.DueCounts{}, s.Due)
+				expect.Equal(t, "next", true, s.NextDueTime == nil)
 			}
-			expect(t, "previewed", test.permitted == "True Permitted", len(s.Previews) > 0)
+			expect.Equal(t, "previewed", test.permitted == "True Permitted", len(s.Previews) > 0)
 			for _, r := range s.Rules {
 				said := fmt.Sprint(r)
 				if test.tells[r.Name] != (r.Matched > 0) || test.tells[r.Name] != strings.Contains(said, "secret") {
@@ -200,64 +202,64 @@ func TestMissingRightsAreSaid(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e := editionOf(test.own)
+			e := compiledOf(test.own)
 			before := status.View{Edition: e, Now: now}.Status(ownPolicy(v1alpha1.Enforce, rule("b"))) // had rules
 			s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Rights: test.rights, Before: before, Now: now}.Status(test.own)
-			expect(t, "permitted", test.want, condition(s, v1alpha1.ConditionPermitted))
-			expect(t, "ready", test.ready, condition(s, v1alpha1.ConditionReady))
-			expect(t, "message", test.message, message(s, v1alpha1.ConditionPermitted))
+			expect.Equal(t, "permitted", test.want, condition(s, v1alpha1.ConditionPermitted))
+			expect.Equal(t, "ready", test.ready, condition(s, v1alpha1.ConditionReady))
+			expect.Equal(t, "message", test.message, message(s, v1alpha1.ConditionPermitted))
 		})
 	}
 }
 
 func TestStatusesOfBothKindsAreWritten(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		own := ownPolicy(v1alpha1.Enforce, rule("b"))
 		w.create(own, deletedBefore(7))
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus, own)
 		w.set(func() {
 			w.kinds = []retention.KindState{kindOf(e, w.began, row("x", w.began, yes(w.began), yes(w.began.Add(time.Hour))))}
 		})
-		w.after(10 * time.Second)
-		expect(t, "generation of p", 3, w.status().ObservedGeneration)
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "generation of p", 3, w.status().ObservedGeneration)
 		s := w.statusOf("team-a/own")
-		expect(t, "generation of own", 2, s.ObservedGeneration)
-		expect(t, "matched", 1, s.Matched)
-		expect(t, "deleted", 7, s.Deleted)
-		expect(t, "matched by the cluster's rule", 1, s.ClusterRules[0].Matched)
-		expect(t, "writes", 2, len(w.written()))
-		w.after(20 * time.Minute)
-		expect(t, "writes while nothing changes", 2, len(w.written()))
+		expect.Equal(t, "generation of own", 2, s.ObservedGeneration)
+		expect.Equal(t, "matched", 1, s.Matched)
+		expect.Equal(t, "deleted", 7, s.Deleted)
+		expect.Equal(t, "matched by the cluster's rule", 1, s.ClusterRules[0].Matched)
+		expect.Equal(t, "writes", 2, len(w.written()))
+		bubble.Pass(20 * time.Minute)
+		expect.Equal(t, "writes while nothing changes", 2, len(w.written()))
 	})
 }
 
 func TestARightThatIsMissingIsWrittenWhenItIsKnown(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		own := ownPolicy(v1alpha1.Enforce, rule("b"))
 		var missing error
 		w.Rights = func(*policy.Rule) (error, bool) { return missing, true }
 		e := w.create(own, noStatus)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, w.began)} })
-		w.after(10 * time.Second)
-		expect(t, "permitted", "True Permitted", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
+		bubble.Pass(10 * time.Second)
+		expect.Equal(t, "permitted", "True Permitted", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
 		w.set(func() { missing = errors.New("missing permission") })
 		w.Changed()
-		w.after(5 * time.Second)
-		expect(t, "permitted", "False Forbidden", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
+		bubble.Pass(5 * time.Second)
+		expect.Equal(t, "permitted", "False Forbidden", condition(w.statusOf(own.Name), v1alpha1.ConditionPermitted))
 	})
 }
 
 func TestEventsOnARetentionPolicy(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		p := ownPolicy(v1alpha1.Enforce, rule("b", func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }))
 		w.create(p, noStatus)
 		w.removed(1, p.Rules[0])
-		w.after(20 * time.Second)
+		bubble.Pass(20 * time.Second)
 		due := w.began.UTC().Format(time.RFC3339)
-		expect(t, "events", []string{
+		expect.Equal(t, "events", []string{
 			"1s Job/team-a/job-0 Normal Expired: deleted by rule team-a/own/b, due " + due + " by team-a/own",
 			"15s RetentionPolicy/team-a/own Normal Deleted: rule b deleted 1 Job in 15s",
 		}, w.events())
-		expect(t, "deleted", 1, w.statusOf("team-a/own").Deleted)
+		expect.Equal(t, "deleted", 1, w.statusOf("team-a/own").Deleted)
 	})
 }

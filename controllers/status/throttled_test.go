@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestThrottledNamespacesAreNamed: what is slow is told where somebody looks.
@@ -19,19 +21,19 @@ func TestThrottledNamespacesAreNamed(t *testing.T) {
 		"one without rules": {[]string{"kube-system"}, all},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(w *world) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *world) {
+			inBubble(t, func(w *harness) { w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus) }, func(t *testing.T, w *harness) {
 				w.set(func() {
-					k := kindOf(editionOf(policyOf(v1alpha1.Enforce, rule("a"))), w.began)
+					k := kindOf(compiledOf(policyOf(v1alpha1.Enforce, rule("a"))), w.began)
 					k.Throttled = test.throttled
 					w.kinds = append(w.kinds, k)
 				})
-				w.after(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				reason := "Enforcing"
 				if test.want != all {
 					reason = "Throttled"
 				}
-				expect(t, "enforcing", "True "+reason, condition(w.status(), v1alpha1.ConditionEnforcing))
-				expect(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
+				expect.Equal(t, "enforcing", "True "+reason, condition(w.status(), v1alpha1.ConditionEnforcing))
+				expect.Equal(t, "message", test.want, message(w.status(), v1alpha1.ConditionEnforcing))
 			})
 		})
 	}

@@ -13,10 +13,13 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // crowd is cluster policy p, and 20 RetentionPolicies of each namespace.
-func (w *world) crowd(namespaces ...string) (all []*policy.Policy) {
+func (w *harness) crowd(namespaces ...string) (all []*policy.Policy) {
 	all = []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
 	for _, namespace := range namespaces {
 		for i := range 20 {
@@ -30,7 +33,7 @@ func (w *world) crowd(namespaces ...string) (all []*policy.Policy) {
 }
 
 // writtenOf is how many policies of a namespace have a status.
-func (w *world) writtenOf(namespace string) (n int) {
+func (w *harness) writtenOf(namespace string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, p := range w.server {
@@ -53,29 +56,29 @@ func slowIn(prefix string, d time.Duration) func(string) time.Duration {
 
 // TestSlowWritesInANamespaceDelayNoOther: a webhook that takes 10 s for statuses of one namespace.
 func TestSlowWritesInANamespaceDelayNoOther(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.slow = slowIn("bad/", 10*time.Second)
-		e := editionOf(w.crowd("bad", "good")...)
+		e := compiledOf(w.crowd("bad", "good")...)
 		w.set(func() { w.kinds = []retention.KindState{kindOf(e, time.Now())} })
 		w.Use(e)
-		w.after(2 * time.Second)
-		expect(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
-		expect(t, "written in the good namespace", 20, w.writtenOf("good"))
-		expect(t, "written in the bad namespace", 0, w.writtenOf("bad"))
+		bubble.Pass(2 * time.Second)
+		expect.Equal(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
+		expect.Equal(t, "written in the good namespace", 20, w.writtenOf("good"))
+		expect.Equal(t, "written in the bad namespace", 0, w.writtenOf("bad"))
 
-		w.after(20 * time.Second) // later changes do not wait either
+		bubble.Pass(20 * time.Second) // later changes do not wait either
 		w.set(func() { w.doubt = errors.New("clock skew") })
-		w.after(3 * time.Second)
-		expect(t, "Ready of the cluster policy", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
+		bubble.Pass(3 * time.Second)
+		expect.Equal(t, "Ready of the cluster policy", "False Stale", condition(w.status(), v1alpha1.ConditionReady))
 		w.set(func() { w.doubt = nil })
-		w.after(8 * time.Minute)
-		expect(t, "written in the bad namespace", 20, w.writtenOf("bad"))
+		bubble.Pass(8 * time.Minute)
+		expect.Equal(t, "written in the bad namespace", 20, w.writtenOf("bad"))
 	})
 }
 
 // TestWritesInANamespaceAreOneAtATime and of many slow namespaces only some at once, and others are not delayed.
 func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		now, most, inAll, mostInAll := map[string]int{}, 0, 0, 0
 		slow := slowIn("bad", 10*time.Second)
 		w.slow = func(name string) time.Duration {
@@ -96,10 +99,10 @@ func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
 		for i := range 80 {
 			names = append(names, fmt.Sprintf("bad-%02d", i))
 		}
-		w.Use(editionOf(w.crowd(append(names, "good")...)...))
-		w.after(40 * time.Second)
-		expect(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
-		expect(t, "at once in a namespace", 1, most)
+		w.Use(compiledOf(w.crowd(append(names, "good")...)...))
+		bubble.Pass(40 * time.Second)
+		expect.Equal(t, "Ready of the cluster policy", true, condition(w.status(), v1alpha1.ConditionReady) != "")
+		expect.Equal(t, "at once in a namespace", 1, most)
 		if mostInAll > 65 {
 			t.Errorf("%d writes at once", mostInAll)
 		}
@@ -108,20 +111,20 @@ func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
 
 // TestTheLastStatusesAreWritten although writes hang in one namespace.
 func TestTheLastStatusesAreWritten(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.slow = slowIn("bad/", time.Hour)
 		all := w.crowd("bad")
-		w.Use(editionOf(all...))
-		w.after(5 * time.Second)
+		w.Use(compiledOf(all...))
+		bubble.Pass(5 * time.Second)
 		w.removed(3, all[0].Rules[0])
 		w.stop()
-		expect(t, "deleted", int64(3), w.status().Deleted)
+		expect.Equal(t, "deleted", int64(3), w.status().Deleted)
 	})
 }
 
 // TestTheLastStatusesDoNotWaitForSlowNamespaces however many there are, and wherever in the alphabet.
 func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		ends, last := false, 0
 		slow := slowIn("bad", time.Hour)
 		w.slow = func(name string) time.Duration {
@@ -136,23 +139,23 @@ func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
 		for i := range 12 {
 			namespaces = append(namespaces, fmt.Sprintf("bad-%02d", i))
 		}
-		w.Use(editionOf(w.crowd(namespaces...)...))
-		w.after(5 * time.Second)
+		w.Use(compiledOf(w.crowd(namespaces...)...))
+		bubble.Pass(5 * time.Second)
 		w.set(func() { w.doubt, ends = errors.New("clock skew"), true })
 		w.stop()
-		expect(t, "written in the good namespace", 20, last)
+		expect.Equal(t, "written in the good namespace", 20, last)
 	})
 }
 
 // TestANamespaceThatRecoversIsWrittenAtOnce: one quick write ends the delay.
 func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		end := time.Now().Add(15 * time.Second)
 		w.slow = func(string) time.Duration { return max(0, time.Until(end)) }
-		w.Use(editionOf(w.crowd("bad")...))
-		w.after(34 * time.Second) // the write has taken 15 s, and the next one begins 15 s later
-		expect(t, "written", 20, w.writtenOf("bad"))
-		expect(t, "writes", 21, w.patches)
+		w.Use(compiledOf(w.crowd("bad")...))
+		bubble.Pass(34 * time.Second) // the write has taken 15 s, and the next one begins 15 s later
+		expect.Equal(t, "written", 20, w.writtenOf("bad"))
+		expect.Equal(t, "writes", 21, w.patches)
 	})
 }
 
@@ -165,7 +168,7 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 		"large": {400, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, w *world) {
+			inBubble(t, nil, func(t *testing.T, w *harness) {
 				now, most := 0, 0
 				w.slow = func(string) time.Duration {
 					w.set(func() { now++; most = max(most, now) })
@@ -176,10 +179,10 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 				for i := range 40 {
 					all = append(all, team(w, fmt.Sprint("team-", i), test.rules))
 				}
-				w.Use(editionOf(all...))
-				w.after(10 * time.Second)
-				expect(t, "at once", test.want, most)
-				expect(t, "written", 1, w.writtenOf("team-39"))
+				w.Use(compiledOf(all...))
+				bubble.Pass(10 * time.Second)
+				expect.Equal(t, "at once", test.want, most)
+				expect.Equal(t, "written", 1, w.writtenOf("team-39"))
 			})
 		})
 	}
@@ -187,7 +190,7 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 
 // TestClusterPoliciesAreWrittenEightAtATime: deletions may wait for the statuses of a thousand of them.
 func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		now, most := 0, 0
 		w.slow = func(string) time.Duration {
 			w.set(func() { now++; most = max(most, now) })
@@ -200,42 +203,44 @@ func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
 			w.store(p, noStatus)
 			all = append(all, p)
 		}
-		w.Use(editionOf(all...))
-		w.after(20 * time.Second)
-		expect(t, "at once", 8, most)
-		w.set(func() { expect(t, "generation of the last", 3, w.server["p-199"].Status.ObservedGeneration) })
+		w.Use(compiledOf(all...))
+		bubble.Pass(20 * time.Second)
+		expect.Equal(t, "at once", 8, most)
+		w.set(func() { expect.Equal(t, "generation of the last", 3, w.server["p-199"].Status.ObservedGeneration) })
 	})
 }
 
 // TestASmallStatusIsWrittenBeforeLargeOnes of policies that were edited before.
 func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		var all []*policy.Policy
 		for i := range 30 {
 			all = append(all, team(w, fmt.Sprint("team-", i), 400))
 		}
 		all = append(all, team(w, "z", 1))
-		w.Use(editionOf(all...))
-		w.after(time.Minute)
+		w.Use(compiledOf(all...))
+		bubble.Pass(time.Minute)
 		w.set(func() { w.slow = func(string) time.Duration { return 300 * time.Millisecond } })
 		for i, p := range all {
 			edited := *p
 			edited.Generation++
 			all[i] = &edited
 		}
-		w.Use(editionOf(all...))
-		w.after(3 * time.Second)
-		w.set(func() { expect(t, "generation in status", 4, w.server["z/r"].Status.ObservedGeneration) })
-		w.after(time.Minute)
-		w.set(func() { expect(t, "generation of a large one", 4, w.server["team-9/r"].Status.ObservedGeneration) })
+		w.Use(compiledOf(all...))
+		bubble.Pass(3 * time.Second)
+		w.set(func() { expect.Equal(t, "generation in status", 4, w.server["z/r"].Status.ObservedGeneration) })
+		bubble.Pass(time.Minute)
+		w.set(func() {
+			expect.Equal(t, "generation of a large one", 4, w.server["team-9/r"].Status.ObservedGeneration)
+		})
 	})
 }
 
 // team stores a policy without a status and with so many rules in a namespace.
-func team(w *world, namespace string, rules int) *policy.Policy {
+func team(w *harness, namespace string, rules int) *policy.Policy {
 	p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.DryRun}
 	for k := range rules {
-		p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: namespace, Kind: jobs, Mode: p.Mode})
+		p.Rules = append(p.Rules, &policy.Rule{ID: policy.RuleID{Policy: p.Name, Rule: fmt.Sprint("r", k)}, Namespace: namespace, Kind: fixture.Jobs, Mode: p.Mode})
 	}
 	w.store(p, noStatus)
 	return p
@@ -243,7 +248,7 @@ func team(w *world, namespace string, rules int) *policy.Policy {
 
 // TestTheNamespaceThatWaitedLongestIsWrittenFirst, and not the first one of the alphabet.
 func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		var order []string
 		w.slow = func(name string) time.Duration {
 			namespace, _, _ := strings.Cut(name, "/")
@@ -254,12 +259,12 @@ func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 		for i := range 30 {
 			busy = append(busy, fmt.Sprintf("busy-%02d", i))
 		}
-		w.Use(editionOf(w.crowd("quiet")...))
-		w.after(10 * time.Second)
-		w.Use(editionOf(w.crowd(append(busy, "quiet")...)...))
-		w.after(time.Minute)
+		w.Use(compiledOf(w.crowd("quiet")...))
+		bubble.Pass(10 * time.Second)
+		w.Use(compiledOf(w.crowd(append(busy, "quiet")...)...))
+		bubble.Pass(time.Minute)
 		w.set(func() { w.doubt, order = errors.New("clock skew"), nil })
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		if at := slices.Index(order, "quiet"); at < 0 || at >= 16+1 {
 			t.Errorf("the quiet namespace comes after %d others", at)
 		}
@@ -267,7 +272,7 @@ func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 }
 
 // teams stores a policy without a status in each of so many namespaces.
-func teams(w *world, n int) (all []*policy.Policy) {
+func teams(w *harness, n int) (all []*policy.Policy) {
 	for i := range n {
 		namespace := fmt.Sprintf("team-%03d", i)
 		p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.Enforce}
@@ -279,53 +284,53 @@ func teams(w *world, n int) (all []*policy.Policy) {
 
 // TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of new policies have been read, and the next one before all have.
 func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		edited := &policy.Policy{Namespace: "z", Name: "z/r", UID: "z", Generation: 3, Mode: v1alpha1.DryRun}
 		w.store(edited, noStatus)
-		w.Use(editionOf(edited))
-		w.after(time.Minute)
+		w.Use(compiledOf(edited))
+		bubble.Pass(time.Minute)
 		w.set(func() { w.slowReads = 10 * time.Second })
 		next := *edited
 		next.Generation++
 		fresh := teams(w, 60)
 		all := append(fresh, &next)
-		w.Use(editionOf(all...))
-		w.after(3 * time.Second)
+		w.Use(compiledOf(all...))
+		bubble.Pass(3 * time.Second)
 		observed := func(p *policy.Policy) int64 {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return w.server[p.Name].Status.ObservedGeneration
 		}
-		expect(t, "generation in status", next.Generation, observed(&next))
+		expect.Equal(t, "generation in status", next.Generation, observed(&next))
 		later := next
 		later.Generation++
 		all = append(fresh, &later)
-		w.Use(editionOf(all...))
-		w.after(30 * time.Second)
-		expect(t, "later generation in status", later.Generation, observed(&later))
+		w.Use(compiledOf(all...))
+		bubble.Pass(30 * time.Second)
+		expect.Equal(t, "later generation in status", later.Generation, observed(&later))
 		w.set(func() { w.slowReads = 100 * time.Millisecond })
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		for _, p := range all {
-			expect(t, p.Name+" in status", p.Generation, observed(p))
+			expect.Equal(t, p.Name+" in status", p.Generation, observed(p))
 		}
 	})
 }
 
 // TestManyWritesDelayNoEdit: an edit is in status before all other statuses are written, which takes eight seconds.
 func TestManyWritesDelayNoEdit(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, w *world) {
+	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.slow = func(string) time.Duration { return 400 * time.Millisecond }
 		all := teams(w, 320)
-		w.Use(editionOf(all...))
-		w.after(time.Minute)
+		w.Use(compiledOf(all...))
+		bubble.Pass(time.Minute)
 		w.set(func() { w.doubt = errors.New("clock skew") })
-		w.after(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		edited := *all[319]
 		edited.Generation++
-		w.Use(editionOf(append(all[:319:319], &edited)...))
-		w.after(3 * time.Second)
+		w.Use(compiledOf(append(all[:319:319], &edited)...))
+		bubble.Pass(3 * time.Second)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		expect(t, "generation in status", edited.Generation, w.server[edited.Name].Status.ObservedGeneration)
+		expect.Equal(t, "generation in status", edited.Generation, w.server[edited.Name].Status.ObservedGeneration)
 	})
 }

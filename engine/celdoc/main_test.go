@@ -9,20 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestPageIsUpToDate fails when docs/cel.md was not generated again.
 func TestPageIsUpToDate(t *testing.T) {
 	want, err := render()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got, err := os.ReadFile("../../docs/cel.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("run go generate ./engine\n%s", diff)
 	}
@@ -30,10 +27,7 @@ func TestPageIsUpToDate(t *testing.T) {
 
 // TestPageIsTrue compiles the rules and expressions that the page tells its readers to write.
 func TestPageIsTrue(t *testing.T) {
-	c, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fixture.Compiler(t)
 	_, rest, _ := strings.Cut(page, "```yaml\n")
 	block, _, _ := strings.Cut(rest, "```")
 	var written struct{ Rules []v1alpha1.Rule }
@@ -47,9 +41,7 @@ func TestPageIsTrue(t *testing.T) {
 		r.Eligible = "type(" + match[1] + ") != null_type"
 		written.Rules = append(written.Rules, r)
 	}
-	if len(written.Rules) != 7 {
-		t.Errorf("%d rules", len(written.Rules))
-	}
+	expect.Equal(t, "rules", 7, len(written.Rules))
 	_, rest, _ = strings.Cut(page, "## References")
 	table, _, _ = strings.Cut(rest, "## Images")
 	for _, match := range regexp.MustCompile("\\| `(references.*|!references.*)` \\|").FindAllStringSubmatch(table, -1) {
@@ -57,9 +49,7 @@ func TestPageIsTrue(t *testing.T) {
 		r.Eligible = "type(" + match[1] + ") != null_type"
 		written.Rules = append(written.Rules, r)
 	}
-	if len(written.Rules) != 13 {
-		t.Errorf("%d rules", len(written.Rules))
-	}
+	expect.Equal(t, "rules", 13, len(written.Rules))
 	for _, r := range written.Rules {
 		if _, problems := c.Rule(r, nil, "spec.rules[0]"); len(problems) > 0 {
 			t.Errorf("%s: %v", r.Eligible, problems)

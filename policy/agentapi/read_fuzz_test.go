@@ -6,6 +6,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // FuzzRead reads anything as the rules that agents are told. Nothing may panic, a rule that says nothing is not in force, and a
@@ -56,9 +57,7 @@ func with(t *testing.T, whole, part map[string]any) []byte {
 	t.Helper()
 	part[newer] = true
 	data, err := json.Marshal(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return data
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // written is what the controller tells of one policy with two rules, of which one waits for approval.
@@ -27,17 +28,13 @@ func written(t *testing.T) string {
 		}},
 		Known: []v1alpha1.NodeImageKnownPolicy{{Name: "p", UID: "1", Generation: 3}, {Name: "jobs", UID: "2", Generation: 1, Approved: "x"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(data)
 }
 
 func TestRead(t *testing.T) {
 	told, err := agentapi.Read([]byte(written(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := told.Policies[0]
 	if p.Name != "p" || p.UID != "1" || p.Generation != 3 || p.Hash != "h" || p.Mode != v1alpha1.Enforce || len(p.Problems) > 0 {
 		t.Errorf("read %+v", p)
@@ -66,9 +63,7 @@ func TestWhatIsNotKnownIsNotRead(t *testing.T) {
 		})
 	}
 	told, err := agentapi.Read([]byte(strings.Replace(written(t), `"mode":"Enforce"`, `"mode":"Enforce","paused":true`, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if len(told.Policies[0].Problems) == 0 {
 		t.Error("a field of a spec that is not known is no problem")
 	}
@@ -83,9 +78,7 @@ func TestCompare(t *testing.T) {
 		return o
 	}
 	told, err := agentapi.Read([]byte(written(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, test := range map[string]struct {
 		now  []metav1.PartialObjectMetadata
 		want string // in the error; empty for none

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -15,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var (
@@ -40,18 +39,11 @@ func render(most int, policies ...*policy.Policy) agentapi.Rendered {
 	return agentapi.Render(policy.NewSnapshot(policies, nil, policy.DefaultProtection()), most)
 }
 
-func expect(t *testing.T, what string, want, got any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
-}
-
 func TestWhatAgentsAreTold(t *testing.T) {
 	mixed := policyOf("mixed", v1alpha1.Enforce, about(jobs, "jobs"), about(images, "old"), about(images, "older"))
 	mixed.Approved = "4f2a"
 	got := render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs")), mixed)
-	expect(t, "rendered", agentapi.Rendered{
+	expect.Equal(t, "rendered", agentapi.Rendered{
 		Policies: []v1alpha1.NodeImagePolicy{{
 			Name: "mixed", UID: "uid-mixed", Created: metav1.Time{Time: now}, Generation: 4, Hash: mixed.Hash,
 			Spec: v1alpha1.ClusterRetentionPolicySpec{
@@ -65,8 +57,8 @@ func TestWhatAgentsAreTold(t *testing.T) {
 }
 
 func TestWithoutRulesAboutImagesThereIsNothingToTell(t *testing.T) {
-	expect(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs"))))
-	expect(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes))
+	expect.Equal(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes, policyOf("others", v1alpha1.Enforce, about(jobs, "jobs"))))
+	expect.Equal(t, "rendered", agentapi.Rendered{}, render(agentapi.MaxBytes))
 }
 
 func TestWhichRulesWait(t *testing.T) {
@@ -83,7 +75,7 @@ func TestWhichRulesWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := policyOf("p", v1alpha1.Enforce, about(jobs, "jobs"), about(images, "old"), about(images, "older"))
 			p.Gate = test.gate
-			expect(t, "unapproved", test.want, render(agentapi.MaxBytes, p).Policies[0].Unapproved)
+			expect.Equal(t, "unapproved", test.want, render(agentapi.MaxBytes, p).Policies[0].Unapproved)
 		})
 	}
 }
@@ -109,7 +101,7 @@ func TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither(t *testing.T) {
 			p := policyOf("p", v1alpha1.Enforce, bad, about(images, "older"))
 			p.AddProblems(policy.Problem{Path: test.path, Message: "wrong"})
 			told := render(agentapi.MaxBytes, p).Policies[0].Spec.Rules[0]
-			expect(t, "selector", test.want, told.NodeSelector)
+			expect.Equal(t, "selector", test.want, told.NodeSelector)
 			if told.Name != "old" || !strings.HasPrefix(told.Eligible, "this rule is not understood") {
 				t.Errorf("told as %+v", told)
 			}
@@ -126,14 +118,14 @@ func TestWhatDoesNotFitDeletesNothing(t *testing.T) {
 		most    int
 		missing []types.UID
 	}{
-		"all fit":  {agentapi.MaxBytes, nil},
+		"all fit":  {agentapi.MaxBytes, []types.UID{}},
 		"two fit":  {20_000, []types.UID{"uid-a"}},
 		"one fits": {12_000, []types.UID{"uid-a", "uid-c"}},
 		"none":     {0, []types.UID{"uid-a", "uid-b", "uid-c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := render(test.most, late, dry, in)
-			expect(t, "missing", test.missing, sets.List(got.Missing))
+			expect.Equal(t, "missing", test.missing, sets.List(got.Missing))
 			text, err := json.Marshal(got)
 			if err != nil || test.most > 0 && len(text) > test.most {
 				t.Errorf("%d bytes, %v", len(text), err)

@@ -2,7 +2,6 @@ package agentapi_test
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 // counted is n images of 10 bytes each.
@@ -57,20 +58,20 @@ func TestWhatReportsComeTo(t *testing.T) {
 	p := enforced(about(jobs, "jobs"))
 	got := reportsOf(reportOf("b", seen(p, 10)), reportOf("a", seen(p, 7))).Sum([]*policy.Policy{p}, now)
 	sum := got.Policies[p.UID]
-	expect(t, "status", v1alpha1.NodeImagesStatus{Nodes: 2, Images: 17, Due: dueOf(4, 4, 4, 6), Removed: counted(2)}, sum.Status)
+	expect.Equal(t, "status", v1alpha1.NodeImagesStatus{Nodes: 2, Images: 17, Due: dueOf(4, 4, 4, 6), Removed: counted(2)}, sum.Status)
 	want := policy.Count{Matched: 17, Eligible: 6, Errors: 2, Due: v1alpha1.DueCounts{Now: 4, Hour: 4, Day: 4, Week: 6}, NextDue: now.Add(-time.Minute)}
-	expect(t, "count", want, sum.Tally.Count)
+	expect.Equal(t, "count", want, sum.Tally.Count)
 	at := func(name string, due time.Time) v1alpha1.DueSample {
 		return v1alpha1.DueSample{Name: name, DueTime: metav1.Time{Time: due}}
 	}
-	expect(t, "rules", map[string]*policy.RuleStats{"old": {
+	expect.Equal(t, "rules", map[string]*policy.RuleStats{"old": {
 		Count: want,
 		Soonest: []v1alpha1.DueSample{at("a: registry/app:v1", now.Add(-time.Minute)), at("b: registry/app:v1", now.Add(-time.Minute)),
 			at("a: sha256:2", now), at("b: sha256:2", now)},
 		Failing: []v1alpha1.ErrorSample{{Name: "a", Message: "no such key"}, {Name: "b", Message: "no such key"}},
 	}}, sum.Tally.Rules)
-	expect(t, "removed", map[string]int64{"old": 2}, sum.Removed)
-	expect(t, "changes", now.Add(29*time.Minute+1), got.Changes)
+	expect.Equal(t, "removed", map[string]int64{"old": 2}, sum.Removed)
+	expect.Equal(t, "changes", now.Add(29*time.Minute+1), got.Changes)
 }
 
 func TestWhichReportsCount(t *testing.T) {
@@ -106,11 +107,11 @@ func TestWhichReportsCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := reportsOf(test.report).Sum([]*policy.Policy{p}, now)
 			sum := got.Policies[p.UID]
-			expect(t, "nodes", test.nodes, sum.Status.Nodes)
-			expect(t, "stale", test.stale, sum.Status.StaleNodes)
-			expect(t, "behind", test.behind, sum.Behind)
-			expect(t, "images", 10*test.nodes, sum.Status.Images)
-			expect(t, "counted", test.counted, got.Counted(p.UID))
+			expect.Equal(t, "nodes", test.nodes, sum.Status.Nodes)
+			expect.Equal(t, "stale", test.stale, sum.Status.StaleNodes)
+			expect.Equal(t, "behind", test.behind, sum.Behind)
+			expect.Equal(t, "images", 10*test.nodes, sum.Status.Images)
+			expect.Equal(t, "counted", test.counted, got.Counted(p.UID))
 		})
 	}
 	if none := agentapi.NewReports().Sum([]*policy.Policy{p}, now); none.Counted(p.UID) || none.Counted("unknown") {
@@ -130,9 +131,9 @@ func TestAFewNewNodesKeepNobodyWaiting(t *testing.T) {
 			r.Put(report)
 		}
 		got := r.Sum([]*policy.Policy{p}, now)
-		expect(t, fmt.Sprint(news, " of 20 are new"), want, got.Counted(p.UID))
+		expect.Equal(t, fmt.Sprint(news, " of 20 are new"), want, got.Counted(p.UID))
 		if news > 0 {
-			expect(t, "changes", now.Add(14*time.Second), got.Changes)
+			expect.Equal(t, "changes", now.Add(14*time.Second), got.Changes)
 		}
 	}
 }
@@ -163,7 +164,7 @@ func TestWhatWaitsForApproval(t *testing.T) {
 			p := enforced(about(images, "older"), about(jobs, "jobs"))
 			p.Gate = test.gate
 			sums := reportsOf(reportOf("n", two(p, 2, 1))).Sum([]*policy.Policy{p}, now)
-			expect(t, "pending", test.want, sums.Policies[p.UID].Tally.Pending.Backlog)
+			expect.Equal(t, "pending", test.want, sums.Policies[p.UID].Tally.Pending.Backlog)
 		})
 	}
 }
@@ -203,8 +204,8 @@ func TestWhatWasRemovedIsNeverForgotten(t *testing.T) {
 			r.Sum([]*policy.Policy{p}, now)
 			test.then(r)
 			sum := r.Sum([]*policy.Policy{p}, now).Policies[p.UID]
-			expect(t, "policy", counted(test.want), sum.Status.Removed)
-			expect(t, "rule", map[string]int64{"old": test.want}, sum.Removed)
+			expect.Equal(t, "policy", counted(test.want), sum.Status.Removed)
+			expect.Equal(t, "rule", map[string]int64{"old": test.want}, sum.Removed)
 		})
 	}
 }
@@ -237,7 +238,7 @@ func TestARuleThatIsNotMentionedAnyMoreStillCounts(t *testing.T) {
 	less := reportOf("a", seen(p, 10))
 	less.Policies[0].Rules = nil
 	r.Put(less)
-	expect(t, "removed", map[string]int64{"old": 1}, r.Sum([]*policy.Policy{p}, now).Policies[p.UID].Removed)
+	expect.Equal(t, "removed", map[string]int64{"old": 1}, r.Sum([]*policy.Policy{p}, now).Policies[p.UID].Removed)
 }
 
 // TestObstaclesOfNodesAreSummed: by reason, once they have lasted for 90 seconds, of nodes whose reports count.
@@ -261,10 +262,10 @@ func TestObstaclesOfNodesAreSummed(t *testing.T) {
 	}
 	want := map[string]agentapi.Obstacle{"RuntimeUnreachable": of("RuntimeUnreachable", "a", 2)}
 	s := r.Sum([]*policy.Policy{p}, now)
-	expect(t, "obstacles", want, s.Obstacles)
-	expect(t, "changes", now.Add(10*time.Second), s.Changes)
+	expect.Equal(t, "obstacles", want, s.Obstacles)
+	expect.Equal(t, "changes", now.Add(10*time.Second), s.Changes)
 	want["RulesUnknown"] = of("RulesUnknown", "c", 1)
-	expect(t, "obstacles later", want, r.Sum([]*policy.Policy{p}, s.Changes).Obstacles)
+	expect.Equal(t, "obstacles later", want, r.Sum([]*policy.Policy{p}, s.Changes).Obstacles)
 }
 
 func TestAReportIsStrippedToWhatCounts(t *testing.T) {
@@ -279,7 +280,7 @@ func TestAReportIsStrippedToWhatCounts(t *testing.T) {
 	want.UID, want.ResourceVersion, want.Annotations = "u", "7", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	want.Conditions = []metav1.Condition{obstacle}
 	agentapi.Strip(whole)
-	expect(t, "stripped", want, whole)
+	expect.Equal(t, "stripped", want, whole)
 }
 
 // BenchmarkSum is what one count of a large cluster takes.
@@ -288,7 +289,7 @@ func BenchmarkSum(b *testing.B) {
 	for i := range 10 {
 		policies = append(policies, policyOf(fmt.Sprint("p-", i), v1alpha1.Enforce, about(images, "old"), about(images, "older")))
 	}
-	before := heap()
+	before := memory.Heap()
 	r := agentapi.NewReports()
 	for i := range 5000 {
 		report := reportOf(fmt.Sprintf("node-%04d", i))
@@ -306,7 +307,7 @@ func BenchmarkSum(b *testing.B) {
 		for b.Loop() {
 			r.Sum(policies, now)
 		}
-		b.ReportMetric(float64(heap()-before)/(1<<20), "MB-kept")
+		b.ReportMetric(float64(memory.Heap()-before)/(1<<20), "MB-kept")
 	})
 	b.Run("put", func(b *testing.B) {
 		b.ReportAllocs()
@@ -314,14 +315,6 @@ func BenchmarkSum(b *testing.B) {
 			r.Put(one)
 		}
 	})
-}
-
-// heap is what is in use.
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 func ofEach(policies []*policy.Policy) (all []v1alpha1.NodeImagePolicyReport) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func at(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(start.Add(d)) }
@@ -33,12 +34,8 @@ func TestCharged(t *testing.T) {
 	k := s.keeper("first")
 	is := func(charged int64, room int, free time.Duration) {
 		t.Helper()
-		if got := k.Charged(s.now, budget); got != charged {
-			t.Errorf("%d are charged, not %d", got, charged)
-		}
-		if got := k.Draft(s.now).Room(s.now, budget); got != room {
-			t.Errorf("there is room for %d, not %d", got, room)
-		}
+		expect.Equal(t, "charged", charged, k.Charged(s.now, budget))
+		expect.Equal(t, "there is room for", room, k.Draft(s.now).Room(s.now, budget))
 		want := start.Add(free)
 		if free == 0 {
 			want = time.Time{}
@@ -68,9 +65,7 @@ func TestInheritedEntriesAreCharged(t *testing.T) {
 	s := newStore(t)
 	s.write(s.keeper("first"), entry("a", "1"), entry("b", "1"))
 	k := s.keeper("second")
-	if got := k.Draft(s.now).Room(s.now, &ledger.Budget{Max: 2, Window: time.Hour}); got != 0 {
-		t.Errorf("there is room for %d", got)
-	}
+	expect.Equal(t, "there is room for", 0, k.Draft(s.now).Room(s.now, &ledger.Budget{Max: 2, Window: time.Hour}))
 }
 
 func TestDoubtfulEntriesLeaveRoom(t *testing.T) {
@@ -222,9 +217,7 @@ func TestSpendingsAreBoundedWhateverTheWindow(t *testing.T) {
 		s.land(d) // nobody has said what the window is
 		k.Wrote(d, s.ledger.DeepCopy())
 	}
-	if charged := k.Charged(s.now, s.budget); charged != 1000 {
-		t.Errorf("%d are charged", charged)
-	}
+	expect.Equal(t, "charged", 1000, k.Charged(s.now, s.budget))
 	if len(s.ledger.Spent) > 62 {
 		t.Errorf("%d spendings", len(s.ledger.Spent))
 	}

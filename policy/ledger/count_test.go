@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestWhatIsCounted(t *testing.T) {
@@ -33,9 +32,7 @@ func TestWhatIsCounted(t *testing.T) {
 		Namespaces: []v1alpha1.LedgerNamespace{{Name: "ns", LedgerCount: v1alpha1.LedgerCount{Deleted: 1, Gone: 1}}},
 	}
 	got := v1alpha1.RetentionLedger{Rules: s.ledger.Rules, Namespaces: s.ledger.Namespaces}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "ledger", want, got)
 }
 
 func TestCountersAreBounded(t *testing.T) {
@@ -62,9 +59,7 @@ func TestCountersAreBounded(t *testing.T) {
 		sum["namespaces"] += n.Deleted
 	}
 	all := int64(ledger.MaxNamespaces + 3)
-	if diff := cmp.Diff(map[string]int64{"rules": all + ledger.MaxRules + 3, "outcomes": all, "namespaces": all}, sum); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "sum", map[string]int64{"rules": all + ledger.MaxRules + 3, "outcomes": all, "namespaces": all}, sum)
 	last := func(name string, n v1alpha1.LedgerCount, length, want int, rest int64) {
 		if name != ledger.Rest || length != want+1 || n.Deleted != rest {
 			t.Errorf("%d counters, the last %s with %d; not %d and %d", length, name, n.Deleted, want+1, rest)

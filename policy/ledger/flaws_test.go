@@ -74,7 +74,7 @@ func (f flaw) open(d *ledger.Update, e ledger.Entry) bool {
 }
 
 // sends has a leader send what is only being written.
-func (f flaw) sends(w *world, of int, e ledger.Entry) bool {
+func (f flaw) sends(w *modelState, of int, e ledger.Entry) bool {
 	return f == sendsUnwritten && slices.ContainsFunc(w.requests, func(r request) bool {
 		return r.from == of && r.isWrite() && slices.ContainsFunc(targetsOf(r.object), e.Is)
 	}) && !slices.ContainsFunc(w.requests, func(r request) bool { return !r.isWrite() && r.target.Is(e.Target) })

@@ -81,8 +81,8 @@ func explore(b bounds, most int) (*exploration, float64, error) {
 	return x, n, err
 }
 
-// from explores what can happen from a world on. It fails with the first promise that is broken; path is then how.
-func (x *exploration) from(w *world) (float64, error) {
+// from explores what can happen from a state on. It fails with the first promise that is broken; path is then how.
+func (x *exploration) from(w *modelState) (float64, error) {
 	k := w.key()
 	if n, ok := x.schedules[k]; ok {
 		return n, nil
@@ -105,7 +105,7 @@ func (x *exploration) from(w *world) (float64, error) {
 }
 
 // on makes each move that is possible. goesOn says whether one of them must happen some time.
-func (x *exploration) on(w *world) (all float64, goesOn bool, err error) {
+func (x *exploration) on(w *modelState) (all float64, goesOn bool, err error) {
 	for _, m := range w.moves() {
 		next, err := w.make(m)
 		if errors.Is(err, errNothing) {

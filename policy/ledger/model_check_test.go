@@ -11,7 +11,7 @@ import (
 )
 
 // counted is what the ledger has counted for each object.
-func (w *world) counted() [maxUIDs]v1alpha1.LedgerCount {
+func (w *modelState) counted() [maxUIDs]v1alpha1.LedgerCount {
 	var all [maxUIDs]v1alpha1.LedgerCount
 	for _, rule := range w.ledger.Rules {
 		for _, o := range rule.Outcomes {
@@ -23,7 +23,7 @@ func (w *world) counted() [maxUIDs]v1alpha1.LedgerCount {
 
 // countedOnce must hold whenever the ledger is written: nothing is counted twice, nothing as deleted that we did not
 // delete, and nothing as gone but what may have gone by our DELETE.
-func (w *world) countedOnce() error {
+func (w *modelState) countedOnce() error {
 	for i, n := range w.counted() {
 		f, uid := w.fates[i], uidOf('A'+byte(i))
 		switch {
@@ -41,7 +41,7 @@ func (w *world) countedOnce() error {
 }
 
 // wasCovered must hold whenever a DELETE removes something: its entry is open in the ledger, and the budget allows it.
-func (w *world) wasCovered(r *request) error {
+func (w *modelState) wasCovered(r *request) error {
 	covered := false
 	for _, t := range w.openTargets() {
 		covered = covered || t.Is(r.target)
@@ -66,7 +66,7 @@ func (w *world) wasCovered(r *request) error {
 
 // settled must hold whenever the last leader has nothing left to find out: each object that a DELETE of ours removed is
 // counted, and nothing is open about one that is gone or has changed.
-func (w *world) settled() error {
+func (w *modelState) settled() error {
 	for i, n := range w.counted() {
 		if w.fates[i].ours && n.Deleted+n.Gone != 1 {
 			return fmt.Errorf("object %s was deleted by us and is not counted", uidOf('A'+byte(i)))
@@ -82,7 +82,7 @@ func (w *world) settled() error {
 }
 
 // isSettled reports whether the last leader has nothing left to find out or to write.
-func (w *world) isSettled() bool {
+func (w *modelState) isSettled() bool {
 	if w.left.leaders > 0 {
 		return false
 	}
@@ -106,7 +106,7 @@ func (w *world) isSettled() bool {
 
 // mustHappen reports whether a move is one that happens some time if nothing else does: nothing bad, and nothing that a
 // former leader does, which may have died.
-func (w *world) mustHappen(m move) bool {
+func (w *modelState) mustHappen(m move) bool {
 	last := len(w.leaders) - 1
 	switch {
 	case m.leader >= 0:
@@ -122,7 +122,7 @@ func (w *world) mustHappen(m move) bool {
 
 // ended must hold where nothing must happen any more: the last leader has found everything out, and deleted what it wants
 // to.
-func (w *world) ended() error {
+func (w *modelState) ended() error {
 	if w.touched > 0 || w.budget != nil && w.left.ticks > 0 {
 		return nil
 	}

@@ -8,18 +8,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// key stands for a world: two of one key go on alike. resourceVersions of the ledger are in it only as far as anybody
+// key stands for a state: two of one key go on alike. resourceVersions of the ledger are in it only as far as anybody
 // can tell: what was made from a former one can only conflict.
 type key [2]uint64
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-func (w *world) key() key {
+func (w *modelState) key() key {
 	b := w.appendKey(make([]byte, 0, 512))
 	return key{maphash.Bytes(seeds[0], b), maphash.Bytes(seeds[1], b)}
 }
 
-func (w *world) appendKey(b []byte) []byte {
+func (w *modelState) appendKey(b []byte) []byte {
 	n := w.left
 	for _, v := range []int{n.leaders, n.losses, n.refusals, n.edits, n.removals, n.births, n.whims, n.opens, n.lapses, w.clock % lapse, w.holders, w.touched} {
 		b = append(b, byte(v))
@@ -102,7 +102,7 @@ func (l *leader) appendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 }
 
 // appendRequests appends them in whatever order they were sent.
-func (w *world) appendRequests(b []byte) []byte {
+func (w *modelState) appendRequests(b []byte) []byte {
 	all := make([]string, 0, len(w.requests))
 	for _, r := range w.requests {
 		one := []byte{byte(r.from), flags(r.orphan, r.done, r.isWrite())}

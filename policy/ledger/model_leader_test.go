@@ -11,7 +11,7 @@ import (
 )
 
 // elect has another lead, and read the ledger.
-func (w *world) elect() error {
+func (w *modelState) elect() error {
 	w.left.leaders--
 	w.leaders = append(w.leaders, w.lead())
 	of := len(w.leaders) - 1
@@ -19,7 +19,7 @@ func (w *world) elect() error {
 }
 
 // lead has somebody begin to lead, under a name of its own.
-func (w *world) lead() leader {
+func (w *modelState) lead() leader {
 	holder := string(rune('a' + w.holders))
 	w.holders++
 	if w.flaw == sharesItsName {
@@ -36,7 +36,7 @@ func (w *world) lead() leader {
 var errNothing = errors.New("nothing happens")
 
 // act makes a move of a leader.
-func (w *world) act(m move, l *leader) error {
+func (w *modelState) act(m move, l *leader) error {
 	switch m.step {
 	case read:
 		return w.read(m.leader, l)
@@ -68,7 +68,7 @@ func (w *world) act(m move, l *leader) error {
 }
 
 // bury ends a leader; what it has sent goes on.
-func (w *world) bury(of int) {
+func (w *modelState) bury(of int) {
 	w.leaders[of] = leader{}
 	w.requests = slices.DeleteFunc(w.requests, func(r request) bool { return r.from == of && r.done })
 	for i := range w.requests {
@@ -78,7 +78,7 @@ func (w *world) bury(of int) {
 	}
 }
 
-func (w *world) read(of int, l *leader) error {
+func (w *modelState) read(of int, l *leader) error {
 	err := l.keeper.Read(w.ledger)
 	if errors.Is(err, ledger.ErrDeposed) {
 		w.bury(of)
@@ -94,7 +94,7 @@ func (w *world) read(of int, l *leader) error {
 }
 
 // write drafts and sends, if there is anything to write.
-func (w *world) write(m move, l *leader) error {
+func (w *modelState) write(m move, l *leader) error {
 	d := l.keeper.Draft(w.now(m.leader))
 	w.flaw.drafted(l, d)
 	d.Room(w.flaw.now(w.now(m.leader)), w.flaw.budget(l, w.budget))
@@ -116,7 +116,7 @@ func (w *world) write(m move, l *leader) error {
 	return nil
 }
 
-func (w *world) send(m move, l *leader) error {
+func (w *modelState) send(m move, l *leader) error {
 	e := l.known[m.about].entry(m.about)
 	sending := l.keeper.Sending
 	if w.flaw == agesOnRetry {
@@ -135,7 +135,7 @@ func like(e ledger.Entry) metav1.Object {
 }
 
 // handle makes a move of a request.
-func (w *world) handle(m move) error {
+func (w *modelState) handle(m move) error {
 	r := &w.requests[m.about]
 	switch m.step {
 	case execute, vague:
@@ -153,7 +153,7 @@ func (w *world) handle(m move) error {
 }
 
 // execute carries a request out.
-func (w *world) execute(m move, r *request) error {
+func (w *modelState) execute(m move, r *request) error {
 	r.done = true
 	var err error
 	if r.isWrite() {
@@ -168,7 +168,7 @@ func (w *world) execute(m move, r *request) error {
 }
 
 // store writes the ledger if it is what it was.
-func (w *world) store(r *request) error {
+func (w *modelState) store(r *request) error {
 	if r.object.ResourceVersion != w.ledger.ResourceVersion && r.object.ResourceVersion != "" {
 		return nil
 	}
@@ -183,14 +183,14 @@ func (w *world) store(r *request) error {
 }
 
 // doubtAll notes that what is open has another holder now.
-func (w *world) doubtAll() {
+func (w *modelState) doubtAll() {
 	for _, t := range w.openTargets() {
 		w.fate(t.UID).doubted = true
 	}
 }
 
 // delete removes an object if it is of that UID and version.
-func (w *world) delete(m move, r *request) error {
+func (w *modelState) delete(m move, r *request) error {
 	t := w.things[r.name]
 	switch {
 	case !t.exists():
@@ -210,7 +210,7 @@ func (w *world) delete(m move, r *request) error {
 }
 
 // answer has an answer arrive.
-func (w *world) answer(i int) error {
+func (w *modelState) answer(i int) error {
 	r := w.requests[i]
 	w.requests = slices.Delete(w.requests, i, i+1)
 	l := w.own(r.from)
@@ -228,7 +228,7 @@ func (w *world) answer(i int) error {
 }
 
 // lose has an answer be lost: the request may have been carried out, may be later, or never.
-func (w *world) lose(i int) {
+func (w *modelState) lose(i int) {
 	r := w.requests[i]
 	l := w.own(r.from)
 	if r.isWrite() {
@@ -246,8 +246,8 @@ func (w *world) lose(i int) {
 	}
 }
 
-// own has a leader with a keeper of this world's own.
-func (w *world) own(of int) *leader {
+// own has a leader with a keeper of this state's own.
+func (w *modelState) own(of int) *leader {
 	l := &w.leaders[of]
 	l.own()
 	return l

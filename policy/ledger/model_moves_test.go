@@ -66,7 +66,7 @@ func (m move) String() string {
 //
 // What others do to an object happens just before something touches the object: whatever comes in between would be the
 // same if it came before.
-func (w *world) moves() []move {
+func (w *modelState) moves() []move {
 	all := make([]move, 0, 16)
 	add := func(s step, leader, about int, when bool) {
 		if when {
@@ -102,7 +102,7 @@ func (w *world) moves() []move {
 }
 
 // touches reports whether a move has to do with an object: reads it or changes it.
-func (w *world) touches(m move, name int) bool {
+func (w *modelState) touches(m move, name int) bool {
 	switch m.step {
 	case edit, removal, finalize, birth, watch:
 		return m.about == name
@@ -117,7 +117,7 @@ func (w *world) touches(m move, name int) bool {
 	}
 }
 
-func (w *world) movesOf(of int, add func(s step, leader, about int, when bool)) {
+func (w *modelState) movesOf(of int, add func(s step, leader, about int, when bool)) {
 	l := &w.leaders[of]
 	add(read, of, 0, l.blind)
 	add(read, of, 0, !l.blind && !w.writing(of) && of == len(w.leaders)-1 && !w.isCurrent(l)) // now and then
@@ -146,12 +146,12 @@ func nameOf(e ledger.Entry) int { return int(e.Name[0] - '0') }
 
 // hasNews reports whether looking at an object would show anything but the version that may be deleted: that changes
 // nothing, and is left out.
-func (w *world) hasNews(e ledger.Entry) bool {
+func (w *modelState) hasNews(e ledger.Entry) bool {
 	return w.things[nameOf(e)].sight() != ledger.SightOf(like(e))
 }
 
 // make makes a move. It fails if that breaks a promise, and with errNothing if it turns out to be none.
-func (w *world) make(m move) (*world, error) {
+func (w *modelState) make(m move) (*modelState, error) {
 	next := w.clone(m.leader)
 	next.touched = 0
 	var err error
@@ -176,7 +176,7 @@ func (w *world) make(m move) (*world, error) {
 }
 
 // touch has others do something to an object.
-func (w *world) touch(m move, t *thing) {
+func (w *modelState) touch(m move, t *thing) {
 	switch m.step {
 	case edit:
 		w.left.edits--
@@ -195,7 +195,7 @@ func (w *world) touch(m move, t *thing) {
 
 // lapse lets so much time go by that no DELETE which was sent before is carried out any more: its sender has given up waiting long
 // ago. Who does not lead any more has noticed: its lease has ended by both of its clocks.
-func (w *world) lapse() {
+func (w *modelState) lapse() {
 	w.left.lapses--
 	w.clock += lapse
 	for i := len(w.requests) - 1; i >= 0; i-- {
@@ -210,7 +210,7 @@ func (w *world) lapse() {
 }
 
 // isVain reports whether a request can do nothing any more, and nobody waits for its answer.
-func (w *world) isVain(r request) bool {
+func (w *modelState) isVain(r request) bool {
 	if !r.orphan {
 		return false
 	}
@@ -222,7 +222,7 @@ func (w *world) isVain(r request) bool {
 }
 
 // remove is what a DELETE does.
-func (w *world) remove(name int) {
+func (w *modelState) remove(name int) {
 	t := &w.things[name]
 	if !t.finalizer {
 		*t = thing{}

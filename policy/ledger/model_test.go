@@ -39,8 +39,8 @@ const (
 	maxUIDs   = 6
 )
 
-// world is a state of the model. It is never changed: each move makes another.
-type world struct {
+// modelState is a state of the model. It is never changed: each move makes another.
+type modelState struct {
 	*bounds
 	left     bounds // what may still happen
 	ledger   *v1alpha1.RetentionLedger
@@ -137,8 +137,8 @@ type request struct {
 
 func (r request) isWrite() bool { return r.object != nil }
 
-func newWorld(b bounds) *world {
-	w := &world{bounds: &b, left: b, ledger: &v1alpha1.RetentionLedger{}}
+func newWorld(b bounds) *modelState {
+	w := &modelState{bounds: &b, left: b, ledger: &v1alpha1.RetentionLedger{}}
 	w.ledger.ResourceVersion = "1"
 	for i := range b.things {
 		w.bear(i)
@@ -147,15 +147,15 @@ func newWorld(b bounds) *world {
 	return w
 }
 
-func (w *world) bear(name int) {
+func (w *modelState) bear(name int) {
 	w.things[name] = thing{uid: 'A' + w.born, version: '1'}
 	w.born++
 }
 
-func (w *world) fate(uid types.UID) *fate { return &w.fates[uid[0]-'A'] }
+func (w *modelState) fate(uid types.UID) *fate { return &w.fates[uid[0]-'A'] }
 
-// clone copies a world, with a keeper of its own for one leader.
-func (w *world) clone(of int) *world {
+// clone copies a state, with a keeper of its own for one leader.
+func (w *modelState) clone(of int) *modelState {
 	c := *w
 	c.leaders = append(make([]leader, 0, len(w.leaders)+1), w.leaders...)
 	c.requests = append(make([]request, 0, len(w.requests)+1), w.requests...)
@@ -166,7 +166,7 @@ func (w *world) clone(of int) *world {
 }
 
 // now is the time by the clock of a leader.
-func (w *world) now(of int) time.Time {
+func (w *modelState) now(of int) time.Time {
 	now := start.Add(time.Duration(w.clock) * tick)
 	if of%2 == 1 {
 		now = now.Add(-w.skew)
@@ -175,12 +175,12 @@ func (w *world) now(of int) time.Time {
 }
 
 // writing reports whether a leader waits for a write.
-func (w *world) writing(of int) bool {
+func (w *modelState) writing(of int) bool {
 	return slices.ContainsFunc(w.requests, func(r request) bool { return r.from == of && !r.orphan && r.isWrite() })
 }
 
 // openTargets are what is open in the ledger.
-func (w *world) openTargets() []policy.Target { return targetsOf(w.ledger) }
+func (w *modelState) openTargets() []policy.Target { return targetsOf(w.ledger) }
 
 func targetsOf(o *v1alpha1.RetentionLedger) []policy.Target {
 	var all []policy.Target
@@ -194,6 +194,6 @@ func targetsOf(o *v1alpha1.RetentionLedger) []policy.Target {
 }
 
 // isCurrent reports whether a leader knows the ledger as it is.
-func (w *world) isCurrent(l *leader) bool {
+func (w *modelState) isCurrent(l *leader) bool {
 	return l.keeper.Stored().ResourceVersion == w.ledger.ResourceVersion
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -16,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestOpenIsGroupedInAStableOrder(t *testing.T) {
@@ -35,9 +35,7 @@ func TestOpenIsGroupedInAStableOrder(t *testing.T) {
 		{Rule: "old", Outcome: "failed", APIVersion: "batch/v1", Kind: "Job", Namespace: "another", Objects: []string{"o uid-o 4"}},
 		{Rule: "old", Outcome: "failed", APIVersion: "batch/v1", Kind: "Job", Namespace: "ns", Objects: []string{"a uid-a 1", "b uid-b 2"}},
 	}
-	if diff := cmp.Diff(want, s.ledger.Open); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "open", want, s.ledger.Open)
 }
 
 func TestAFullLedgerIsSmall(t *testing.T) {
@@ -52,9 +50,7 @@ func TestAFullLedgerIsSmall(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(d.Object())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if len(text) > 36_000 {
 		t.Errorf("%d bytes", len(text))
 	}
@@ -148,13 +144,9 @@ func FuzzRoundTrip(f *testing.F) {
 			}
 		}
 		text, err := json.Marshal(d.Object())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var read v1alpha1.RetentionLedger
-		if err := json.Unmarshal(text, &read); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(text, &read))
 		read.ResourceVersion = "3"
 		k.Wrote(d, &read)
 		for _, e := range opened {
@@ -167,8 +159,6 @@ func FuzzRoundTrip(f *testing.F) {
 		byUID := func(a, b ledger.Entry) int { return strings.Compare(string(a.UID), string(b.UID)) }
 		slices.SortFunc(found, byUID)
 		slices.SortFunc(opened, byUID)
-		if diff := cmp.Diff(opened, found); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, "found", opened, found)
 	})
 }

@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // FuzzRead has a new leader take over any ledger. What cannot be read is an error, and nothing is drafted or sent. Else nothing is
@@ -51,14 +50,10 @@ func FuzzRead(f *testing.F) {
 		if want := lines(stored); len(open) != want || len(k.Unsent()) > 0 || lines(s.ledger) != want {
 			t.Fatalf("%d of %d are doubtful, and %d stand", len(open), want, lines(s.ledger))
 		}
-		if diff := cmp.Diff(stored.Total, s.ledger.Total); diff != "" {
-			t.Errorf("counters have changed: %s", diff)
-		}
+		expect.Equal(t, "counters", stored.Total, s.ledger.Total)
 		checkRoom(s, k, budget, int64(len(open)))
 		s.ledger.ResourceVersion = strconv.Itoa(100)
-		if diff := cmp.Diff(open, readAgain(t, s.ledger)); diff != "" {
-			t.Errorf("another leader reads something else: %s", diff)
-		}
+		expect.Equal(t, "what another leader reads", open, readAgain(t, s.ledger))
 		for _, e := range open {
 			k.Saw(e, ledger.Observation{Absent: true}, start)
 		}

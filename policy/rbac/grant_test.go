@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var (
@@ -58,9 +59,7 @@ func TestAPolicyNeeds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := rbac.OfSunset(of("batch", test.rules...), job.GroupKind(), jobs)
-			if diff := cmp.Diff(test.want, strings.Join(got.Verbs, " ")); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			expect.Equal(t, "join", test.want, strings.Join(got.Verbs, " "))
 		})
 	}
 	if right := rbac.OfSunset(of("e", policy.Rule{Kind: events}), policy.StoredAs(events), schema.GroupResource{Group: "events.k8s.io", Resource: "events"}); len(right.Verbs) != 3 {
@@ -78,9 +77,7 @@ metadata:
 rules:
 - {apiGroups: ["batch"], resources: ["jobs"], verbs: [list, watch, delete]}
 `
-	if diff := cmp.Diff(want, text); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "text", want, text)
 }
 
 func TestARightOfAnAccount(t *testing.T) {
@@ -126,12 +123,8 @@ func TestAMessageIsYAML(t *testing.T) {
 	if got := strings.Count(message, "kind: ClusterRole\n"); got != 2 {
 		t.Errorf("%d roles in\n%s", got, message)
 	}
-	if got := rbac.Sentence(message); got != "may not: no" {
-		t.Errorf("the sentence is %q", got)
-	}
-	if got := rbac.Sentence("nothing is missing\nat all"); got != "nothing is missing\nat all" {
-		t.Errorf("another message became %q", got)
-	}
+	expect.Equal(t, "the sentence", "may not: no", rbac.Sentence(message))
+	expect.Equal(t, "another message became", "nothing is missing\nat all", rbac.Sentence("nothing is missing\nat all"))
 }
 
 // breaks end a line, and with it a comment, for one YAML reader or another, or are not to be printed.
@@ -161,9 +154,7 @@ func TestNothingInASentenceIsAnythingButAComment(t *testing.T) {
 			t.Errorf("%q: the line is %q, the sentence %q", end, got, want)
 		}
 	}
-	if got := rbac.Line("möglich — 可以 🌇"); got != "möglich — 可以 🌇" {
-		t.Errorf("what can be printed became %q", got)
-	}
+	expect.Equal(t, "what can be printed became", "möglich — 可以 🌇", rbac.Line("möglich — 可以 🌇"))
 }
 
 func documentsV2(text string) ([]any, error) {
@@ -204,9 +195,7 @@ func TestAMessageIsNeverTooLong(t *testing.T) {
 func TestARightToWatchEverythingThatRefers(t *testing.T) {
 	resources := []schema.GroupResource{{Resource: "pods"}, jobs, {Group: "batch", Resource: "cronjobs"}, {Resource: "configmaps"}, {Resource: "pods"}}
 	role := &rbacv1.ClusterRole{}
-	if err := yaml.UnmarshalStrict([]byte(rbac.OfReferences(of("unused"), resources...).YAML()), role); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.UnmarshalStrict([]byte(rbac.OfReferences(of("unused"), resources...).YAML()), role))
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps", "pods"}, Verbs: []string{"list", "watch"}},
 		{APIGroups: []string{"batch"}, Resources: []string{"cronjobs", "jobs"}, Verbs: []string{"list", "watch"}},
@@ -224,8 +213,6 @@ func TestWhoMayNotDoWhat(t *testing.T) {
 		"Sunset may not watch, delete everything that may refer to ConfigMaps and Secrets": rbac.OfReferences(p, jobs),
 	} {
 		missing := rbac.Missing{Right: right, Denied: []string{"watch", "delete"}}
-		if got := missing.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		expect.Equal(t, "missing", want, missing.String())
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // object is what the decoder of the tests keeps of one.
@@ -50,13 +50,6 @@ func (d decoder) Deleted(data []byte) (listwatch.Object, error) {
 		o.(*object).gone = true
 	}
 	return o, err
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }
 
 const (
@@ -99,21 +92,17 @@ func TestEvents(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			of, read, err := events(test.text).Decode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "type", test.of, of)
+			expect.NoError(t, err)
+			expect.Equal(t, "type", test.of, of)
 			accessor, err := meta.Accessor(read)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "version", test.version, accessor.GetResourceVersion())
-			expect(t, "ends the initial events", test.ends, accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true")
+			expect.NoError(t, err)
+			expect.Equal(t, "version", test.version, accessor.GetResourceVersion())
+			expect.Equal(t, "ends the initial events", test.ends, accessor.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true")
 			o, isObject := read.(*object)
-			expect(t, "is an object", test.name != "", isObject)
+			expect.Equal(t, "is an object", test.name != "", isObject)
 			if isObject {
-				expect(t, "name", test.name, o.metadata.Name)
-				expect(t, "is gone", test.gone, o.gone)
+				expect.Equal(t, "name", test.name, o.metadata.Name)
+				expect.Equal(t, "is gone", test.gone, o.gone)
 			}
 		})
 	}
@@ -125,8 +114,8 @@ func TestAnErrorEventIsAStatus(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("%T, error %v", object, err)
 	}
-	expect(t, "type", watch.Error, of)
-	expect(t, "code", 410, status.Code)
+	expect.Equal(t, "type", watch.Error, of)
+	expect.Equal(t, "code", 410, status.Code)
 }
 
 func TestAWatchEnds(t *testing.T) {
@@ -191,15 +180,13 @@ func TestPages(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			list, err := listwatch.Page(test.page, decoder{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var names []string
 			for _, o := range list.Items {
 				names = append(names, o.(*object).metadata.Name)
 			}
-			expect(t, "names", test.names, names)
-			expect(t, "next", test.next, list.Continue)
+			expect.Equal(t, "names", test.names, names)
+			expect.Equal(t, "next", test.next, list.Continue)
 		})
 	}
 }

@@ -3,7 +3,6 @@ package listwatch_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // server answers with two pages, or with a watch that ends, and notes what it was asked.
@@ -30,9 +31,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	case query.Get("continue") == "more":
 		body = fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, other)
 	}
-	return &http.Response{
-		StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
+	return answer.Text(200, body), nil
 }
 
 // TestEveryRequestAsksForTheSame: pages and watches are of the same objects, in the same form.
@@ -51,24 +50,20 @@ func TestEveryRequestAsksForTheSame(t *testing.T) {
 			c.Path, c.Decoder = []string{"/apis/batch/v1", "jobs"}, decoder{}
 			c.Client = client(t, s)
 			all, err := c.All(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			expect(t, "objects", 2, len(all.Items))
+			expect.NoError(t, err)
+			expect.Equal(t, "objects", 2, len(all.Items))
 			watch, err := c.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "9"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			events := 0
 			for range watch.ResultChan() {
 				events++
 			}
-			expect(t, "events", 1, events)
-			expect(t, "requests", 3, len(s.requests))
+			expect.Equal(t, "events", 1, events)
+			expect.Equal(t, "requests", 3, len(s.requests))
 			for _, r := range s.requests {
-				expect(t, "path", "/apis/batch/v1/jobs", r.URL.Path)
-				expect(t, "selector", test.selector, r.URL.Query().Get("fieldSelector"))
-				expect(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"))
+				expect.Equal(t, "path", "/apis/batch/v1/jobs", r.URL.Path)
+				expect.Equal(t, "selector", test.selector, r.URL.Query().Get("fieldSelector"))
+				expect.Equal(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"))
 			}
 		})
 	}
@@ -86,11 +81,9 @@ func TestAListingIsOfTheNewestState(t *testing.T) {
 		s := &server{}
 		watch, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).
 			WatchWithContext(t.Context(), test.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		watch.Stop()
-		expect(t, name+" begins at", test.want, s.requests[0].URL.Query().Get("resourceVersion"))
+		expect.Equal(t, name+" begins at", test.want, s.requests[0].URL.Query().Get("resourceVersion"))
 	}
 }
 
@@ -103,9 +96,7 @@ func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
 		code, reason, why = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "storage is initializing"
 	}
 	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, why)
-	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
+	return answer.Text(code, body), nil
 }
 
 // TestAListingThatIsAlwaysPutOffIsTold: the reflector would ask again and again, and never say why there is none.
@@ -123,30 +114,24 @@ func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
 type forgetful struct{ server }
 
 func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := s.server.RoundTrip(r)
-	code, body := 200, ""
+	page, err := s.server.RoundTrip(r)
 	switch query := r.URL.Query(); {
 	case query.Get("continue") != "":
-		code, body = 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","message":"too old"}`
+		return answer.Status(410), nil
 	case query.Get("limit") == "":
-		body = fmt.Sprintf(`{"metadata":{"resourceVersion":"11"},"items":[%s,%s]}`, job, other)
-	default:
-		return answer, err
+		return answer.Text(200, fmt.Sprintf(`{"metadata":{"resourceVersion":"11"},"items":[%s,%s]}`, job, other)), nil
 	}
-	answer.StatusCode, answer.Body = code, io.NopCloser(strings.NewReader(body))
-	return answer, err
+	return page, err
 }
 
 // TestAnExpiredContinueTokenRelistsWithoutPages: a kind that takes longer to page than history is kept would never be listed.
 func TestAnExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
 	s := &forgetful{}
 	all, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "objects", 2, len(all.Items))
-	expect(t, "version", "11", all.ResourceVersion)
-	expect(t, "requests", 3, len(s.requests))
+	expect.NoError(t, err)
+	expect.Equal(t, "objects", 2, len(all.Items))
+	expect.Equal(t, "version", "11", all.ResourceVersion)
+	expect.Equal(t, "requests", 3, len(s.requests))
 }
 
 func client(t *testing.T, s http.RoundTripper) rest.Interface {
@@ -154,9 +139,7 @@ func client(t *testing.T, s http.RoundTripper) rest.Interface {
 	config := &rest.Config{Host: "http://server"}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -165,22 +148,20 @@ type follower struct{ streams bool }
 
 func (f follower) RoundTrip(r *http.Request) (*http.Response, error) {
 	const mark = `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
-	code, body := 200, fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, job)
+	body := fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, job)
 	switch query := r.URL.Query(); {
 	case query.Get("sendInitialEvents") == "true" && !f.streams:
-		code, body = 422, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+		return answer.Status(422), nil
 	case query.Get("sendInitialEvents") == "true":
 		body = event("ADDED", job) + event("BOOKMARK", mark)
 		fallthrough
 	case query.Get("watch") == "true":
-		if code == 200 && !f.streams {
+		if !f.streams {
 			body = ""
 		}
 		body += event("MODIFIED", job) + event("BOOKMARK", mark) + event("DELETED", job)
 	}
-	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
+	return answer.Text(200, body), nil
 }
 
 // full is an object with all methods that an Object must have.
@@ -221,7 +202,7 @@ func TestAReflectorCallsNoMethodOfRest(t *testing.T) {
 			}
 			c := &listwatch.Collection{Client: client(t, follower{streams}), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: fullDecoder{}}
 			_ = cache.NewReflectorWithOptions(c, nil, store, cache.ReflectorOptions{}).ListAndWatchWithContext(ctx)
-			expect(t, "calls", []string{"replace 1", "update", "delete"}, calls)
+			expect.Equal(t, "calls", []string{"replace 1", "update", "delete"}, calls)
 		})
 	}
 }

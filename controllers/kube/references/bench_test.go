@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 const (
@@ -57,21 +58,14 @@ func BenchmarkPut(b *testing.B) {
 func BenchmarkMemory(b *testing.B) {
 	all := manyReferrers()
 	for b.Loop() {
-		before := heap()
+		before := memory.Heap()
 		x := references.New(clock.RealClock{})
 		x.Expect("Pod", configMap)
 		x.Replace("Pod", all)
-		b.ReportMetric(float64(heap()-before)/(1<<20), "MB")
+		b.ReportMetric(float64(memory.Heap()-before)/(1<<20), "MB")
 		x.Take()
 		runtime.KeepAlive(x)
 	}
-}
-
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // BenchmarkOfInDoubt asks about a ConfigMap while one of 50,000 Pods cannot be read.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // podSpec has one reference of each sort.
@@ -104,10 +106,7 @@ type builtIn struct {
 }
 
 func newBuiltIn(t *testing.T) builtIn {
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	return builtIn{t, compiler}
 }
 
@@ -200,9 +199,7 @@ func TestWhatNobodyCanFindIsNothing(t *testing.T) {
 func object(t *testing.T, text, spec string) map[string]any {
 	t.Helper()
 	var m map[string]any
-	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "%s", spec)), &m); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(text, "%s", spec)), &m))
 	if _, ok := m["metadata"]; !ok {
 		m["metadata"] = map[string]any{"namespace": "shop", "name": "test"}
 	}

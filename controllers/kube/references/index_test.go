@@ -15,6 +15,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 )
 
 // start is when every test begins.
-var start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+var start = fixture.Now
 
 // model is the same as an Index, in the way nobody can get wrong: all referrers, looked through at each question.
 type model struct {
@@ -302,9 +304,7 @@ func TestDoubtSaysWhoCannotBeRead(t *testing.T) {
 		if err := x.Doubt(want.kind); err != nil {
 			got = err.Error()
 		}
-		if got != want.doubt {
-			t.Errorf("%s: %q, want %q", want.when, got, want.doubt)
-		}
+		expect.Equal(t, want.when, want.doubt, got)
 	}
 }
 
@@ -447,9 +447,7 @@ func TestWhatNobodyTakesIsBounded(t *testing.T) {
 	refer(configMap, references.ChangedAtMost, references.ChangedAtMost+1)
 	refer(configMap, 0, 1) // which changes nothing
 	refer(secret, 0, 1)
-	if n := x.Waiting(); n != 1 {
-		t.Errorf("%d wait", n)
-	}
+	expect.Equal(t, "wait", 1, x.Waiting())
 	if taken := x.Take(); len(taken.Targets) != 1 || !slices.Equal(taken.Whole, []references.Kind{configMap}) {
 		t.Errorf("took %d by name, and %v", len(taken.Targets), taken.Whole)
 	}

@@ -7,6 +7,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestAPauseIsNoDoubt: nothing changes but that what is known may be out of date.
@@ -34,12 +35,8 @@ func TestAPauseIsNoDoubt(t *testing.T) {
 		{"of one that is unknown", func() { x.Pause("Ingress") }, false, false},
 	} {
 		step.do()
-		if got := x.Paused(configMap) != nil; got != step.configMap {
-			t.Errorf("%s: ConfigMaps are paused: %t", step.when, got)
-		}
-		if got := x.Paused(secret) != nil; got != step.secret {
-			t.Errorf("%s: Secrets are paused: %t", step.when, got)
-		}
+		expect.Equal(t, step.when+": ConfigMaps are paused", step.configMap, x.Paused(configMap) != nil)
+		expect.Equal(t, step.when+": Secrets are paused", step.secret, x.Paused(secret) != nil)
 		if got := x.Of(targets[0]); got != before {
 			t.Errorf("%s: %v, was %v", step.when, got, before)
 		}

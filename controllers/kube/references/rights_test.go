@@ -10,15 +10,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestThePageGrantsWhatIsWatched: whoever applies the ClusterRole of docs/operations.md has no referrer in doubt for want of
 // rights, and grants nothing that is not needed.
 func TestThePageGrantsWhatIsWatched(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const name = "metadata: {name: sunset-references}\n"
 	_, text, _ := strings.Cut(string(data), name)
 	text, _, found := strings.Cut(text, "---")

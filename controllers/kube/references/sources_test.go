@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestSourcesAndReferencesAreCounted(t *testing.T) {
@@ -22,9 +22,7 @@ func TestSourcesAndReferencesAreCounted(t *testing.T) {
 	}
 	expect := func(when string, configMaps, secrets int, sources ...references.Source) {
 		t.Helper()
-		if diff := cmp.Diff(sources, x.Sources(), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", when, diff)
-		}
+		expect.Equal(t, when, sources, x.Sources(), cmpopts.EquateEmpty())
 		if c, s := x.Len(configMap), x.Len(secret); c != configMaps || s != secrets {
 			t.Errorf("%s: %d and %d references; want %d and %d", when, c, s, configMaps, secrets)
 		}

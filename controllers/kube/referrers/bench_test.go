@@ -9,6 +9,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // ordinaryPod is a Pod as a cluster has many, with %s for its UID.
@@ -58,9 +59,9 @@ func ran(name string) string {
 func BenchmarkAPodThatChanges(b *testing.B) {
 	for name, to := range map[string][]references.Kind{"ConfigMaps": {references.ConfigMap}, "Secrets": {references.Secret}, "both": {references.ConfigMap, references.Secret}} {
 		b.Run(name, func(b *testing.B) {
-			c := newCompiler(b)
+			c := fixture.Compiler(b)
 			table, _ := referrers.NewTable(c, nil)
-			read := referrers.Reader(b.Context(), c, table, podKind, to...)
+			read := referrers.Reader(b.Context(), c, table, fixture.Pods, to...)
 			x := references.New(clock.RealClock{})
 			x.Expect("Pod", to...)
 			x.Replace("Pod", nil)

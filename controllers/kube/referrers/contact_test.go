@@ -9,23 +9,27 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // listed runs a test with Pods that have been listed and watched for a while.
-func listed(t *testing.T, test func(w *world)) {
+func listed(t *testing.T, test func(w *harness)) {
 	t.Helper()
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		t.Run(way, func(t *testing.T) {
 			s := newServer(streams)
-			s.objects[pathOf(podKind)] = []string{mounting("a", "site")}
-			watching(t, s, func(w *world) {
+			s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
+			watching(t, s, func(w *harness) {
 				w.Use(nil, configMaps)
-				w.pass(2 * time.Second)
+				bubble.Pass(2 * time.Second)
 				w.expectUses("listed", site, 1)
 				w.index.Take()
 				w.asked("")
 				// A watch that ends without an event counts as broken.
-				w.event(podKind, "MODIFIED", mounting("a", "site"))
+				w.event(fixture.Pods, "MODIFIED", mounting("a", "site"))
 				test(w)
 			})
 		})
@@ -34,87 +38,87 @@ func listed(t *testing.T, test func(w *world)) {
 
 // TestTheEndOfAWatchIsNoLoss: it is taken up where it was.
 func TestTheEndOfAWatchIsNoLoss(t *testing.T) {
-	listed(t, func(w *world) {
-		_ = w.watchOf(podKind).Close()
-		w.pass(30 * time.Second)
-		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
-		requests := w.asked(pathOf(podKind))
-		expect(w.t, "requests", 1, len(requests))
-		expect(w.t, "goes on from", "101", requests[0].URL.Query().Get("resourceVersion"))
-		w.event(podKind, "ADDED", mounting("b", "site"))
+	listed(t, func(w *harness) {
+		_ = w.watchOf(fixture.Pods).Close()
+		bubble.Pass(30 * time.Second)
+		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
+		requests := w.asked(pathOf(fixture.Pods))
+		expect.Equal(w.t, "requests", 1, len(requests))
+		expect.Equal(w.t, "goes on from", "101", requests[0].URL.Query().Get("resourceVersion"))
+		w.event(fixture.Pods, "ADDED", mounting("b", "site"))
 		w.expectUses("goes on", site, 2)
 	})
 }
 
 // TestAWatchThatExpiredIsListedAnew: that is a loss only if the listing fails, or takes long.
 func TestAWatchThatExpiredIsListedAnew(t *testing.T) {
-	listed(t, func(w *world) {
-		w.change(func() { w.objects[pathOf(podKind)] = []string{mounting("b", "other")} })
-		w.event(podKind, "ERROR", statusOf(410))
-		w.pass(2 * time.Second)
-		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
+	listed(t, func(w *harness) {
+		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{mounting("b", "other")} })
+		w.event(fixture.Pods, "ERROR", answer.StatusText(410))
+		bubble.Pass(2 * time.Second)
+		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
 		w.expectUses("listed anew", site, 0)
-		w.event(podKind, "MODIFIED", mounting("b", "other"))
+		w.event(fixture.Pods, "MODIFIED", mounting("b", "other"))
 
-		w.change(func() { w.fails[pathOf(podKind)] = 500 })
-		w.event(podKind, "ERROR", statusOf(410))
-		w.pass(2 * time.Second)
+		w.change(func() { w.fails[pathOf(fixture.Pods)] = 500 })
+		w.event(fixture.Pods, "ERROR", answer.StatusText(410))
+		bubble.Pass(2 * time.Second)
 		w.expectDoubt("not listed", references.ConfigMap, "Pod: cannot list and watch pods")
-		w.change(func() { w.fails[pathOf(podKind)] = 0 })
-		w.pass(20 * time.Second)
+		w.change(func() { w.fails[pathOf(fixture.Pods)] = 0 })
+		bubble.Pass(20 * time.Second)
 		w.expectUses("listed in the end", site, 0)
 	})
 }
 
 // TestAnEventNobodyUnderstandsIsALoss: what the object refers to is not known until a listing can be read.
 func TestAnEventNobodyUnderstandsIsALoss(t *testing.T) {
-	listed(t, func(w *world) {
-		w.change(func() { w.objects[pathOf(podKind)] = []string{`{"metadata":{"name":"b"}}`} })
-		w.event(podKind, "ADDED", `{"metadata":{"name":"b"}}`)
+	listed(t, func(w *harness) {
+		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{`{"metadata":{"name":"b"}}`} })
+		w.event(fixture.Pods, "ADDED", `{"metadata":{"name":"b"}}`)
 		w.expectDoubt("at once", references.ConfigMap, "Pod /b has no name and UID")
-		w.pass(5 * time.Second)
+		bubble.Pass(5 * time.Second)
 		w.expectDoubt("listed anew", references.ConfigMap, "has no name and UID")
-		w.change(func() { w.objects[pathOf(podKind)] = []string{mounting("b", "site")} })
-		w.pass(20 * time.Second)
+		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{mounting("b", "site")} })
+		bubble.Pass(20 * time.Second)
 		w.expectUses("mended", site, 1)
 	})
 }
 
 // TestAServerThatIsGone: the watch is tried again for as long as it takes, and meanwhile nobody knows what happens.
 func TestAServerThatIsGone(t *testing.T) {
-	listed(t, func(w *world) {
-		w.change(func() { w.broken[pathOf(podKind)] = true })
-		_ = w.watchOf(podKind).Close()
-		w.pass(4 * time.Second)
-		expect(w.t, "wavered at once", false, w.wavered(references.ConfigMap))
-		w.pass(4 * time.Second)
+	listed(t, func(w *harness) {
+		w.change(func() { w.broken[pathOf(fixture.Pods)] = true })
+		_ = w.watchOf(fixture.Pods).Close()
+		bubble.Pass(4 * time.Second)
+		expect.Equal(w.t, "wavered at once", false, w.wavered(references.ConfigMap))
+		bubble.Pass(4 * time.Second)
 		// Which of both is told depends on when it was tried again last.
 		w.expectDoubt("after some seconds", references.ConfigMap, "has not been watched for", "connection refused")
 		w.asked("")
 		w.change(func() {
-			w.broken[pathOf(podKind)] = false
-			w.objects[pathOf(podKind)] = nil
+			w.broken[pathOf(fixture.Pods)] = false
+			w.objects[pathOf(fixture.Pods)] = nil
 		})
-		w.pass(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		w.expectUses("listed anew", site, 0)
 	})
 }
 
 // TestAWatchThatIsFrozen: nothing tells it from one to which nothing happens, but for the bookmarks that do not come.
 func TestAWatchThatIsFrozen(t *testing.T) {
-	listed(t, func(w *world) {
-		frozen := w.watchOf(podKind)
-		w.pass(20 * time.Minute)
-		expect(w.t, "wavered with bookmarks", false, w.wavered(references.ConfigMap))
+	listed(t, func(w *harness) {
+		frozen := w.watchOf(fixture.Pods)
+		bubble.Pass(20 * time.Minute)
+		expect.Equal(w.t, "wavered with bookmarks", false, w.wavered(references.ConfigMap))
 		w.change(func() {
-			w.objects[pathOf(podKind)] = nil
-			w.quiet[pathOf(podKind)] = true
+			w.objects[pathOf(fixture.Pods)] = nil
+			w.quiet[pathOf(fixture.Pods)] = true
 		})
-		w.pass(time.Minute)
-		expect(w.t, "wavered soon", false, w.wavered(references.ConfigMap))
-		w.pass(time.Minute)
-		expect(w.t, "wavered", true, w.wavered(references.ConfigMap))
-		expect(w.t, "ended", true, frozen.ctx.Err() != nil)
+		bubble.Pass(time.Minute)
+		expect.Equal(w.t, "wavered soon", false, w.wavered(references.ConfigMap))
+		bubble.Pass(time.Minute)
+		expect.Equal(w.t, "wavered", true, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "ended", true, frozen.ctx.Err() != nil)
 		w.expectUses("listed anew", site, 0)
 	})
 }
@@ -122,17 +126,17 @@ func TestAWatchThatIsFrozen(t *testing.T) {
 // TestAWatchWithoutBookmarksLastsLonger: not every server sends them, but each ends a watch when it was asked to.
 func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
 	s := newServer(false)
-	s.quiet[pathOf(podKind)] = true
-	watching(t, s, func(w *world) {
+	s.quiet[pathOf(fixture.Pods)] = true
+	watching(t, s, func(w *harness) {
 		w.Use(nil, configMaps)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.index.Take()
-		quiet := w.watchOf(podKind)
-		w.pass(10 * time.Minute)
-		expect(t, "wavered within ten minutes", false, w.wavered(references.ConfigMap))
-		w.pass(2 * time.Minute)
-		expect(t, "wavered", true, w.wavered(references.ConfigMap))
-		expect(t, "ended", true, quiet.ctx.Err() != nil)
+		quiet := w.watchOf(fixture.Pods)
+		bubble.Pass(10 * time.Minute)
+		expect.Equal(t, "wavered within ten minutes", false, w.wavered(references.ConfigMap))
+		bubble.Pass(2 * time.Minute)
+		expect.Equal(t, "wavered", true, w.wavered(references.ConfigMap))
+		expect.Equal(t, "ended", true, quiet.ctx.Err() != nil)
 		w.expectUses("listed anew", site, 0)
 	})
 }
@@ -142,13 +146,13 @@ func TestAListingThatIsFrozen(t *testing.T) {
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		t.Run(way, func(t *testing.T) {
 			s := newServer(streams)
-			s.frozen[pathOf(podKind)] = true
-			watching(t, s, func(w *world) {
+			s.frozen[pathOf(fixture.Pods)] = true
+			watching(t, s, func(w *harness) {
 				w.Use(nil, configMaps)
-				w.pass(time.Minute)
+				bubble.Pass(time.Minute)
 				w.expectDoubt("frozen", references.ConfigMap, "Pod: it has not been listed yet")
-				w.change(func() { w.frozen[pathOf(podKind)] = false })
-				w.pass(4 * time.Minute)
+				w.change(func() { w.frozen[pathOf(fixture.Pods)] = false })
+				bubble.Pass(4 * time.Minute)
 				w.expectUses("given up", site, 0)
 			})
 		})
@@ -156,85 +160,85 @@ func TestAListingThatIsFrozen(t *testing.T) {
 }
 
 // paused reports whether what refers to ConfigMaps may be out of date.
-func (w *world) paused() bool { return w.index.Paused(references.ConfigMap) != nil }
+func (w *harness) paused() bool { return w.index.Paused(references.ConfigMap) != nil }
 
 // TestWithoutAWatchNothingIsTold: that is no doubt, and nothing goes by what was known, nor while a new watch may still tell
 // what happened before.
 func TestWithoutAWatchNothingIsTold(t *testing.T) {
-	listed(t, func(w *world) {
-		w.pass(time.Second)
-		expect(w.t, "paused while watched", false, w.paused())
-		w.change(func() { w.broken[pathOf(podKind)] = true })
-		_ = w.watchOf(podKind).Close()
+	listed(t, func(w *harness) {
+		bubble.Pass(time.Second)
+		expect.Equal(w.t, "paused while watched", false, w.paused())
+		w.change(func() { w.broken[pathOf(fixture.Pods)] = true })
+		_ = w.watchOf(fixture.Pods).Close()
 		synctest.Wait()
-		expect(w.t, "paused at once", true, w.paused())
-		expect(w.t, "Secrets are, which Pods name too", true, w.index.Paused(references.Secret) != nil)
-		w.pass(500 * time.Millisecond) // sooner than it is tried again
-		w.change(func() { w.broken[pathOf(podKind)] = false })
-		for w.watchOf(podKind) == nil {
-			w.pass(100 * time.Millisecond)
+		expect.Equal(w.t, "paused at once", true, w.paused())
+		expect.Equal(w.t, "Secrets are, which Pods name too", true, w.index.Paused(references.Secret) != nil)
+		bubble.Pass(500 * time.Millisecond) // sooner than it is tried again
+		w.change(func() { w.broken[pathOf(fixture.Pods)] = false })
+		for w.watchOf(fixture.Pods) == nil {
+			bubble.Pass(100 * time.Millisecond)
 		}
-		expect(w.t, "paused when it is watched again", true, w.paused())
-		w.pass(2 * time.Second)
-		expect(w.t, "paused then", false, w.paused())
-		expect(w.t, "wavered", false, w.wavered(references.ConfigMap))
+		expect.Equal(w.t, "paused when it is watched again", true, w.paused())
+		bubble.Pass(2 * time.Second)
+		expect.Equal(w.t, "paused then", false, w.paused())
+		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
 	})
 }
 
 // TestANewWatchSettles: it begins with what happened before.
 func TestANewWatchSettles(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		w.Use(nil, configMaps)
-		w.pass(500 * time.Millisecond)
+		bubble.Pass(500 * time.Millisecond)
 		w.expectUses("listed", site, 0)
-		expect(t, "paused", true, w.paused())
-		w.pass(2 * time.Second)
-		expect(t, "paused when it has settled", false, w.paused())
+		expect.Equal(t, "paused", true, w.paused())
+		bubble.Pass(2 * time.Second)
+		expect.Equal(t, "paused when it has settled", false, w.paused())
 	})
 }
 
 // TestAWatchThatEndsAtOnceIsNone, however often it is opened.
 func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
 	s := newServer(false)
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use(nil, configMaps)
-		w.pass(4 * time.Second)
+		bubble.Pass(4 * time.Second)
 		w.expectUses("watched", site, 0)
-		w.change(func() { w.expires[pathOf(podKind)] = true })
-		_ = w.watchOf(podKind).Close()
+		w.change(func() { w.expires[pathOf(fixture.Pods)] = true })
+		_ = w.watchOf(fixture.Pods).Close()
 		for range 40 {
-			w.pass(100 * time.Millisecond)
-			expect(t, "paused", true, w.paused())
+			bubble.Pass(100 * time.Millisecond)
+			expect.Equal(t, "paused", true, w.paused())
 		}
-		w.pass(4 * time.Second)
+		bubble.Pass(4 * time.Second)
 		w.expectDoubt("never watched", references.ConfigMap, "has not been watched for")
-		w.change(func() { w.expires[pathOf(podKind)] = false })
-		w.pass(time.Minute)
+		w.change(func() { w.expires[pathOf(fixture.Pods)] = false })
+		bubble.Pass(time.Minute)
 		w.expectUses("watched again", site, 0)
-		expect(t, "paused in the end", false, w.paused())
+		expect.Equal(t, "paused in the end", false, w.paused())
 	})
 }
 
 // TestAListingThatIsStreamedIsNoWatch until it is complete.
 func TestAListingThatIsStreamedIsNoWatch(t *testing.T) {
-	listed(t, func(w *world) {
-		w.change(func() { w.frozen[pathOf(podKind)] = true })
-		w.event(podKind, "ERROR", statusOf(410))
-		expect(w.t, "paused", true, w.paused())
-		w.pass(8 * time.Second)
+	listed(t, func(w *harness) {
+		w.change(func() { w.frozen[pathOf(fixture.Pods)] = true })
+		w.event(fixture.Pods, "ERROR", answer.StatusText(410))
+		expect.Equal(w.t, "paused", true, w.paused())
+		bubble.Pass(8 * time.Second)
 		w.expectDoubt("listed for long", references.ConfigMap, "has not been watched for")
 	})
 }
 
 // TestWhoHasEndedTellsNothing of the source that has its name by then.
 func TestWhoHasEndedTellsNothing(t *testing.T) {
-	listed(t, func(w *world) {
+	listed(t, func(w *harness) {
 		for range 3 {
 			w.Use(nil, nil)
 			w.Use(nil, configMaps)
-			w.pass(3 * time.Second)
+			bubble.Pass(3 * time.Second)
 			w.expectUses("anew", site, 1)
-			expect(w.t, "paused", false, w.paused())
+			expect.Equal(w.t, "paused", false, w.paused())
 		}
 	})
 }
@@ -251,17 +255,17 @@ func TestASleepIsALoss(t *testing.T) {
 		"the machine is busy":          {2 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			listed(t, func(w *world) {
-				w.pass(2 * time.Second)
-				before, watch := w.index.Of(site).Since, w.watchOf(podKind)
-				w.set(test.by)
-				w.pass(1100 * time.Millisecond)
-				expect(t, "wavered", test.want, w.wavered(references.ConfigMap))
-				expect(t, "the watch has ended", test.want, watch.ctx.Err() != nil)
-				w.pass(10 * time.Second)
+			listed(t, func(w *harness) {
+				bubble.Pass(2 * time.Second)
+				before, watch := w.index.Of(site).Since, w.watchOf(fixture.Pods)
+				w.Set(test.by)
+				bubble.Pass(1100 * time.Millisecond)
+				expect.Equal(t, "wavered", test.want, w.wavered(references.ConfigMap))
+				expect.Equal(t, "the watch has ended", test.want, watch.ctx.Err() != nil)
+				bubble.Pass(10 * time.Second)
 				w.expectUses("listed", site, 1)
-				expect(t, "is known anew", test.want, !w.index.Of(site).Since.Equal(before))
-				expect(t, "paused", false, w.paused())
+				expect.Equal(t, "is known anew", test.want, !w.index.Of(site).Since.Equal(before))
+				expect.Equal(t, "paused", false, w.paused())
 			})
 		})
 	}
@@ -269,13 +273,13 @@ func TestASleepIsALoss(t *testing.T) {
 
 // TestAnObjectThatTookTooLongIsReadAgain: perhaps nobody ever changes it, and it makes everything doubtful.
 func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
-	listed(t, func(w *world) {
-		referrers.Late(w.Watcher, podKind)
-		w.pass(4 * time.Minute)
+	listed(t, func(w *harness) {
+		referrers.Late(w.Watcher, fixture.Pods)
+		bubble.Pass(4 * time.Minute)
 		w.expectDoubt("late", references.ConfigMap, "took too long")
-		w.pass(2 * time.Minute)
+		bubble.Pass(2 * time.Minute)
 		w.expectUses("read again", site, 1)
-		expect(w.t, "is watched", true, w.watchOf(podKind) != nil)
+		expect.Equal(w.t, "is watched", true, w.watchOf(fixture.Pods) != nil)
 	})
 }
 
@@ -293,7 +297,7 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 		"one event that takes longer than the other": {2 * time.Second, 2 * time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+			clock := clocktesting.NewFakeClock(fixture.Now)
 			live := false
 			c := referrers.OpenContact(clock, func(is bool) { live = is })
 			clock.Step(2 * time.Second)

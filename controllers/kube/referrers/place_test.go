@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestATableAboutOneKind(t *testing.T) {
@@ -14,20 +16,20 @@ func TestATableAboutOneKind(t *testing.T) {
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
 		references.Declared{From: accountKind, To: references.Secret, Names: "[object.metadata.name]"})
 	about := table.About([]references.Kind{references.ConfigMap})
-	expect(t, "to, of a Pod", []references.Kind{references.ConfigMap}, about.To(podKind))
-	expect(t, "to, of what refers to nothing else", nil, about.To(accountKind))
+	expect.Equal(t, "to, of a Pod", []references.Kind{references.ConfigMap}, about.To(fixture.Pods))
+	expect.Equal(t, "to, of what refers to nothing else", nil, about.To(accountKind))
 	for _, kind := range about.Kinds() {
 		if kind == accountKind {
 			t.Errorf("%s refers to no ConfigMap", kind)
 		}
 	}
-	e := newCompiler(t).NewEvaluator(t.Context())
+	e := fixture.Compiler(t).NewEvaluator(t.Context())
 	defer e.Close()
 	r := about.Read(e, appKind, map[string]any{
 		"metadata": map[string]any{"namespace": "shop", "name": "a"}, "spec": map[string]any{"config": "c"},
 	})
-	expect(t, "targets, though it has no secret to be read", []references.Target{configMap("shop", "c")}, r.Targets)
-	for kind, want := range map[schema.GroupVersionKind]bool{podKind: true, accountKind: false, appKind: false, secretKind: true, nodeKind: false} {
-		expect(t, "any version of "+kind.Kind, want, table.AnyVersion(kind))
+	expect.Equal(t, "targets, though it has no secret to be read", []references.Target{configMap("shop", "c")}, r.Targets)
+	for kind, want := range map[schema.GroupVersionKind]bool{fixture.Pods: true, accountKind: false, appKind: false, fixture.Secrets: true, fixture.Nodes: false} {
+		expect.Equal(t, "any version of "+kind.Kind, want, table.AnyVersion(kind))
 	}
 }

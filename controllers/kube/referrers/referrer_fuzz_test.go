@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // FuzzReferrer reads any object as one of each kind that Kubernetes has. Nothing may panic; what cannot be read is an error
@@ -27,7 +28,7 @@ func FuzzReferrer(f *testing.F) {
 	} {
 		f.Add([]byte(data))
 	}
-	c := newCompiler(f)
+	c := fixture.Compiler(f)
 	table, _ := referrers.NewTable(c, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var whole map[string]any

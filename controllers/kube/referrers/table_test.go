@@ -7,49 +7,29 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
-	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var (
-	podKind     = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	accountKind = schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"}
 	gatewayKind = schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"}
 	appKind     = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "App"}
-	secretKind  = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	classKind   = schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}
-	nodeKind    = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 )
-
-func newCompiler(t testing.TB) *engine.Compiler {
-	t.Helper()
-	c, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 func newTable(t testing.TB, declared ...references.Declared) *referrers.Table {
 	t.Helper()
-	table, refused := referrers.NewTable(newCompiler(t), declared)
+	table, refused := referrers.NewTable(fixture.Compiler(t), declared)
 	if len(refused) > 0 {
 		t.Fatal(refused)
 	}
 	return table
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }
 
 func secret(namespace, name string) references.Target {
@@ -66,12 +46,12 @@ func TestATableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
 		references.Declared{From: accountKind, To: references.ConfigMap, Names: "[object.metadata.name]"})
 	both := []references.Kind{references.ConfigMap, references.Secret}
-	expect(t, "to, of what has a PodSpec", both, table.To(podKind))
-	expect(t, "to, of what is built in and declared", both, table.To(accountKind))
-	expect(t, "to, of what is declared", both[1:], table.To(appKind))
-	expect(t, "to, of another", nil, table.To(nodeKind))
+	expect.Equal(t, "to, of what has a PodSpec", both, table.To(fixture.Pods))
+	expect.Equal(t, "to, of what is built in and declared", both, table.To(accountKind))
+	expect.Equal(t, "to, of what is declared", both[1:], table.To(appKind))
+	expect.Equal(t, "to, of another", nil, table.To(fixture.Nodes))
 	kinds := table.Kinds()
-	expect(t, "kinds", 26, len(kinds))
+	expect.Equal(t, "kinds", 26, len(kinds))
 	for _, d := range references.BuiltIn() {
 		if !slices.Contains(kinds, d.From) {
 			t.Errorf("%s is missing", d.From)
@@ -84,7 +64,7 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 	table := newTable(t,
 		references.Declared{From: appKind, To: references.Secret, Names: "object.spec.secrets"},
 		references.Declared{From: appKind, To: references.ConfigMap, Names: "object.?spec.?config.orValue([])"},
-		references.Declared{From: secretKind, To: references.Secret, Names: "[object.metadata.labels.twin]"})
+		references.Declared{From: fixture.Secrets, To: references.Secret, Names: "[object.metadata.labels.twin]"})
 	for name, test := range map[string]struct {
 		kind    schema.GroupVersionKind
 		object  string
@@ -101,35 +81,31 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 		"nothing":         {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":[]}}`, nil, ""},
 		"one of two in question": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"config":["c"]}}`,
 			[]references.Target{configMap("shop", "c")}, "no such key: secrets"},
-		"a Pod": {podKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"c"}}],"imagePullSecrets":[{"name":"x"}]}}`,
+		"a Pod": {fixture.Pods, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"c"}}],"imagePullSecrets":[{"name":"x"}]}}`,
 			[]references.Target{configMap("shop", "c"), secret("shop", "x")}, ""},
-		"a Secret, by its metadata": {secretKind, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"}},"data":{"key":"dmFsdWU="}}`,
+		"a Secret, by its metadata": {fixture.Secrets, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"}},"data":{"key":"dmFsdWU="}}`,
 			[]references.Target{secret("shop", "b")}, ""},
 		"a name that nothing can have": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["shop/x"]}}`, nil, `nothing can be called "shop/x"`},
-		"one in a Pod": {podKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"A"}},{"configMap":{"name":"c"}}]}}`,
+		"one in a Pod": {fixture.Pods, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"A"}},{"configMap":{"name":"c"}}]}}`,
 			[]references.Target{configMap("shop", "c")}, ""},
 		"a name without a namespace, in a field that Kubernetes knows": {classKind, `{"metadata":{"name":"a"},"parameters":{"secretName":"x","adminSecretName":"y","adminSecretNamespace":"csi"}}`,
 			[]references.Target{secret("csi", "y")}, ""},
-		"the owners of a Secret": {secretKind, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"},"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"c"}]}}`,
+		"the owners of a Secret": {fixture.Secrets, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"},"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"c"}]}}`,
 			[]references.Target{configMap("shop", "c"), secret("shop", "b")}, ""},
-		"a kind that is not in the table": {nodeKind, `{"metadata":{"name":"a"}}`, nil, ""},
+		"a kind that is not in the table": {fixture.Nodes, `{"metadata":{"name":"a"}}`, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newCompiler(t).NewEvaluator(t.Context())
+			e := fixture.Compiler(t).NewEvaluator(t.Context())
 			defer e.Close()
 			part, err := table.NewDecoder(test.kind).Decode([]byte(test.object))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var whole map[string]any
-			if err := json.Unmarshal([]byte(test.object), &whole); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(test.object), &whole))
 			for form, object := range map[string]map[string]any{"a part": part, "the whole": whole} {
 				r := table.Read(e, test.kind, object)
-				expect(t, "targets by "+form, test.targets, r.Targets)
-				expect(t, "name", "a", r.Name.Name)
-				expect(t, "kind", test.kind.Kind, r.Name.Kind)
+				expect.Equal(t, "targets by "+form, test.targets, r.Targets)
+				expect.Equal(t, "name", "a", r.Name.Name)
+				expect.Equal(t, "kind", test.kind.Kind, r.Name.Kind)
 				if (r.Err != nil) != (test.fails != "") || r.Err != nil && !strings.Contains(r.Err.Error(), test.fails) {
 					t.Errorf("error %v, want %q", r.Err, test.fails)
 				}
@@ -142,7 +118,7 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 // one namespace keeps the Secrets of all. ConfigMaps are not affected.
 func TestAFailingExpressionKeepsEveryNamespace(t *testing.T) {
 	table := newTable(t, references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"})
-	e := newCompiler(t).NewEvaluator(t.Context())
+	e := fixture.Compiler(t).NewEvaluator(t.Context())
 	defer e.Close()
 	read := func(namespace, spec string) references.Referrer {
 		return table.Read(e, appKind, map[string]any{
@@ -172,10 +148,8 @@ func TestADecoderReadsNoMoreThanNeeded(t *testing.T) {
 	const object = `{"metadata":{"namespace":"shop","name":"a","uid":"u","resourceVersion":"7","finalizers":["f"],"labels":{"a":"b"}},
 		"spec":{"secret":"x","more":{"a":[1]}},"status":{"phase":"Up"}}`
 	got, err := table.NewDecoder(appKind).Decode([]byte(object))
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "object", map[string]any{
+	expect.NoError(t, err)
+	expect.Equal(t, "object", map[string]any{
 		"metadata": map[string]any{"namespace": "shop", "name": "a", "uid": "u", "resourceVersion": "7"},
 		"spec":     map[string]any{"secret": "x"},
 	}, got)
@@ -191,16 +165,16 @@ func TestWhatIsRefused(t *testing.T) {
 		"no kind":                  {references.Declared{From: schema.GroupVersionKind{Version: "v1"}, To: references.Secret, Names: "[]"}, "no version and kind"},
 		"no version":               {references.Declared{From: schema.GroupVersionKind{Kind: "App"}, To: references.Secret, Names: "[]"}, "no version and kind"},
 		"another target":           {references.Declared{From: appKind, To: "Service", Names: "[]"}, `to is "Service"`},
-		"the data of Secrets":      {references.Declared{From: secretKind, To: references.Secret, Names: "object.data.map(k, k)"}, "more of a Secret than its metadata: data"},
-		"everything about Secrets": {references.Declared{From: secretKind, To: references.Secret, Names: "secretsIn(object)"}, "more of a Secret than its metadata"},
+		"the data of Secrets":      {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "object.data.map(k, k)"}, "more of a Secret than its metadata: data"},
+		"everything about Secrets": {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "secretsIn(object)"}, "more of a Secret than its metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table, refused := referrers.NewTable(newCompiler(t), []references.Declared{test.declared})
+			table, refused := referrers.NewTable(fixture.Compiler(t), []references.Declared{test.declared})
 			if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), test.want) {
 				t.Fatalf("refused %v, want %q", refused, test.want)
 			}
-			expect(t, "declaration", test.declared, refused[0].Declared)
-			expect(t, "kinds", len(newTable(t).Kinds()), len(table.Kinds()))
+			expect.Equal(t, "declaration", test.declared, refused[0].Declared)
+			expect.Equal(t, "kinds", len(newTable(t).Kinds()), len(table.Kinds()))
 		})
 	}
 }

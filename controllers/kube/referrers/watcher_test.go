@@ -10,6 +10,10 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 var (
@@ -26,25 +30,25 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		t.Run(way, func(t *testing.T) {
 			s := newServer(streams)
-			s.objects[pathOf(podKind)] = []string{mounting("a", "site"), mounting("b", "site"), mounting("c", "other")}
-			watching(t, s, func(w *world) {
+			s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site"), mounting("b", "site"), mounting("c", "other")}
+			watching(t, s, func(w *harness) {
 				w.expectDoubt("before a rule asks", references.ConfigMap, "no kind is watched")
 				w.Use(nil, configMaps)
 				w.expectDoubt("at once", references.ConfigMap, "has not been listed yet")
-				w.pass(time.Second)
+				bubble.Pass(time.Second)
 				w.expectUses("listed", site, 2)
 				w.expectUses("listed", configMap("shop", "third"), 0)
 				w.expectUses("of another kind", tls, 0)
-				w.event(podKind, "ADDED", mounting("d", "site"))
+				w.event(fixture.Pods, "ADDED", mounting("d", "site"))
 				w.expectUses("one more", site, 3)
-				w.event(podKind, "MODIFIED", mounting("d", "other"))
+				w.event(fixture.Pods, "MODIFIED", mounting("d", "other"))
 				w.expectUses("one changed", site, 2)
 				w.expectUses("one changed", configMap("shop", "other"), 2)
-				w.pass(time.Minute) // a bookmark
-				w.event(podKind, "DELETED", `{"metadata":{"namespace":"shop","name":"a","uid":"uid-a","resourceVersion":"102"}}`)
+				bubble.Pass(time.Minute) // a bookmark
+				w.event(fixture.Pods, "DELETED", `{"metadata":{"namespace":"shop","name":"a","uid":"uid-a","resourceVersion":"102"}}`)
 				w.expectUses("one gone", site, 1)
-				expect(t, "by", []references.Name{{Kind: "Pod", Namespace: "shop", Name: "b"}}, w.index.By(site))
-				expect(t, "troubles", nil, w.Troubles())
+				expect.Equal(t, "by", []references.Name{{Kind: "Pod", Namespace: "shop", Name: "b"}}, w.index.By(site))
+				expect.Equal(t, "troubles", []referrers.State{}, w.Troubles())
 			})
 		})
 	}
@@ -53,23 +57,23 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 // TestWhatIsUsedBeforeTheStart: the leader learns what rules ask before it runs.
 func TestWhatIsUsedBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newServer(true))
-		expect(t, "leader only", true, w.NeedLeaderElection())
+		w := newHarness(t, newServer(true))
+		expect.Equal(t, "leader only", true, w.NeedLeaderElection())
 		w.Use(nil, both)
-		w.pass(time.Minute)
+		bubble.Pass(time.Minute)
 		w.expectDoubt("before the start", references.ConfigMap, "has not been listed yet")
-		expect(t, "requests", 0, len(w.requests))
-		expect(t, "troubles", 26-1, len(w.Troubles()))
+		expect.Equal(t, "requests", 0, len(w.requests))
+		expect.Equal(t, "troubles", 26-1, len(w.Troubles()))
 	})
 }
 
 func TestKindsComeAndGo(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		watched := func(kind schema.GroupVersionKind) bool { return w.watchOf(kind) != nil }
 		w.Use(nil, configMaps)
-		w.pass(time.Second)
-		expect(t, "Pods are watched", true, watched(podKind))
-		expect(t, "ServiceAccounts, which name no ConfigMap, are", true, watched(accountKind))
+		bubble.Pass(time.Second)
+		expect.Equal(t, "Pods are watched", true, watched(fixture.Pods))
+		expect.Equal(t, "ServiceAccounts, which name no ConfigMap, are", true, watched(accountKind))
 		w.index.Take()
 		w.change(func() {
 			w.kinds[appKind] = true
@@ -77,66 +81,66 @@ func TestKindsComeAndGo(t *testing.T) {
 		})
 		w.Use([]references.Declared{ofApps}, both)
 		w.expectDoubt("asked about", references.Secret, "App.v1.example.org: it has not been listed yet")
-		expect(t, "wavered about what was asked before", false, w.wavered(references.ConfigMap))
-		w.pass(time.Second)
+		expect.Equal(t, "wavered about what was asked before", false, w.wavered(references.ConfigMap))
+		bubble.Pass(time.Second)
 		w.expectUses("declared", tls, 1)
 		w.Use(nil, secrets)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectUses("declared no more", tls, 0)
-		expect(t, "Apps are watched", false, watched(appKind))
+		expect.Equal(t, "Apps are watched", false, watched(appKind))
 		w.expectUses("asked about no more", site, 0)
 		w.Use(nil, nil)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectDoubt("nobody asks", references.Secret, "no kind is watched")
-		for _, kind := range []schema.GroupVersionKind{podKind, accountKind} {
-			expect(t, kind.Kind+" is watched", false, watched(kind))
+		for _, kind := range []schema.GroupVersionKind{fixture.Pods, accountKind} {
+			expect.Equal(t, kind.Kind+" is watched", false, watched(kind))
 		}
-		expect(t, "states", nil, w.States())
+		expect.Equal(t, "states", nil, w.States())
 	})
 }
 
 // TestUseOfTheSameChangesNothing: policies are published again and again.
 func TestUseOfTheSameChangesNothing(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{ofApps}, both)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.index.Take()
 		w.asked("")
 		w.Use([]references.Declared{ofApps, ofApps}, both)
-		w.pass(4 * time.Second)
-		expect(t, "wavered", false, w.wavered(references.Secret) || w.wavered(references.ConfigMap))
-		expect(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
+		bubble.Pass(4 * time.Second)
+		expect.Equal(t, "wavered", false, w.wavered(references.Secret) || w.wavered(references.ConfigMap))
+		expect.Equal(t, "lists of Pods", 0, len(w.asked(pathOf(fixture.Pods))))
 	})
 }
 
 func TestRightsAreRefusedAndGranted(t *testing.T) {
 	for name, refuse := range map[string]func(*server, int){
-		"to list and watch": func(s *server, code int) { s.fails[pathOf(podKind)] = code },
-		"to watch":          func(s *server, code int) { s.watches[pathOf(podKind)] = code },
+		"to list and watch": func(s *server, code int) { s.fails[pathOf(fixture.Pods)] = code },
+		"to watch":          func(s *server, code int) { s.watches[pathOf(fixture.Pods)] = code },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(false)
-			s.objects[pathOf(podKind)] = []string{mounting("a", "site")}
+			s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
 			refuse(s, 403)
-			watching(t, s, func(w *world) {
+			watching(t, s, func(w *harness) {
 				w.Use(nil, configMaps)
-				w.pass(time.Second)
+				bubble.Pass(time.Second)
 				const want = "Pod: Sunset may not list and watch pods: grant its service account list, watch on that resource"
 				w.expectDoubt("refused", references.ConfigMap, want)
 				w.index.Take()
-				w.pass(time.Minute)
+				bubble.Pass(time.Minute)
 				w.expectDoubt("after a minute", references.ConfigMap, want)
-				expect(t, "wavered", false, w.wavered(references.ConfigMap))
-				if lists := len(w.asked(pathOf(podKind))); lists > 60 {
+				expect.Equal(t, "wavered", false, w.wavered(references.ConfigMap))
+				if lists := len(w.asked(pathOf(fixture.Pods))); lists > 60 {
 					t.Errorf("%d requests in a minute", lists)
 				}
 				troubles := w.Troubles()
-				expect(t, "troubles", 1, len(troubles))
-				expect(t, "kind in trouble", podKind, troubles[0].Kind)
+				expect.Equal(t, "troubles", 1, len(troubles))
+				expect.Equal(t, "kind in trouble", fixture.Pods, troubles[0].Kind)
 				w.change(func() { refuse(w.server, 0) })
-				w.pass(15 * time.Second)
+				bubble.Pass(15 * time.Second)
 				w.expectUses("granted", site, 1)
-				expect(t, "troubles", nil, w.Troubles())
+				expect.Equal(t, "troubles", []referrers.State{}, w.Troubles())
 			})
 		})
 	}
@@ -146,25 +150,25 @@ func TestRightsAreRefusedAndGranted(t *testing.T) {
 func TestAnotherKindsTroubleIsNot(t *testing.T) {
 	s := newServer(true)
 	s.fails[pathOf(accountKind)] = 403
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use(nil, both)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectUses("ConfigMaps", site, 0)
 		w.expectDoubt("Secrets", references.Secret, "serviceaccounts")
 		w.Use(nil, configMaps)
-		w.pass(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		w.expectUses("ConfigMaps alone", site, 0)
-		expect(t, "paused", false, w.paused())
+		expect.Equal(t, "paused", false, w.paused())
 	})
 }
 
 // TestAnObjectThatIsReadByHalf: where it names a Secret cannot be read, and ConfigMaps are known all the same.
 func TestAnObjectThatIsReadByHalf(t *testing.T) {
 	s := newServer(true)
-	s.objects[pathOf(podKind)] = []string{mounting("a", "site")}
-	watching(t, s, func(w *world) {
-		w.Use([]references.Declared{{From: podKind, To: references.Secret, Names: "[object.spec.secret]"}}, configMaps)
-		w.pass(time.Second)
+	s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
+	watching(t, s, func(w *harness) {
+		w.Use([]references.Declared{{From: fixture.Pods, To: references.Secret, Names: "[object.spec.secret]"}}, configMaps)
+		bubble.Pass(time.Second)
 		w.expectUses("ConfigMaps", site, 1)
 		w.expectDoubt("Secrets", references.Secret, "no such key: secret")
 	})
@@ -172,22 +176,22 @@ func TestAnObjectThatIsReadByHalf(t *testing.T) {
 
 // TestAnotherKindThatIsAskedAboutChangesNothing of what is known: whoever may write a rule could void all marks with it.
 func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{ofApps}, configMaps)
-		w.pass(3 * time.Second)
+		bubble.Pass(3 * time.Second)
 		w.index.Take()
 		w.asked("")
 		for _, kinds := range [][]references.Kind{both, secrets, configMaps, both} {
 			w.Use([]references.Declared{ofApps}, kinds)
-			w.pass(time.Second)
+			bubble.Pass(time.Second)
 		}
-		expect(t, "wavered", false, w.wavered(references.ConfigMap) || w.wavered(references.Secret))
-		expect(t, "lists of Pods", 0, len(w.asked(pathOf(podKind))))
+		expect.Equal(t, "wavered", false, w.wavered(references.ConfigMap) || w.wavered(references.Secret))
+		expect.Equal(t, "lists of Pods", 0, len(w.asked(pathOf(fixture.Pods))))
 	})
 }
 
 func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		phase := func() referrers.Phase {
 			for _, s := range w.States() {
 				if s.Kind == appKind {
@@ -197,30 +201,30 @@ func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
 			return ""
 		}
 		w.Use([]references.Declared{ofApps}, secrets)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectUses("absent", tls, 0)
-		expect(t, "phase", referrers.Absent, phase())
+		expect.Equal(t, "phase", referrers.Absent, phase())
 		w.index.Take()
-		w.pass(time.Minute)
-		expect(t, "wavered while absent", false, w.wavered(references.Secret))
+		bubble.Pass(time.Minute)
+		expect.Equal(t, "wavered while absent", false, w.wavered(references.Secret))
 		w.change(func() {
 			w.kinds[appKind] = true
 			w.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls"}`)}
 			w.fails[pathOf(appKind)] = 500
 		})
-		w.pass(1500 * time.Millisecond)
+		bubble.Pass(1500 * time.Millisecond)
 		w.expectDoubt("installed, and not listed yet", references.Secret, "App.v1.example.org")
 		w.change(func() { w.fails[pathOf(appKind)] = 0 })
-		w.pass(10 * time.Second)
+		bubble.Pass(10 * time.Second)
 		w.expectUses("listed", tls, 1)
-		expect(t, "phase", referrers.Watched, phase())
-		w.pass(3 * time.Minute) // until the failures are forgotten
+		expect.Equal(t, "phase", referrers.Watched, phase())
+		bubble.Pass(3 * time.Minute) // until the failures are forgotten
 		w.asked("")
 		w.change(func() { delete(w.kinds, appKind) })
-		w.event(appKind, "ERROR", statusOf(410))
-		w.pass(8 * time.Second)
+		w.event(appKind, "ERROR", answer.StatusText(410))
+		bubble.Pass(8 * time.Second)
 		w.expectUses("removed", tls, 0)
-		expect(t, "phase", referrers.Absent, phase())
+		expect.Equal(t, "phase", referrers.Absent, phase())
 		if n := len(w.asked("/apis/example.org")); n > 9 {
 			t.Errorf("the group was asked about %d times", n)
 		}
@@ -247,15 +251,15 @@ func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(true)
 			test.fail(s)
-			watching(t, s, func(w *world) {
+			watching(t, s, func(w *harness) {
 				w.Use([]references.Declared{ofApps}, secrets)
-				w.pass(time.Minute)
+				bubble.Pass(time.Minute)
 				w.expectDoubt("at first", references.Secret, test.want)
 				w.change(func() { test.mend(w.server) })
-				w.pass(10 * time.Second)
+				bubble.Pass(10 * time.Second)
 				w.expectUses("mended", tls, 0)
 				w.change(func() { test.fail(w.server) })
-				w.pass(20 * time.Second)
+				bubble.Pass(20 * time.Second)
 				w.expectDoubt("again", references.Secret, test.want)
 			})
 		})
@@ -267,9 +271,9 @@ func TestAVersionThatFailsIsNoMatterToAnother(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind], s.kinds[appKind.GroupKind().WithVersion("v2")] = true, true
 	s.fails["/apis/example.org/v2"] = 503
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use([]references.Declared{ofApps}, secrets)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectUses("listed", tls, 0)
 	})
 }
@@ -280,9 +284,9 @@ func TestABuiltInKindIsReadAtAnyVersion(t *testing.T) {
 	older := gatewayKind.GroupKind().WithVersion("v1beta1")
 	s.kinds[older] = true
 	s.objects[pathOf(older)] = []string{object("g", `,"spec":{"listeners":[{"tls":{"certificateRefs":[{"name":"tls"}]}}]}`)}
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use(nil, secrets)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectUses("listed", tls, 1)
 	})
 }
@@ -291,9 +295,9 @@ func TestAnObjectThatCannotBeRead(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind] = true
 	s.objects[pathOf(appKind)] = []string{object("a", `,"spec":{}`), object("b", `,"spec":{"secret":"tls"}`)}
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use([]references.Declared{ofApps}, secrets)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectDoubt("listed", references.Secret, "App.v1.example.org: shop/a: names: no such key: secret")
 		w.event(appKind, "MODIFIED", object("a", `,"spec":{"secret":"other"}`))
 		w.expectUses("mended", tls, 1)
@@ -311,9 +315,9 @@ func TestExtractorsThatChange(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind] = true
 	s.objects[pathOf(appKind)] = []string{object("a", `,"spec":{"secret":"tls","more":["other"]}`)}
-	watching(t, s, func(w *world) {
+	watching(t, s, func(w *harness) {
 		w.Use([]references.Declared{ofApps}, secrets)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		for i := range 4 {
 			declared := []references.Declared{ofApps}
 			if i%2 == 0 {
@@ -321,7 +325,7 @@ func TestExtractorsThatChange(t *testing.T) {
 			}
 			w.Use(declared, secrets)
 			w.expectDoubt("at once", references.Secret, "has not been listed yet")
-			w.pass(time.Second)
+			bubble.Pass(time.Second)
 			w.expectUses("then, by what is read as before", tls, 1)
 			w.expectUses("then, by what is read beside it", secret("shop", "other"), 1-i%2)
 		}
@@ -329,36 +333,36 @@ func TestExtractorsThatChange(t *testing.T) {
 }
 
 func TestADeclarationThatIsRefused(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{{From: appKind, To: references.Secret, Names: "object."}}, both)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectDoubt("refused", references.Secret, "the declaration about example.org/v1, Kind=App as object.")
 		w.expectUses("of another kind", site, 0)
-		expect(t, "troubles", 1, len(w.Troubles()))
+		expect.Equal(t, "troubles", 1, len(w.Troubles()))
 		w.Use([]references.Declared{{From: appKind, To: "Service", Names: "[]"}}, both)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectDoubt("to nobody knows what", references.ConfigMap, `to is "Service"`)
 		w.Use(nil, both)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectUses("mended", tls, 0)
 	})
 }
 
 // TestWhatIsMisreadMayReferToAnything of the kinds that it is about, until it is mended.
 func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectDoubt("misread", references.Secret, "spec.references[0] of policy p: names: missing")
 		w.expectUses("of another kind", site, 0)
 		misread.To = ""
 		w.Use(nil, both, misread)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectDoubt("about nobody knows what", references.ConfigMap, "spec.references[0] of policy p")
 		w.expectDoubt("about nobody knows what", references.Secret, "spec.references[0] of policy p")
 		w.Use(nil, both)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.expectUses("mended", tls, 0)
 		w.expectUses("mended", site, 0)
 	})
@@ -366,14 +370,14 @@ func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
 
 // TestWhatStaysMisreadStaysInDoubt: a moment without would make marks void.
 func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
-	watching(t, newServer(true), func(w *world) {
+	watching(t, newServer(true), func(w *harness) {
 		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)
-		w.pass(time.Second)
+		bubble.Pass(time.Second)
 		w.index.Take()
 		misread.Why = "names: unknown name"
 		w.Use(nil, both, misread)
-		expect(t, "has changed", nil, w.index.Take().Whole)
+		expect.Equal(t, "has changed", nil, w.index.Take().Whole)
 		w.expectDoubt("as it is now", references.Secret, "names: unknown name")
 	})
 }
@@ -382,11 +386,11 @@ func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
 func TestSecretsAreAskedForTheirMetadata(t *testing.T) {
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		s := newServer(streams)
-		s.kinds[secretKind] = true
-		s.objects[pathOf(secretKind)] = []string{`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata",` + object("a", ``)[1:]}
-		watching(t, s, func(w *world) {
-			w.Use([]references.Declared{{From: secretKind, To: references.Secret, Names: "object.kind == 'Secret' ? ['tls'] : []"}}, secrets)
-			w.pass(time.Second)
+		s.kinds[fixture.Secrets] = true
+		s.objects[pathOf(fixture.Secrets)] = []string{`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata",` + object("a", ``)[1:]}
+		watching(t, s, func(w *harness) {
+			w.Use([]references.Declared{{From: fixture.Secrets, To: references.Secret, Names: "object.kind == 'Secret' ? ['tls'] : []"}}, secrets)
+			bubble.Pass(time.Second)
 			w.expectUses(way, tls, 1)
 			for _, path := range []string{"/api/v1/secrets", "/api/v1/configmaps"} {
 				asked := 0
@@ -399,7 +403,7 @@ func TestSecretsAreAskedForTheirMetadata(t *testing.T) {
 						}
 					}
 				})
-				expect(t, path+" is asked for", true, asked > 0)
+				expect.Equal(t, path+" is asked for", true, asked > 0)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -11,16 +12,16 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestPodsAreListedOnceASecond(t *testing.T) {
-	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	at := clocktesting.NewFakeClock(fixture.Now)
 	h := newHost(t, at)
 	for name, node := range map[string]string{"here": hostName, "there": "node-2"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{NodeName: node}}
-		if err := h.server.Create(t.Context(), pod); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, h.server.Create(t.Context(), pod))
 	}
 	want := func(lists int) {
 		t.Helper()
@@ -47,7 +48,7 @@ func TestPodsAreListedOnceASecond(t *testing.T) {
 }
 
 func TestPodsThatWereNotListedAreListedAgain(t *testing.T) {
-	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	at := clocktesting.NewFakeClock(fixture.Now)
 	h := newHost(t, at)
 	if _, _, err := h.cluster.Pods(t.Context()); err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestPodsThatWereNotListedAreListedAgain(t *testing.T) {
 }
 
 func TestTheNodeAsRulesSeeIt(t *testing.T) {
-	h := newHost(t, clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)))
+	h := newHost(t, clocktesting.NewFakeClock(fixture.Now))
 	h.disk.locate(t.Context())
 	of := func(labels map[string]string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: labels}}
@@ -82,9 +83,7 @@ func TestTheNodeAsRulesSeeIt(t *testing.T) {
 		{of(nil), true},
 		{of(nil), false},
 	} {
-		if got := h.cluster.set(step.node); got != step.relabelled {
-			t.Errorf("step %d: relabelled %t", i+1, got)
-		}
+		expect.Equal(t, fmt.Sprintf("step %d: relabelled", i+1), step.relabelled, h.cluster.set(step.node))
 		node, err := h.cluster.Node()
 		if (err == nil) != (step.node != nil) {
 			t.Fatalf("step %d: %v", i+1, err)
@@ -102,22 +101,18 @@ func TestTheNodeAsRulesSeeIt(t *testing.T) {
 // TestTheLabelsOfTheNodeAreConfirmed: whether a policy is about the node is known by the node's labels, and a watch may lag behind.
 // Before an image is removed they are read like the rules and the policies.
 func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
-	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	at := clocktesting.NewFakeClock(fixture.Now)
 	h := newHost(t, at)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: map[string]string{"pool": "build"}}}
 	h.forget(node.DeepCopy())
-	if err := h.server.Create(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, h.server.Create(t.Context(), node))
 	h.cluster.set(node.DeepCopy()) // the watch brings this, and nothing after it
 	h.tell(v1alpha1.Enforce, v1alpha1.Rule{
 		Name: "r", Eligible: "true", TTL: "1m", NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}},
 		Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
 	})
 	node.Labels = map[string]string{"pool": "serve"}
-	if err := h.server.Update(t.Context(), node); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, h.server.Update(t.Context(), node))
 	at.Step(time.Hour)
 	_, err := h.rules.Check(t.Context(), "")
 	if n := len(h.rules.Book().Rules(v1alpha1.ImageKind.GroupKind())); err == nil && n > 0 {

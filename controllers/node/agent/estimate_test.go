@@ -10,9 +10,11 @@ import (
 
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var estimatedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var estimatedAt = fixture.Now
 
 // TestAnEstimate is of five images of ten bytes, which are as many hours old as their number.
 func TestAnEstimate(t *testing.T) {
@@ -54,9 +56,7 @@ func TestAnEstimate(t *testing.T) {
 					t.Fatal("what was shown has been changed")
 				}
 			}
-			if got := e.rules[rule.ID].places(test.bytes); got != test.places {
-				t.Errorf("%d may stay, want %d", got, test.places)
-			}
+			expect.Equal(t, "may stay", test.places, e.rules[rule.ID].places(test.bytes))
 		})
 	}
 }
@@ -90,9 +90,7 @@ func TestOnlyWhatLetsNothingGoIsEstimated(t *testing.T) {
 				t.Errorf("estimated: %t", got)
 			}
 			s := space{room: map[policy.RuleID]room{rule.ID: {places: 7, estimated: true}}}
-			if bounded := s.bound(policies)[0].Rules[0].Capacity.Bounded; bounded != test.estimated {
-				t.Errorf("bound by an estimate: %t", bounded)
-			}
+			expect.Equal(t, "bound by an estimate", test.estimated, s.bound(policies)[0].Rules[0].Capacity.Bounded)
 		})
 	}
 }

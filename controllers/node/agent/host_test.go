@@ -29,6 +29,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // host is an agent without its manager: the API server, the container runtime and the disk are the test's.
@@ -58,14 +60,9 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 		return history.Reading{Wall: at.Now(), BootID: "boot", Boot: time.Duration(at.Now().UnixNano())}
 	}
 	kept, err := history.Open(t.TempDir(), readings(), history.Options{Machine: hostName, Gap: time.Minute, Every: 15 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { _ = kept.Close() })
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	disk := &disk{runtime: h.shelf, clock: at, statfs: h.shelf.statfs}
 	h.cluster = &cluster{live: h.server, clock: at, name: hostName, disk: disk}
 	h.join("uid-1")
@@ -73,9 +70,7 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 		Runtime: h.shelf, Cluster: h.cluster, History: kept, Readings: readings, Clock: at, Compiler: compiler, Interval: 30 * time.Second,
 	})
 	meters, err := newAgentMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h.pressureLoop = &pressureLoop{clock: at, node: node, disk: disk, meters: meters}
 	h.diary = &removalCounters{brief: node.Summary, pressed: h.pressureLoop.pressed, meters: meters}
 	node.Late = h.diary.Removed
@@ -96,9 +91,7 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 func (h *host) serve() {
 	h.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		h.Fatal(err)
-	}
+	expect.NoError(h.T, errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))
 	h.server = fake.NewClientBuilder().WithScheme(scheme).WithGlobalResourceVersionCounter().WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
 		return []string{o.(*corev1.Pod).Spec.NodeName}
 	}).WithInterceptorFuncs(interceptor.Funcs{
@@ -146,9 +139,7 @@ func (h *host) join(uid types.UID) {
 	h.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, UID: uid}}
 	h.forget(node.DeepCopy())
-	if err := h.server.Create(h.Context(), node); err != nil {
-		h.Fatal(err)
-	}
+	expect.NoError(h.T, h.server.Create(h.Context(), node))
 	h.cluster.set(node)
 }
 
@@ -164,9 +155,7 @@ func (h *host) tell(mode v1alpha1.Mode, about ...v1alpha1.Rule) {
 	told.Known = []v1alpha1.NodeImageKnownPolicy{{Name: p.Name, UID: p.UID, Generation: h.spec}}
 	for _, o := range []client.Object{p, told} {
 		h.forget(o)
-		if err := h.server.Create(h.Context(), o); err != nil {
-			h.Fatal(err)
-		}
+		expect.NoError(h.T, h.server.Create(h.Context(), o))
 	}
 	h.read()
 }
@@ -174,9 +163,7 @@ func (h *host) tell(mode v1alpha1.Mode, about ...v1alpha1.Rule) {
 // forget has an object be gone.
 func (h *host) forget(o client.Object) {
 	h.Helper()
-	if err := client.IgnoreNotFound(h.server.Delete(h.Context(), o)); err != nil {
-		h.Fatal(err)
-	}
+	expect.NoError(h.T, client.IgnoreNotFound(h.server.Delete(h.Context(), o)))
 }
 
 // read has the node read the rules at once.
@@ -199,9 +186,7 @@ func (h *host) look() {
 func (h *host) report() *v1alpha1.NodeImageReport {
 	h.Helper()
 	r := &v1alpha1.NodeImageReport{}
-	if err := h.server.Get(h.Context(), client.ObjectKey{Name: hostName}, r); err != nil {
-		h.Fatal(err)
-	}
+	expect.NoError(h.T, h.server.Get(h.Context(), client.ObjectKey{Name: hostName}, r))
 	return r
 }
 

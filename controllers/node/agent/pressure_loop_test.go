@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // percents are thresholds.
@@ -123,9 +125,7 @@ func TestNothingNewIsNotCountedAgain(t *testing.T) {
 				h.shelve(3, 10)
 				h.counts()
 				test.meanwhile(h)
-				if got := h.isTold(h.rules.Book()); got != test.told {
-					h.Errorf("told already: %t, want %t", got, test.told)
-				}
+				expect.Equal(h.T, "told already", test.told, h.isTold(h.rules.Book()))
 			})
 		})
 	}
@@ -138,9 +138,7 @@ func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 		step := func(percent int32, soon bool, left int) {
 			h.Helper()
 			h.fills(percent)
-			if got := h.keep(h.Context()); got != soon {
-				h.Errorf("at %d %%: counts again soon: %t", percent, got)
-			}
+			expect.Equal(h.T, fmt.Sprintf("at %d %%: counts again soon", percent), soon, h.keep(h.Context()))
 			time.Sleep(5 * time.Second)
 			if got := h.left(); len(got) != left {
 				h.Fatalf("at %d %%: %d images are left, want %d", percent, len(got), left)
@@ -180,14 +178,10 @@ func TestADryRunSaysWhatWouldGo(t *testing.T) {
 		}
 		h.tell(v1alpha1.Enforce, rule)
 		time.Sleep(time.Minute)
-		if len(h.left()) != 10 {
-			h.Errorf("%d images are left by what was estimated", len(h.left()))
-		}
+		expect.Equal(h.T, "images are left by what was estimated", 10, len(h.left()))
 		h.keep(h.Context())
 		time.Sleep(5 * time.Second)
-		if len(h.left()) != 9 {
-			h.Errorf("%d images are left by what was measured", len(h.left()))
-		}
+		expect.Equal(h.T, "images are left by what was measured", 9, len(h.left()))
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // newDiary is one for which every image has ten bytes.
@@ -117,9 +118,7 @@ func TestWhyAnImageWent(t *testing.T) {
 			if test.capacity {
 				r.Rule.Spec.Capacity = &v1alpha1.Capacity{}
 			}
-			if got := d.reasonOf(r); got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
+			expect.Equal(t, "reason", test.want, d.reasonOf(r))
 		})
 	}
 }
@@ -142,9 +141,7 @@ func TestPoliciesThatAreGoneLeaveTheReport(t *testing.T) {
 		}
 		report := h.counts()
 		data, err := json.Marshal(report)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if len(report.Policies) > 100 {
 			t.Errorf("the report has %d policies, of which one exists, and %d bytes", len(report.Policies), len(data))
 		}

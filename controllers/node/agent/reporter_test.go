@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // reporting is a host of which only the reporter does anything, when the test says so.
@@ -30,7 +31,7 @@ type reporting struct {
 
 func newReporting(t *testing.T) *reporting {
 	t.Helper()
-	at := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	at := clocktesting.NewFakeClock(fixture.Now)
 	r := &reporting{host: newHost(t, at), time: at}
 	r.read()
 	r.add(idOf(1), 10)
@@ -71,9 +72,7 @@ func TestAReportThatCannotBeWrittenIsReadAgain(t *testing.T) {
 	r.after(0, 1)
 	other := r.report()
 	other.Labels = map[string]string{"team": "a"}
-	if err := r.server.Update(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.server.Update(t.Context(), other))
 	r.removes("r")
 	r.after(2*time.Minute, 3) // a conflict, after that of somebody else
 	if got := r.report(); got.Removed.Images != 0 {
@@ -116,9 +115,7 @@ func TestAReportThatIsGoneIsBegunAnew(t *testing.T) {
 func TestAnAgentGoesOnFromWhatItsReportSays(t *testing.T) {
 	r := newReporting(t)
 	count := v1alpha1.ImageCount{Images: 5, Bytes: 50}
-	if err := r.server.Create(t.Context(), &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: hostName}, Removed: count}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.server.Create(t.Context(), &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: hostName}, Removed: count}))
 	r.removes("r")
 	r.after(0, 1)
 	if got := r.report().Removed; got != (v1alpha1.ImageCount{Images: 6, Bytes: 57}) {
@@ -133,16 +130,12 @@ func TestAReportIsOwnedByTheNodeThatThereIs(t *testing.T) {
 	owner := func() []metav1.OwnerReference { return r.report().OwnerReferences }
 	r.join("uid-1")
 	r.after(time.Minute, 1)
-	if diff := cmp.Diff(ownedBy(hostName, "uid-1"), owner()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "owner", ownedBy(hostName, "uid-1"), owner())
 	r.cluster.set(nil)
 	r.after(2*time.Minute, 1)
 	r.join("uid-2")
 	r.after(2*time.Minute, 2)
-	if diff := cmp.Diff(ownedBy(hostName, "uid-2"), owner()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "owner", ownedBy(hostName, "uid-2"), owner())
 }
 
 // TestWhatStandsInTheWay is in the condition that is about it, and in Ready.
@@ -171,9 +164,7 @@ func TestWhatStandsInTheWay(t *testing.T) {
 			r.look()
 			r.after(0, 1)
 			conditions := r.report().Conditions
-			if len(conditions) != 6 {
-				t.Errorf("%d conditions: %v", len(conditions), conditions)
-			}
+			expect.Equal(t, "conditions", 6, len(conditions))
 			ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 			if test.condition == "" {
 				if ready.Status != metav1.ConditionTrue {

@@ -18,6 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // told is an agent's rules beside an API server that the test decides on.
@@ -35,13 +37,8 @@ type told struct {
 func newTold(t *testing.T) *told {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, v1alpha1.AddToScheme(scheme))
+	compiler := fixture.Compiler(t)
 	w := &told{T: t, time: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))}
 	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
@@ -84,9 +81,7 @@ func (w *told) policy() *v1alpha1.ClusterRetentionPolicy {
 
 func (w *told) write(o client.Object) {
 	w.Helper()
-	if err := w.Create(w.Context(), o); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w.T, w.Create(w.Context(), o))
 }
 
 func (w *told) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
@@ -95,9 +90,7 @@ func (w *told) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 	if hash == "" {
 		p.Annotations = nil
 	}
-	if err := w.Update(w.Context(), p); err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w.T, w.Update(w.Context(), p))
 }
 
 // want checks what is in doubt: empty for nothing.

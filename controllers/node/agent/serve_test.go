@@ -11,11 +11,12 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestImagesAreServed(t *testing.T) {
 	seen := &debug.Handler{
-		Taken: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Node: engine.Node{Name: "worker-1"},
+		Taken: fixture.Now, Node: engine.Node{Name: "worker-1"},
 		Images: []engine.Image{{ID: "sha256:1", Tags: []string{"a:1"}}},
 	}
 	away := errors.New("no look at the node: the runtime is away")

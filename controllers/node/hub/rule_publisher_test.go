@@ -7,19 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // generation is that of the policy that nodes are told of; 0 for none.
-func (w *world) generation() int64 {
+func (w *harness) generation() int64 {
 	w.t.Helper()
 	if rules := w.rules(); rules != nil && len(rules.Policies) == 1 {
 		return rules.Policies[0].Generation
@@ -28,67 +29,57 @@ func (w *world) generation() int64 {
 }
 
 func TestNodesAreToldWithinASecond(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.use(about("Image", 1))
-		w.after(0)
+		bubble.Pass(0)
 		if w.generation() != 1 {
 			t.Error("not told at once")
 		}
 		for n := range int64(20) { // edits, ten a second
 			w.use(about("Image", 2+n))
-			w.after(100 * time.Millisecond)
+			bubble.Pass(100 * time.Millisecond)
 		}
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		if got, n := w.generation(), w.written(); got != 21 || n > 5 {
 			t.Errorf("told of generation %d in %d writes", got, n)
 		}
 		before := w.written()
 		w.use(about("Image", 21))
-		w.after(time.Hour)
-		if n := w.written() - before; n != 0 {
-			t.Errorf("%d writes though nothing had changed", n)
-		}
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "writes though nothing had changed", 0, w.written()-before)
 	})
 }
 
 func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.use(about("Job", 1))
-		w.after(time.Hour)
+		bubble.Pass(time.Hour)
 		if w.rules() != nil || w.written() > 0 {
 			t.Error("written")
 		}
 		w.use(about("Image", 2))
-		w.after(time.Second)
+		bubble.Pass(time.Second)
 		w.use(about("Job", 3))
-		w.after(2 * time.Second)
+		bubble.Pass(2 * time.Second)
 		if rules := w.rules(); rules == nil || len(rules.Policies)+len(rules.Known) > 0 {
 			t.Errorf("nodes are still told of %+v", rules)
 		}
-		w.after(time.Hour)
-		if n := w.written(); n != 2 {
-			t.Errorf("%d writes", n)
-		}
+		bubble.Pass(time.Hour)
+		expect.Equal(t, "writes", 2, w.written())
 	})
 }
 
 func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.use(about("Image", 1))
-		w.after(time.Minute)
+		bubble.Pass(time.Minute)
 		spoilt := w.rules()
 		spoilt.Policies[0].Spec.Rules[0].TTL = "1s"
-		if err := w.server.Update(t.Context(), spoilt); err != nil {
-			t.Fatal(err)
-		}
-		w.after(time.Second)
-		if got := w.rules().Policies[0].Spec.Rules[0].TTL; got != "30d" {
-			t.Errorf("ttl %s", got)
-		}
-		if err := w.server.Delete(t.Context(), w.rules()); err != nil {
-			t.Fatal(err)
-		}
-		w.after(time.Second)
+		expect.NoError(t, w.server.Update(t.Context(), spoilt))
+		bubble.Pass(time.Second)
+		expect.Equal(t, "ttl", "30d", w.rules().Policies[0].Spec.Rules[0].TTL)
+		expect.NoError(t, w.server.Delete(t.Context(), w.rules()))
+		bubble.Pass(time.Second)
 		if w.generation() != 1 {
 			t.Error("not there again")
 		}
@@ -96,52 +87,52 @@ func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
 }
 
 func TestOnlyALeaderWrites(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.follows = true
 		w.use(about("Image", 1))
-		w.after(time.Second)
-		if w.written() > 0 || w.board.Unwritten() == nil || !w.board.NeedLeaderElection() || !w.census.NeedLeaderElection() {
+		bubble.Pass(time.Second)
+		if w.written() > 0 || w.publisher.Unwritten() == nil || !w.publisher.NeedLeaderElection() || !w.collector.NeedLeaderElection() {
 			t.Error("written without leading, or not told")
 		}
 		w.set(func() { w.follows = false })
-		w.after(5 * time.Second)
-		if w.generation() != 1 || w.board.Unwritten() != nil || w.changed != 2 {
-			t.Errorf("trouble %v, told %d times", w.board.Unwritten(), w.changed)
+		bubble.Pass(5 * time.Second)
+		if w.generation() != 1 || w.publisher.Unwritten() != nil || w.changed != 2 {
+			t.Errorf("trouble %v, told %d times", w.publisher.Unwritten(), w.changed)
 		}
 	})
 }
 
 func TestTroubleIsToldUntilItEnds(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		w.fail = errors.New("no")
 		w.use(about("Image", 1))
-		w.after(time.Minute)
-		if err := w.board.Unwritten(); err == nil || !strings.Contains(err.Error(), "no") {
+		bubble.Pass(time.Minute)
+		if err := w.publisher.Unwritten(); err == nil || !strings.Contains(err.Error(), "no") {
 			t.Errorf("trouble: %v", err)
 		}
 		if w.reads > 60/2 {
 			t.Errorf("tried %d times in a minute", w.reads)
 		}
 		w.set(func() { w.fail = nil })
-		w.after(5 * time.Second)
-		if w.board.Unwritten() != nil || w.generation() != 1 {
-			t.Errorf("trouble: %v", w.board.Unwritten())
+		bubble.Pass(5 * time.Second)
+		if w.publisher.Unwritten() != nil || w.generation() != 1 {
+			t.Errorf("trouble: %v", w.publisher.Unwritten())
 		}
 	})
 }
 
 func TestARuleThatDoesNotFitIsTold(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		long := about("Image", 1)
 		long.Variables = []v1alpha1.Variable{{Name: "long", Expression: strings.Repeat("x", agentapi.MaxBytes)}}
 		w.use(long)
-		w.after(time.Second)
-		if !w.board.Missing("uid-p") || w.rules().Policies[0].Hash != agentapi.LeftOut {
+		bubble.Pass(time.Second)
+		if !w.publisher.Missing("uid-p") || w.rules().Policies[0].Hash != agentapi.LeftOut {
 			t.Error("not left out")
 		}
 		w.use(about("Image", 2))
-		w.after(time.Second)
-		if w.board.Missing("uid-p") || w.changed != 2 {
+		bubble.Pass(time.Second)
+		if w.publisher.Missing("uid-p") || w.changed != 2 {
 			t.Errorf("still left out; told %d times", w.changed)
 		}
 	})
@@ -151,21 +142,14 @@ func TestARuleThatDoesNotFitIsTold(t *testing.T) {
 func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
 	invalid := about("Image", 1)
 	invalid.AddProblems(policy.Problem{Path: "spec.rules[0].unheardOf", Message: "unknown field"})
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	for name, most := range map[string]int{"a rule that is invalid": agentapi.MaxBytes, "one that does not fit": 0} {
 		t.Run(name, func(t *testing.T) {
 			told := agentapi.Render(policy.NewSnapshot([]*policy.Policy{invalid}, nil, policy.DefaultProtection()), most).Policies[0]
 			text, err := json.Marshal(v1alpha1.ClusterRetentionPolicy{Spec: told.Spec})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			document, err := policy.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			p := document.Load(policy.DefaultProtection())
 			compiler.Load(p)
 			if len(p.Rules) != 1 || !p.Rules[0].Invalid() || !p.Rules[0].OnNodes() || p.Mode != v1alpha1.Enforce {
@@ -176,7 +160,7 @@ func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
 }
 
 func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		p := about("Image", 1)
 		report := func(name string, images int64) *v1alpha1.NodeImageReport {
 			r := &v1alpha1.NodeImageReport{Policies: []v1alpha1.NodeImagePolicyReport{{UID: p.UID, Generation: 1, Hash: p.Hash, Matched: images}}}
@@ -185,49 +169,35 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 		}
 		a, b := report("a", 3), report("b", 4)
 		for _, r := range []client.Object{a, b} {
-			if err := w.server.Create(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.server.Create(t.Context(), r))
 		}
 		images := func() int64 {
-			w.after(15 * time.Second)
-			sums, read := w.census.Sum([]*policy.Policy{p}, time.Now())
+			bubble.Pass(15 * time.Second)
+			sums, read := w.collector.Sum([]*policy.Policy{p}, time.Now())
 			if !read {
 				return -1
 			}
 			return sums.Policies[p.UID].Status.Images
 		}
-		if got := images(); got != -1 {
-			t.Errorf("%d images are read without any rule about them", got)
-		}
+		expect.Equal(t, "images without any rule about them", -1, images())
 		w.use(p)
-		if diff := cmp.Diff(int64(7), images()); diff != "" {
-			t.Error(diff)
-		}
-		before := w.census.Version()
+		expect.Equal(t, "images", int64(7), images())
+		before := w.collector.Version()
 		a.Policies[0].Matched = 10
-		if err := w.server.Update(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
-		if got := images(); got != 14 || w.census.Version() == before {
+		expect.NoError(t, w.server.Update(t.Context(), a))
+		if got := images(); got != 14 || w.collector.Version() == before {
 			t.Errorf("%d images", got)
 		}
-		if err := w.server.Delete(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
-		if got := images(); got != 10 {
-			t.Errorf("%d images", got)
-		}
+		expect.NoError(t, w.server.Delete(t.Context(), b))
+		expect.Equal(t, "images", 10, images())
 		w.use(about("Job", 2))
-		if got := images(); got != -1 {
-			t.Errorf("%d images are read though there is no rule any more", got)
-		}
+		expect.Equal(t, "images without any rule any more", -1, images())
 	})
 }
 
 // TestReportsThatCannotBeReadAreReadAgain: the trouble ends as soon as they are read.
 func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inBubble(t, func(t *testing.T, w *harness) {
 		p := about("Image", 1)
 		for reason, err := range map[string]error{
 			"Forbidden":  apierrors.NewForbidden(schema.GroupResource{}, "", nil),
@@ -235,18 +205,18 @@ func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
 		} {
 			w.set(func() { w.unread = err })
 			w.use(p)
-			w.after(time.Minute)
-			trouble := w.census.Unread()
-			if _, read := w.census.Sum([]*policy.Policy{p}, time.Now()); read || trouble == nil || trouble.Reason != reason {
+			bubble.Pass(time.Minute)
+			trouble := w.collector.Unread()
+			if _, read := w.collector.Sum([]*policy.Policy{p}, time.Now()); read || trouble == nil || trouble.Reason != reason {
 				t.Errorf("%s: trouble %+v, read %v", reason, trouble, read)
 			}
 			w.set(func() { w.unread = nil })
-			w.after(15 * time.Second)
-			if _, read := w.census.Sum([]*policy.Policy{p}, time.Now()); !read || w.census.Unread() != nil {
-				t.Errorf("%s: trouble %+v afterwards, read %v", reason, w.census.Unread(), read)
+			bubble.Pass(15 * time.Second)
+			if _, read := w.collector.Sum([]*policy.Policy{p}, time.Now()); !read || w.collector.Unread() != nil {
+				t.Errorf("%s: trouble %+v afterwards, read %v", reason, w.collector.Unread(), read)
 			}
 			w.use(about("Job", 2))
-			w.after(time.Second)
+			bubble.Pass(time.Second)
 		}
 	})
 }

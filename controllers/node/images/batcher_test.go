@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // slow is a runtime in which removals that come together take a while for all of them, and a while for each. Its time is
@@ -134,9 +136,7 @@ func TestAThirdOfTheTimeIsLeftToPodsThatStart(t *testing.T) {
 				if took := s.drain(1000); s.busy*100 < took*time.Duration(test.atLeast) || s.busy*100 > took*time.Duration(test.most) {
 					s.Errorf("busy for %s of %s, want %d to %d %%", s.busy, took, test.atLeast, test.most)
 				}
-				if widest := slices.Max(s.rounds); widest != test.widest {
-					s.Errorf("rounds of up to %d, want %d", widest, test.widest)
-				}
+				expect.Equal(s.T, "widest round", test.widest, slices.Max(s.rounds))
 				if s.looked != len(s.rounds) {
 					s.Errorf("%d looks for %d rounds, want one each", s.looked, len(s.rounds))
 				}
@@ -197,9 +197,7 @@ func TestNobodyWaitsForLong(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if refused != 6 {
-			s.Errorf("%d of 8 were refused, want all but two, one after the other", refused)
-		}
+		expect.Equal(s.T, "refused of 8: all but two, one after the other", 6, refused)
 	})
 }
 
@@ -225,9 +223,7 @@ func TestRoundsWithoutRemovalsCostNothing(t *testing.T) {
 	inBubble(t, 60*ms, ms, func(s *slow) {
 		began := time.Now()
 		for range 100 {
-			if err := s.Pass(s.Context()); err != nil {
-				s.Fatal(err)
-			}
+			expect.NoError(s.T, s.Pass(s.Context()))
 		}
 		if took := time.Since(began); took > 0 {
 			s.Errorf("it took %s", took)
@@ -242,8 +238,7 @@ func TestRoundsWithoutRemovalsCostNothing(t *testing.T) {
 func TestTheLastRemovalIsToldOf(t *testing.T) {
 	inBubble(t, 60*ms, ms, func(s *slow) {
 		s.drain(50)
-		time.Sleep(time.Second)
-		synctest.Wait()
+		bubble.Pass(time.Second)
 		if s.lasts != 1 {
 			s.Errorf("told %d times, want once", s.lasts)
 		}

@@ -24,6 +24,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // machine is a node whose runtime and Pods the test decides, and whose time only it lets pass.
@@ -57,14 +59,9 @@ func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{T: t, clock: clocktesting.NewFakeClock(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), listed: map[string]cri.Image{}}
 	kept, err := history.Open(t.TempDir(), m.reading(), history.Options{Machine: "node", Gap: 2 * interval, Every: interval})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { _ = kept.Close() })
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixture.Compiler(t)
 	m.Node = images.New(images.Options{
 		Runtime: runtime{m}, Cluster: api{m}, History: kept, Readings: m.reading, Clock: m.clock, Compiler: compiler, Interval: interval,
 		Failed: func(code string) { m.failed = append(m.failed, code) },
@@ -169,9 +166,7 @@ func (m *machine) warrantAfter(looks int, letter string) policy.DeletePermit {
 func (m *machine) warrantFor(looks int, letter string, place policy.RankResult) policy.DeletePermit {
 	m.Helper()
 	document, err := policy.Parse([]byte(rules))
-	if err != nil {
-		m.Fatal(err)
-	}
+	expect.NoError(m.T, err)
 	p := document.Load(policy.Protection{})
 	programs := m.Compiler.Load(p)
 	if p.Rules[0].Invalid() {
@@ -367,9 +362,7 @@ func comesBack(m *machine) {
 	m.has("go/else:v1", "b")
 	m.mu.Unlock()
 	for range 4 {
-		if err := m.look(); err != nil {
-			m.Fatal(err)
-		}
+		expect.NoError(m.T, m.look())
 	}
 }
 
@@ -392,9 +385,7 @@ func TestOnlyTheImageOfTheWarrantIsRemoved(t *testing.T) {
 func TestAnImageWithoutARecordIsKept(t *testing.T) {
 	m := newMachine(t)
 	document, err := policy.Parse([]byte(strings.Replace(rules, `"eligible": "true"`, `"eligible": "true", "startTime": "timestamp('2026-01-01T00:00:00Z')"`, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := document.Load(policy.Protection{})
 	rule := p.Rules[0]
 	programs := m.Compiler.Load(p)
@@ -518,9 +509,7 @@ func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
 	} {
 		step.meanwhile()
 		_ = source.Read(t.Context(), policy.Subject{Name: id("a")}, func(*index.FactRow) {})
-		if got := m.Unreachable(); got != step.want {
-			t.Errorf("out of reach for %s, want %s", got, step.want)
-		}
+		expect.Equal(t, "out of reach for", step.want, m.Unreachable())
 		m.clock.Step(interval)
 	}
 }

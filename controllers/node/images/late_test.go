@@ -10,6 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain after the next look, though it is the same; then no more.
@@ -19,9 +21,7 @@ func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	m := newMachine(t)
 	m.has("registry/a:1", "a")
 	document, err := policy.Parse([]byte(strings.Replace(rules, `"eligible": "true"`, `"eligible": "`+loop+`"`, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := document.Load(policy.Protection{})
 	programs := m.Compiler.Load(p)
 	if p.Rules[0].Invalid() {
@@ -30,10 +30,7 @@ func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	questions := retention.NewRuleSet(p.Rules[0].Kind, []*engine.Program{programs[p.Rules[0].Key]}, nil)
 	source := m.Open(questions)
 	compiler := func(deadline time.Duration) *engine.Compiler {
-		c, err := engine.NewCompiler(engine.Options{EvalDeadline: deadline})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := fixture.CompilerWith(t, engine.Options{EvalDeadline: deadline})
 		return c
 	}
 	m.Compiler = compiler(time.Nanosecond)

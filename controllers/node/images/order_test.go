@@ -11,6 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestAnImageThatIsUsedDuringTheChecksIsKept: an image stays if it comes into use between any two answers of the runtime, whether
@@ -139,9 +140,7 @@ func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 		if want := [...]int{1, 2, 2, 2}; [4]int(got) != want {
 			t.Errorf("the callers got reads %v, want %v", got, want)
 		}
-		if after := looks.Fresh(); after != 3 {
-			t.Errorf("a later caller got read %d, want 3", after)
-		}
+		expect.Equal(t, "what a later caller got", 3, looks.Fresh())
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // scripted is a machine whose runtime answers over a socket, as the test has it. What is not answered soon is an error.
@@ -17,9 +18,7 @@ func scripted(t *testing.T) (*machine, *critest.Server) {
 	t.Helper()
 	m, s := newMachine(t), critest.Start(t)
 	r, err := cri.Dial(s.Endpoint, cri.Options{Timeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	m.Runtime = r
 	return m, s

@@ -15,6 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // look looks at the node once more.
@@ -84,9 +85,7 @@ func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 			}
 			test.then(m, w)
 			for range 3 {
-				if err := m.look(); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, m.look())
 			}
 			if len(late) != test.late {
 				t.Fatalf("counted %d times, want %d", len(late), test.late)

@@ -12,10 +12,12 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestWhatIsAsked(t *testing.T) {
-	s, _, c := asking()
+	s, _, c := newServedChecker()
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,7 @@ func TestWhatIsAsked(t *testing.T) {
 			},
 		}
 	}
-	expect(t, "asked", []authorizationv1.SubjectAccessReviewSpec{ask("list"), ask("delete")}, s.asked)
+	expect.Equal(t, "asked", []authorizationv1.SubjectAccessReviewSpec{ask("list"), ask("delete")}, s.asked)
 }
 
 func TestRights(t *testing.T) {
@@ -43,23 +45,23 @@ func TestRights(t *testing.T) {
 		"may not delete":               {[]string{"delete"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
 		"may nothing":                  {[]string{"list", "delete", "patch"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list, delete jobs.batch in namespace team-a"},
 		"may not patch, and need not":  {[]string{"patch"}, rule(), []string{"list", "delete"}, ""},
-		"may not patch, and marks":     {[]string{"patch"}, rule(marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
-		"may patch, and marks":         {nil, rule(marking), []string{"list", "delete", "patch"}, ""},
-		"what lives in no namespace":   {nil, rule(about(nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"may not patch, and marks":     {[]string{"patch"}, rule(fixture.Marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
+		"may patch, and marks":         {nil, rule(fixture.Marking), []string{"list", "delete", "patch"}, ""},
+		"what lives in no namespace":   {nil, rule(fixture.About(fixture.Nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
 		"nobody to act as":             {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty"},
-		"what the cluster cannot know": {nil, rule(about(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
+		"what the cluster cannot know": {nil, rule(fixture.About(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, _, c := asking()
+			s, _, c := newServedChecker()
 			s.deny(test.denied...)
 			_, err := c.Check(t.Context(), test.rule)
 			said := ""
 			if err != nil {
 				said = err.Error()
 			}
-			expect(t, "error", test.want, said)
-			expect(t, "asked", test.verbs, s.verbs())
+			expect.Equal(t, "error", test.want, said)
+			expect.Equal(t, "asked", test.verbs, s.verbs())
 			known, ok := c.Known(test.rule)
 			if !ok || !errors.Is(known, err) {
 				t.Errorf("known %v, %v", known, ok)
@@ -77,48 +79,48 @@ func TestRightsToAnOwner(t *testing.T) {
 		verbs  []string
 		want   string
 	}{
-		"all are there":              {nil, rule(about(pods)), jobs, []string{"get", "delete"}, ""},
-		"marking needs nothing more": {[]string{"patch", "list"}, rule(about(pods), marking), jobs, []string{"get", "delete"}, ""},
-		"may not delete":             {[]string{"delete"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
-		"may not get":                {[]string{"get"}, rule(about(pods)), jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
-		"an owner in no namespace":   {nil, rule(about(pods)), nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
-		"nobody to act as":           {nil, rule(about(pods), of("")), jobs, nil, "missing permission: spec.serviceAccountName is empty"},
+		"all are there":              {nil, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, ""},
+		"marking needs nothing more": {[]string{"patch", "list"}, rule(fixture.About(fixture.Pods), fixture.Marking), fixture.Jobs, []string{"get", "delete"}, ""},
+		"may not delete":             {[]string{"delete"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"may not get":                {[]string{"get"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
+		"an owner in no namespace":   {nil, rule(fixture.About(fixture.Pods)), fixture.Nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"nobody to act as":           {nil, rule(fixture.About(fixture.Pods), of("")), fixture.Jobs, nil, "missing permission: spec.serviceAccountName is empty"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, _, c := asking()
+			s, _, c := newServedChecker()
 			s.deny(test.denied...)
 			said := ""
 			if _, err := c.CheckOwner(t.Context(), test.rule, test.kind); err != nil {
 				said = err.Error()
 			}
-			expect(t, "error", test.want, said)
+			expect.Equal(t, "error", test.want, said)
 			for _, asked := range s.asked {
-				expect(t, "namespace", namespace, asked.ResourceAttributes.Namespace)
-				expect(t, "resource", "jobs", asked.ResourceAttributes.Resource)
+				expect.Equal(t, "namespace", namespace, asked.ResourceAttributes.Namespace)
+				expect.Equal(t, "resource", "jobs", asked.ResourceAttributes.Resource)
 			}
-			expect(t, "asked", test.verbs, s.verbs())
+			expect.Equal(t, "asked", test.verbs, s.verbs())
 		})
 	}
 }
 
 // TestRightsToAKindAreNotThoseToAnOwner: an answer to one is none to the other.
 func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
-	s, _, c := asking()
+	s, _, c := newServedChecker()
 	s.deny("get")
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.CheckOwner(t.Context(), rule(), jobs); !errors.Is(err, permissions.ErrMissing) {
+	if _, err := c.CheckOwner(t.Context(), rule(), fixture.Jobs); !errors.Is(err, permissions.ErrMissing) {
 		t.Errorf("may not get: %v", err)
 	}
-	if _, known := c.Known(rule(about(pods))); known {
+	if _, known := c.Known(rule(fixture.About(fixture.Pods))); known {
 		t.Error("what is about owners is known of a rule")
 	}
 }
 
 func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
-	s, clock, c := asking()
+	s, clock, c := newServedChecker()
 	s.deny("delete")
 	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, permissions.ErrMissing) {
 		t.Errorf("missing: %v", err)
@@ -133,7 +135,7 @@ func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
 
 // TestTheAgeOfAnAnswerCountsFromItsRequest: whoever asks learns since when the answer is known, however long it took, and whoever asked before.
 func TestTheAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
-	s, clock, c := asking()
+	s, clock, c := newServedChecker()
 	s.during = func() { clock.Step(300 * time.Millisecond) }
 	for _, name := range []string{"two slow answers", "remembered 600 ms later"} {
 		since, err := c.Check(t.Context(), rule())
@@ -155,62 +157,62 @@ func TestAnswersCountForASecond(t *testing.T) {
 	}{
 		"the kind": {func(ctx context.Context, c *permissions.Checker) (time.Time, error) { return c.Check(ctx, rule()) }, []string{"list", "delete"}},
 		"an owner": {func(ctx context.Context, c *permissions.Checker) (time.Time, error) {
-			return c.CheckOwner(ctx, rule(), jobs)
+			return c.CheckOwner(ctx, rule(), fixture.Jobs)
 		}, []string{"get", "delete"}},
 	} {
 		t.Run(about, func(t *testing.T) {
-			s, clock, c := asking()
+			s, clock, c := newServedChecker()
 			check := func() bool { _, err := test.check(t.Context(), c); return err == nil }
-			expect(t, "allowed", true, check())
+			expect.Equal(t, "allowed", true, check())
 			s.deny("delete")
 			s.verbs()
 			clock.Step(time.Second)
-			expect(t, "allowed a second later", true, check())
-			expect(t, "asked", nil, s.verbs())
+			expect.Equal(t, "allowed a second later", true, check())
+			expect.Equal(t, "asked", nil, s.verbs())
 			clock.Step(1)
-			expect(t, "allowed a nanosecond after that", false, check())
-			expect(t, "asked", test.verbs, s.verbs())
+			expect.Equal(t, "allowed a nanosecond after that", false, check())
+			expect.Equal(t, "asked", test.verbs, s.verbs())
 			s.deny()
-			expect(t, "a right that is back", false, check())
+			expect.Equal(t, "a right that is back", false, check())
 			clock.Step(time.Second + 1)
-			expect(t, "a right that is back, a second later", true, check())
+			expect.Equal(t, "a right that is back, a second later", true, check())
 			s.deny("delete")
 			clock.SetTime(now.Add(-time.Hour))
-			expect(t, "allowed by a clock that was set back", false, check())
+			expect.Equal(t, "allowed by a clock that was set back", false, check())
 		})
 	}
 }
 
 func TestOneAnswerForRulesThatNeedTheSame(t *testing.T) {
-	s, _, c := asking()
+	s, _, c := newServedChecker()
 	rules := map[string]*policy.Rule{
 		"the same":          rule(func(r *policy.Rule) { r.ID.Rule, r.TTL = "other", time.Hour }),
-		"another mark":      rule(marking),
+		"another mark":      rule(fixture.Marking),
 		"another account":   rule(of("other")),
 		"another namespace": rule(func(r *policy.Rule) { r.Namespace = "team-b" }),
-		"another kind":      rule(about(nodes)),
+		"another kind":      rule(fixture.About(fixture.Nodes)),
 	}
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)
 	}
 	for name, r := range rules {
 		_, known := c.Known(r)
-		expect(t, name, name == "the same", known)
+		expect.Equal(t, name, name == "the same", known)
 	}
 	s.verbs()
 	_, _ = c.Check(t.Context(), rules["the same"])
-	expect(t, "asked", nil, s.verbs())
+	expect.Equal(t, "asked", nil, s.verbs())
 }
 
 func TestNothingIsKnownBeforeItWasAsked(t *testing.T) {
-	_, _, c := asking()
+	_, _, c := newServedChecker()
 	if err, known := c.Known(rule()); err != nil || known {
 		t.Errorf("known %v, %v", err, known)
 	}
 }
 
 func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
-	s, clock, c := asking()
+	s, clock, c := newServedChecker()
 	s.deny("delete")
 	_, missing := c.Check(t.Context(), rule())
 	clock.Step(time.Hour)
@@ -226,8 +228,8 @@ func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
 
 // TestAllowedIsTheLatestAnswerThatTold: an error tells neither.
 func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
-	s, now, c := asking()
-	expect(t, "before it was asked", false, c.Allowed(rule()))
+	s, now, c := newServedChecker()
+	expect.Equal(t, "before it was asked", false, c.Allowed(rule()))
 	for i, step := range []struct {
 		denied string
 		fail   error
@@ -243,12 +245,12 @@ func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
 		now.Step(time.Minute)
 		s.denied, s.fail = map[string]bool{step.denied: true}, step.fail
 		_, _ = c.Check(t.Context(), rule())
-		expect(t, fmt.Sprint("step ", i), step.want, c.Allowed(rule()))
+		expect.Equal(t, fmt.Sprint("step ", i), step.want, c.Allowed(rule()))
 	}
 }
 
 func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
-	_, _, c := asking()
+	_, _, c := newServedChecker()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Check(ctx, rule()); !errors.Is(err, context.Canceled) {
@@ -259,7 +261,7 @@ func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
 // TestWhoeverGivesUpGivesNoAnswer: that a caller does not wait any more says nothing of a ServiceAccount's permissions. Others ask for
 // themselves, and the rule keeps the answer that it had.
 func TestWhoeverGivesUpGivesNoAnswer(t *testing.T) {
-	_, clock, c := asking()
+	_, clock, c := newServedChecker()
 	if _, err := c.Check(t.Context(), rule()); err != nil {
 		t.Fatal(err)
 	}

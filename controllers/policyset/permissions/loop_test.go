@@ -15,6 +15,9 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // looking is a Loop in a bubble that looks after some rules.
@@ -54,22 +57,15 @@ func looksSlowly(t *testing.T, takes time.Duration, test func(t *testing.T, l *l
 				l.changes++
 			},
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- l.Start(ctx) }()
-		synctest.Wait()
+		stop := bubble.Start(t, l.Start)
 		test(t, l)
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }
 
 // told is how many changes were told since it was last asked, after some time.
 func (l *looking) told(d time.Duration) int {
-	time.Sleep(d)
-	synctest.Wait()
+	bubble.Pass(d)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.changes
@@ -79,18 +75,18 @@ func (l *looking) told(d time.Duration) int {
 
 func TestTheLoopTellsChanges(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
-		expect(t, "the first answer", 1, l.told(0))
-		expect(t, "nothing new", 0, l.told(time.Hour))
+		expect.Equal(t, "the first answer", 1, l.told(0))
+		expect.Equal(t, "nothing new", 0, l.told(time.Hour))
 		l.deny("delete")
-		expect(t, "a right is taken away", 1, l.told(time.Minute+10*time.Second))
-		expect(t, "it stays away", 0, l.told(time.Hour))
+		expect.Equal(t, "a right is taken away", 1, l.told(time.Minute+10*time.Second))
+		expect.Equal(t, "it stays away", 0, l.told(time.Hour))
 		l.deny("delete", "list")
-		expect(t, "another one is taken away", 1, l.told(10*time.Second))
+		expect.Equal(t, "another one is taken away", 1, l.told(10*time.Second))
 		l.failing(errors.New("connection refused"))
-		expect(t, "no answer", 1, l.told(10*time.Second))
+		expect.Equal(t, "no answer", 1, l.told(10*time.Second))
 		l.failing(nil)
 		l.deny()
-		expect(t, "every right is back", 1, l.told(10*time.Second))
+		expect.Equal(t, "every right is back", 1, l.told(10*time.Second))
 	}, rule())
 }
 
@@ -102,7 +98,7 @@ func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
 		if _, err := l.Check(t.Context(), rule()); !errors.Is(err, permissions.ErrMissing) {
 			t.Errorf("permitted: %v", err)
 		}
-		expect(t, "changes", 1, l.told(10*time.Second))
+		expect.Equal(t, "changes", 1, l.told(10*time.Second))
 	}, rule())
 }
 
@@ -119,18 +115,18 @@ func TestARecoveredReviewIsPublished(t *testing.T) {
 		if _, err := l.Check(t.Context(), rule()); err != nil {
 			t.Error(err)
 		}
-		expect(t, "changes", 1, l.told(10*time.Second))
-		expect(t, "changes after that", 0, l.told(time.Hour))
+		expect.Equal(t, "changes", 1, l.told(10*time.Second))
+		expect.Equal(t, "changes after that", 0, l.told(time.Hour))
 	}, rule())
 }
 
 func TestTheLoopFollowsTheRules(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
-		expect(t, "without rules", 0, l.told(time.Minute))
-		expect(t, "asked", nil, l.verbs())
-		l.use(rule(), rule(marking))
-		expect(t, "with two", 1, l.told(10*time.Second))
-		expect(t, "asked", []string{"list", "delete", "list", "delete", "patch"}, l.verbs())
+		expect.Equal(t, "without rules", 0, l.told(time.Minute))
+		expect.Equal(t, "asked", nil, l.verbs())
+		l.use(rule(), rule(fixture.Marking))
+		expect.Equal(t, "with two", 1, l.told(10*time.Second))
+		expect.Equal(t, "asked", []string{"list", "delete", "list", "delete", "patch"}, l.verbs())
 	})
 }
 
@@ -144,8 +140,8 @@ func TestHowOftenTheLoopAsks(t *testing.T) {
 		l.told(2 * time.Minute)
 		l.verbs()
 		l.told(time.Minute)
-		expect(t, "asked in a minute for a right that is missing", 6, len(l.verbs())/2)
-		expect(t, "leader only", true, l.NeedLeaderElection())
+		expect.Equal(t, "asked in a minute for a right that is missing", 6, len(l.verbs())/2)
+		expect.Equal(t, "leader only", true, l.NeedLeaderElection())
 	}, rule())
 }
 
@@ -189,16 +185,14 @@ func (h hanging) Create(ctx context.Context, r *authorizationv1.SubjectAccessRev
 func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mapper := meta.NewDefaultRESTMapper(nil)
-		mapper.Add(jobs, meta.RESTScopeNamespace)
+		mapper.Add(fixture.Jobs, meta.RESTScopeNamespace)
 		s, silent, other := &server{}, rule(), rule()
 		silent.Namespace = "silent"
 		l := &permissions.Loop{
 			Checker: permissions.New(hanging{s, "silent"}, mapper, clock.RealClock{}), Changed: func() {},
 			Rules: func() []*policy.Rule { return []*policy.Rule{silent, other} },
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- l.Start(ctx) }()
+		stop := bubble.Start(t, l.Start)
 		time.Sleep(time.Minute)
 		if err, known := l.Known(other); err != nil || !known {
 			t.Errorf("after a minute the rights of another namespace are known: %v, %v", known, err)
@@ -208,9 +202,6 @@ func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 		if err, _ := l.Known(other); !errors.Is(err, permissions.ErrMissing) {
 			t.Errorf("three minutes after they are taken away: %v", err)
 		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 	})
 }

@@ -1,12 +1,12 @@
 package features_test
 
 import (
+	"fmt"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/sunset-k8s/sunset/controllers/process/features"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestWhatIsOff(t *testing.T) {
@@ -21,9 +21,7 @@ func TestWhatIsOff(t *testing.T) {
 		if err := gates.Set(value); err != nil {
 			t.Errorf("%s: %v", value, err)
 		}
-		if diff := cmp.Diff(want, features.Off(gates)); diff != "" {
-			t.Errorf("%q: -want +got\n%s", value, diff)
-		}
+		expect.Equal(t, fmt.Sprintf("%q", value), want, features.Off(gates))
 	}
 }
 
@@ -40,12 +38,8 @@ func TestFeaturesAreExported(t *testing.T) {
 	got := map[string]float64{}
 	features.Export(func(value float64, name, stage string) { got[name+" "+stage] = value }, []policy.Feature{policy.References})
 	want := map[string]float64{"NodeImages BETA": 1, "References BETA": 0, "OwnerDeletion BETA": 1}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Equal(t, "exported", want, got)
 	clear(got)
 	features.Export(func(value float64, name, stage string) { got[name] = value }, nil, policy.NodeImages)
-	if diff := cmp.Diff(map[string]float64{"NodeImages": 1}, got); diff != "" {
-		t.Errorf("an agent's: -want +got\n%s", diff)
-	}
+	expect.Equal(t, "an agent's", map[string]float64{"NodeImages": 1}, got)
 }

@@ -10,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // margin is how long a renewal counts in these tests.
@@ -75,7 +76,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			clock := clocktesting.NewFakeClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+			clock := clocktesting.NewFakeClock(fixture.Now)
 			inner := &lock{clock: clock}
 			l := lease.Watch(inner, clock, margin)
 			for _, s := range test.steps {

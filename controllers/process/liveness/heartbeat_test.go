@@ -7,6 +7,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestPulse(t *testing.T) {
@@ -35,7 +36,7 @@ func TestPulse(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := testingclock.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+			c := testingclock.NewFakePassiveClock(fixture.Now)
 			p := liveness.New("the loops", c)
 			test.loop(p, c)
 			if err := p.Check(nil); (err == nil) != test.ok {

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestWhatWasStampedComesFirst(t *testing.T) {
@@ -29,9 +29,7 @@ func TestWhatWasStampedComesFirst(t *testing.T) {
 		"nothing": {Info{}, nil, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
 	} {
 		test.want.Go = runtime.Version()
-		if diff := cmp.Diff(test.want, combine(test.stamped, test.recorded)); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.Equal(t, name, test.want, combine(test.stamped, test.recorded))
 	}
 }
 
@@ -40,8 +38,6 @@ func TestRequestsSayWhichBuildAsks(t *testing.T) {
 		"sunset/v1.2.3 (commit 0123456789ab; 2026-03-01T12:00:00Z)": {Version: "v1.2.3", Commit: "0123456789abcdef0123", Date: "2026-03-01T12:00:00Z"},
 		"sunset/devel (commit unknown; unknown)":                    {Version: "devel", Commit: unknown, Date: unknown},
 	} {
-		if got := build.UserAgent("sunset"); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		expect.Equal(t, "user agent", want, build.UserAgent("sunset"))
 	}
 }

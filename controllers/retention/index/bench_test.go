@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const many = 100_000
@@ -42,13 +43,13 @@ func manyNamespaces() map[string]policy.Namespace {
 }
 
 func bookOfTwo(first time.Duration) *policy.Snapshot {
-	return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a", ttl(first)), ""), policyOf(rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
+	return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a", fixture.TTL(first)), ""), policyOf(fixture.Rule("b"), "")}, manyNamespaces(), policy.DefaultProtection())
 }
 
-var two = index.Listing{ID: 1, Kind: jobs, Layout: columns["a b"]}
+var two = index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a b"]}
 
 func fullIndex(rows []*index.FactRow) *index.Index {
-	x := index.New(jobs.GroupKind(), func() {})
+	x := index.New(fixture.Jobs.GroupKind(), func() {})
 	x.SetSnapshot(bookOfTwo(time.Hour), now)
 	x.Replace(two, rows, now)
 	return x

@@ -7,6 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
@@ -14,14 +15,14 @@ func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
 		counts, other *policy.Rule
 		ahead         bool
 	}{
-		"it decides":                 {rule("a", counted), rule("b", ttl(time.Minute)), true},
-		"another decides":            {rule("a", counted, ttl(time.Minute)), rule("b"), false},
-		"it is a dry run":            {rule("a", counted, mode(v1alpha1.DryRun)), rule("b"), false},
-		"it is a dry run, of longer": {rule("a", counted, mode(v1alpha1.DryRun), ttl(2*time.Hour)), rule("b"), false},
+		"it decides":                 {fixture.Rule("a", fixture.Counted), fixture.Rule("b", fixture.TTL(time.Minute)), true},
+		"another decides":            {fixture.Rule("a", fixture.Counted, fixture.TTL(time.Minute)), fixture.Rule("b"), false},
+		"it is a dry run":            {fixture.Rule("a", fixture.Counted, fixture.Mode(v1alpha1.DryRun)), fixture.Rule("b"), false},
+		"it is a dry run, of longer": {fixture.Rule("a", fixture.Counted, fixture.Mode(v1alpha1.DryRun), fixture.TTL(2*time.Hour)), fixture.Rule("b"), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, []*policy.Rule{test.counts, test.other}, row("x", now, under("a b")))
+			w := newHarness(t, []*policy.Rule{test.counts, test.other}, row("x", now, under("a b")))
 			due := now.Add(time.Hour)
 			early := due.Add(-index.Ahead / 2)
 			var want []string
@@ -44,21 +45,24 @@ func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
 func TestWhatComesWithinTheTimeAheadIsHandedOverAtOnceAndOnce(t *testing.T) {
 	due := now.Add(time.Hour)
 	early := due.Add(-index.Ahead / 2)
-	tests := map[string]func(w *world){
-		"it is new":         func(w *world) { w.Apply(w.listing.ID, row("x", now), early) },
-		"it was edited":     func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), early) },
-		"its time was cut":  func(w *world) { w.SetBook(book(rule("a", counted)), early) },
-		"its time came":     func(w *world) { w.SetBook(book(rule("a", counted)), now) },
-		"the clock went on": func(w *world) { w.SetBook(book(rule("a", counted)), now); w.Reconsider("x", early) },
+	tests := map[string]func(w *harness){
+		"it is new":        func(w *harness) { w.Apply(w.listing.ID, row("x", now), early) },
+		"it was edited":    func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), early) },
+		"its time was cut": func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), early) },
+		"its time came":    func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), now) },
+		"the clock went on": func(w *harness) {
+			w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), now)
+			w.Reconsider("x", early)
+		},
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, []*policy.Rule{rule("a", counted, ttl(2*time.Hour))})
+			w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted, fixture.TTL(2*time.Hour))})
 			if name != "it is new" {
 				w.Apply(w.listing.ID, row("x", now), now)
 			}
 			if name == "it is new" || name == "it was edited" {
-				w.SetBook(book(rule("a", counted)), now)
+				w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), now)
 			}
 			if name == "it was edited" {
 				expectTaken(t, "before", w.taken(early), "x")
@@ -77,7 +81,7 @@ func TestAClockThatIsSetBackLosesNothing(t *testing.T) {
 	due := now.Add(time.Hour)
 	for name, back := range map[string]time.Duration{"a little": index.Ahead / 2, "a lot": 30 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, []*policy.Rule{rule("a", counted)}, row("x", now))
+			w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)}, row("x", now))
 			expectTaken(t, "when it is due", w.taken(due), "x")
 			for range 3 {
 				w.Reconsider("x", due.Add(-back))

@@ -7,35 +7,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // now is when every test begins.
-var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-
-var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+var now = fixture.Now
 
 // namespaces are those that are known unless a test says otherwise.
 var namespaces = map[string]policy.Namespace{"team-a": {Labels: labels.Set{"tier": "ci"}}, "team-b": {Labels: labels.Set{"tier": "prod"}}}
-
-// rule is an enforced rule about Jobs with a TTL of an hour. Its facts are under its name.
-func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
-	r := &policy.Rule{ID: policy.RuleID{Policy: "p-" + name, Rule: name}, Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
-	for _, o := range options {
-		o(r)
-	}
-	return r
-}
-
-func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.Mode = m } }
-func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
 
 // policyOf is a policy with one rule, about the namespaces with these labels.
 func policyOf(r *policy.Rule, selector string) *policy.Policy {
@@ -47,7 +33,7 @@ func policyOf(r *policy.Rule, selector string) *policy.Policy {
 }
 
 // snapshot has a policy about all namespaces for each rule.
-func book(rules ...*policy.Rule) *policy.Snapshot {
+func snapshotOf(rules ...*policy.Rule) *policy.Snapshot {
 	var policies []*policy.Policy
 	for _, r := range rules {
 		policies = append(policies, policyOf(r, ""))
@@ -96,8 +82,8 @@ func under(names string) func(*draft) {
 
 func notEligible(r *draft) { r.Facts[0].Eligible = false }
 
-// world is an index with a current listing under one rule.
-type world struct {
+// harness is an index with a current listing under one rule.
+type harness struct {
 	*index.Index
 	t        *testing.T
 	listing  index.Listing
@@ -106,23 +92,23 @@ type world struct {
 }
 
 // SetBook remembers the snapshot.
-func (w *world) SetBook(b *policy.Snapshot, now time.Time) {
+func (w *harness) SetSnapshot(b *policy.Snapshot, now time.Time) {
 	w.snapshot = b
 	w.Index.SetSnapshot(b, now)
 }
 
 // has reports whether there are facts about a rule, judged by the last snapshot.
-func (w *world) has(r *policy.Rule) bool { return w.Has(w.snapshot, r) }
+func (w *harness) has(r *policy.Rule) bool { return w.Has(w.snapshot, r) }
 
 // newWorld makes an index of the rules; the current listing has a column for each key.
-func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *world {
+func newHarness(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *harness {
 	var names []string
 	for _, r := range rules {
 		names = append(names, r.Key)
 	}
-	w := &world{t: t, listing: index.Listing{ID: 1, Kind: jobs, Layout: columns[strings.Join(names, " ")]}}
-	w.Index = index.New(jobs.GroupKind(), func() { w.wakes++ })
-	w.SetBook(book(rules...), now)
+	w := &harness{t: t, listing: index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns[strings.Join(names, " ")]}}
+	w.Index = index.New(fixture.Jobs.GroupKind(), func() { w.wakes++ })
+	w.SetSnapshot(snapshotOf(rules...), now)
 	w.Replace(w.listing, rows, now)
 	w.wakes = 0
 	t.Cleanup(func() {
@@ -134,11 +120,11 @@ func newWorld(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *world
 }
 
 func oneRule(options ...func(*policy.Rule)) []*policy.Rule {
-	return []*policy.Rule{rule("a", options...)}
+	return []*policy.Rule{fixture.Rule("a", options...)}
 }
 
 // take calls TakeDue until nothing more is due and gives the UIDs in the order in which they came.
-func (w *world) take(at time.Time) []string {
+func (w *harness) take(at time.Time) []string {
 	var taken []string
 	for {
 		due, _, ok := w.Next()
@@ -150,69 +136,62 @@ func (w *world) take(at time.Time) []string {
 }
 
 // reason is why a subject is kept, waited for or deleted; empty when it is not known.
-func (w *world) reason(uid string, at time.Time) policy.Reason {
+func (w *harness) reason(uid string, at time.Time) policy.Reason {
 	j, _ := w.Claim(types.UID(uid), at)
 	w.Release(types.UID(uid), at)
 	return j.Verdict.Reason
 }
 
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
-}
-
 var never = []string(nil)
 
 func TestOnlyTheCurrentListingCounts(t *testing.T) {
-	current, other := index.Listing{ID: 1, Kind: jobs, Layout: columns["a"]}, index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}
+	current, other := index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a"]}, index.Listing{ID: 2, Kind: fixture.Jobs, Layout: columns["a"]}
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
-		change func(w *world)
+		change func(w *harness)
 		want   []string
 	}{
-		"nothing":                                   {func(*world) {}, []string{"known"}},
-		"a new subject":                             {func(w *world) { w.Apply(current.ID, row("new", due), now) }, []string{"known", "new"}},
-		"a new subject of another listing":          {func(w *world) { w.Apply(other.ID, row("new", due), now) }, []string{"known"}},
-		"a changed subject":                         {func(w *world) { w.Apply(current.ID, row("known", now, at("2")), now) }, never},
-		"a changed subject of another listing":      {func(w *world) { w.Apply(other.ID, row("known", now, at("2")), now) }, []string{"known"}},
-		"a subject that is gone":                    {func(w *world) { w.Forget(current.ID, "known", now) }, never},
-		"a subject that is gone in another listing": {func(w *world) { w.Forget(other.ID, "known", now) }, []string{"known"}},
-		"a subject nobody knew is gone":             {func(w *world) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
-		"doubt":                                     {func(w *world) { w.Unsync(current.ID) }, never},
-		"doubt about another listing":               {func(w *world) { w.Unsync(other.ID) }, []string{"known"}},
-		"a new listing":                             {func(w *world) { w.Replace(other, []*index.FactRow{row("listed", due)}, now) }, []string{"listed"}},
-		"a new listing without the subject":         {func(w *world) { w.Replace(other, nil, now) }, never},
-		"a new listing ends doubt": {func(w *world) {
+		"nothing":                                   {func(*harness) {}, []string{"known"}},
+		"a new subject":                             {func(w *harness) { w.Apply(current.ID, row("new", due), now) }, []string{"known", "new"}},
+		"a new subject of another listing":          {func(w *harness) { w.Apply(other.ID, row("new", due), now) }, []string{"known"}},
+		"a changed subject":                         {func(w *harness) { w.Apply(current.ID, row("known", now, at("2")), now) }, never},
+		"a changed subject of another listing":      {func(w *harness) { w.Apply(other.ID, row("known", now, at("2")), now) }, []string{"known"}},
+		"a subject that is gone":                    {func(w *harness) { w.Forget(current.ID, "known", now) }, never},
+		"a subject that is gone in another listing": {func(w *harness) { w.Forget(other.ID, "known", now) }, []string{"known"}},
+		"a subject nobody knew is gone":             {func(w *harness) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
+		"doubt":                                     {func(w *harness) { w.Unsync(current.ID) }, never},
+		"doubt about another listing":               {func(w *harness) { w.Unsync(other.ID) }, []string{"known"}},
+		"a new listing":                             {func(w *harness) { w.Replace(other, []*index.FactRow{row("listed", due)}, now) }, []string{"listed"}},
+		"a new listing without the subject":         {func(w *harness) { w.Replace(other, nil, now) }, never},
+		"a new listing ends doubt": {func(w *harness) {
 			w.Unsync(current.ID)
 			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 		}, []string{"listed"}},
-		"a late change of the listing before": {func(w *world) {
+		"a late change of the listing before": {func(w *harness) {
 			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 			w.Apply(current.ID, row("listed", now, at("0")), now)
 			w.Forget(current.ID, "listed", now)
 			w.Unsync(current.ID)
 		}, []string{"listed"}},
-		"a change while in doubt": {func(w *world) {
+		"a change while in doubt": {func(w *harness) {
 			w.Unsync(current.ID)
 			w.Apply(current.ID, row("new", due), now)
 		}, never},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("known", due))
+			w := newHarness(t, oneRule(), row("known", due))
 			test.change(w)
 			got := w.take(now)
 			slices.Sort(got)
-			expect(t, "due", test.want, got)
+			expect.Equal(t, "due", test.want, got)
 		})
 	}
 }
 
 func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
-	x := index.New(jobs.GroupKind(), func() {})
-	x.SetSnapshot(book(rule("a")), now)
+	x := index.New(fixture.Jobs.GroupKind(), func() {})
+	x.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
 	x.Apply(1, row("early", now.Add(-2*time.Hour)), now)
 	if n, synced := x.Len(); n != 0 || synced {
 		t.Errorf("%d subjects, synced %v; want none", n, synced)
@@ -223,17 +202,17 @@ func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 }
 
 func TestLenAndHas(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now), row("y", now))
+	w := newHarness(t, oneRule(), row("x", now), row("y", now))
 	n, synced := w.Len()
-	expect(t, "subjects", 2, n)
-	expect(t, "synced", true, synced)
-	expect(t, "has facts", true, w.has(rule("a")))
-	expect(t, "has facts judged by another book", false, w.Has(book(rule("a")), rule("a")))
-	expect(t, "has facts of another rule", false, w.has(rule("b")))
+	expect.Equal(t, "subjects", 2, n)
+	expect.Equal(t, "synced", true, synced)
+	expect.Equal(t, "has facts", true, w.has(fixture.Rule("a")))
+	expect.Equal(t, "has facts judged by another book", false, w.Has(snapshotOf(fixture.Rule("a")), fixture.Rule("a")))
+	expect.Equal(t, "has facts of another rule", false, w.has(fixture.Rule("b")))
 	w.Unsync(w.listing.ID)
 	_, synced = w.Len()
-	expect(t, "synced in doubt", false, synced)
-	expect(t, "has facts in doubt", false, w.has(rule("a")))
+	expect.Equal(t, "synced in doubt", false, synced)
+	expect.Equal(t, "has facts in doubt", false, w.has(fixture.Rule("a")))
 }
 
 func TestDueInOrder(t *testing.T) {
@@ -246,17 +225,17 @@ func TestDueInOrder(t *testing.T) {
 		rows = append(rows, row(fmt.Sprintf("m%02d", minute), now.Add(time.Duration(minute)*time.Minute)))
 		want = append(want, fmt.Sprintf("m%02d", i))
 	}
-	w := newWorld(t, oneRule(), rows...)
+	w := newHarness(t, oneRule(), rows...)
 	for i := range count {
 		due := now.Add(time.Hour + time.Duration(i)*time.Minute)
 		next, _, ok := w.Next()
-		expect(t, "next", due, next)
-		expect(t, "scheduled", true, ok)
-		expect(t, "one nanosecond earlier", never, w.take(due.Add(-1)))
-		expect(t, "due", want[i:i+1], w.take(due))
+		expect.Equal(t, "next", due, next)
+		expect.Equal(t, "scheduled", true, ok)
+		expect.Equal(t, "one nanosecond earlier", never, w.take(due.Add(-1)))
+		expect.Equal(t, "due", want[i:i+1], w.take(due))
 	}
 	_, _, ok := w.Next()
-	expect(t, "scheduled when all are taken", false, ok)
+	expect.Equal(t, "scheduled when all are taken", false, ok)
 }
 
 func TestTakeDueIsBoundedAndComplete(t *testing.T) {
@@ -265,7 +244,7 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 	for i := range count {
 		rows = append(rows, row(fmt.Sprintf("%04d", i), now.Add(-2*time.Hour-time.Duration(i))))
 	}
-	w := newWorld(t, oneRule(), rows...)
+	w := newHarness(t, oneRule(), rows...)
 	var calls []int
 	taken := map[types.UID]bool{}
 	last := time.Time{}
@@ -278,22 +257,22 @@ func TestTakeDueIsBoundedAndComplete(t *testing.T) {
 		w.TakeDue(now, func(s policy.Subject, _ policy.RuleID) { taken[s.UID] = true })
 		calls = append(calls, len(taken)-before)
 	}
-	expect(t, "calls", []int{index.TakeAtMost, index.TakeAtMost, index.TakeAtMost, 1}, calls)
-	expect(t, "taken", count, len(taken))
+	expect.Equal(t, "calls", []int{index.TakeAtMost, index.TakeAtMost, index.TakeAtMost, 1}, calls)
+	expect.Equal(t, "taken", count, len(taken))
 }
 
 func TestTakeDueSaysWhichRuleDecides(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{rule("a"), rule("b", ttl(2*time.Hour))}, row("x", now, under("a b")))
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Hour))}, row("x", now, under("a b")))
 	w.TakeDue(now.Add(2*time.Hour), func(_ policy.Subject, id policy.RuleID) {
-		expect(t, "rule", policy.RuleID{Policy: "p-b", Rule: "b"}, id)
+		expect.Equal(t, "rule", policy.RuleID{Policy: "b", Rule: "b"}, id)
 	})
 }
 
 func TestWhatIsTakenIsNotTakenTwice(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
+	w := newHarness(t, oneRule(), row("x", now))
 	later := now.Add(2 * time.Hour)
-	expect(t, "first", []string{"x"}, w.take(later))
-	expect(t, "second", never, w.take(later))
+	expect.Equal(t, "first", []string{"x"}, w.take(later))
+	expect.Equal(t, "second", never, w.take(later))
 }
 
 func TestJudge(t *testing.T) {
@@ -314,29 +293,29 @@ func TestJudge(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), test.row)
+			w := newHarness(t, oneRule(), test.row)
 			j, ok := w.Claim("x", now)
-			expect(t, "known", true, ok)
-			expect(t, "reason", test.want, j.Verdict.Reason)
-			expect(t, "warrant", test.want == policy.Expired, j.Permit.Valid())
+			expect.Equal(t, "known", true, ok)
+			expect.Equal(t, "reason", test.want, j.Verdict.Reason)
+			expect.Equal(t, "warrant", test.want == policy.Expired, j.Permit.Valid())
 			_, _, scheduled := w.Next()
-			expect(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
+			expect.Equal(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
 		})
 	}
 }
 
 func TestJudgeOfTheUnknown(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
+	w := newHarness(t, oneRule(), row("x", now))
 	j, ok := w.Claim("y", now.Add(time.Hour))
-	expect(t, "known", false, ok)
-	expect(t, "warrant", false, j.Permit.Valid())
+	expect.Equal(t, "known", false, ok)
+	expect.Equal(t, "warrant", false, j.Permit.Valid())
 }
 
 func TestAWarrantNamesTheVersionThatWasJudged(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now, at("7")))
+	w := newHarness(t, oneRule(), row("x", now, at("7")))
 	j, _ := w.Claim("x", now.Add(time.Hour))
-	expect(t, "version", "7", j.Permit.Subject().ResourceVersion)
-	expect(t, "due", now.Add(time.Hour), j.Permit.Due())
+	expect.Equal(t, "version", "7", j.Permit.Subject().ResourceVersion)
+	expect.Equal(t, "due", now.Add(time.Hour), j.Permit.Due())
 }
 
 func TestEveryRuleNeedsFacts(t *testing.T) {
@@ -345,22 +324,22 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 		added *policy.Rule
 		want  policy.Reason
 	}{
-		"an enforced rule without facts keeps":        {rule("b"), policy.Stale},
-		"a suspended rule without facts keeps":        {rule("b", mode(v1alpha1.Suspended)), policy.Stale},
-		"a dry run without facts has no say":          {rule("b", mode(v1alpha1.DryRun)), policy.Expired},
-		"a rule that asks the same has facts already": {rule("b", func(r *policy.Rule) { r.Key = "a" }), policy.Expired},
+		"an enforced rule without facts keeps":        {fixture.Rule("b"), policy.Stale},
+		"a suspended rule without facts keeps":        {fixture.Rule("b", fixture.Mode(v1alpha1.Suspended)), policy.Stale},
+		"a dry run without facts has no say":          {fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)), policy.Expired},
+		"a rule that asks the same has facts already": {fixture.Rule("b", func(r *policy.Rule) { r.Key = "a" }), policy.Expired},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", due))
-			w.SetBook(book(rule("a"), test.added), now)
-			expect(t, "reason", test.want, w.reason("x", now))
-			expect(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
+			w := newHarness(t, oneRule(), row("x", due))
+			w.SetSnapshot(snapshotOf(fixture.Rule("a"), test.added), now)
+			expect.Equal(t, "reason", test.want, w.reason("x", now))
+			expect.Equal(t, "taken", test.want == policy.Expired, len(w.take(now)) == 1)
 
-			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["b a"]},
+			w.Replace(index.Listing{ID: 2, Kind: fixture.Jobs, Layout: columns["b a"]},
 				[]*index.FactRow{row("x", due, under("b a"))}, now)
 			if test.added.Mode == v1alpha1.Enforce {
-				expect(t, "reason with facts", policy.Expired, w.reason("x", now))
+				expect.Equal(t, "reason with facts", policy.Expired, w.reason("x", now))
 			}
 		})
 	}
@@ -369,24 +348,24 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 func TestReconsider(t *testing.T) {
 	due := now.Add(time.Hour)
 	tests := map[string]struct {
-		change func(w *world)
+		change func(w *harness)
 		want   []string
 	}{
-		"still due":           {func(*world) {}, []string{"x"}},
-		"due later":           {func(w *world) { w.SetBook(book(rule("a", ttl(2*time.Hour))), due) }, never},
-		"kept":                {func(w *world) { w.Unsync(w.listing.ID) }, never},
-		"gone":                {func(w *world) { w.Forget(w.listing.ID, "x", now) }, never},
-		"removed":             {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, never},
-		"on the schedule yet": {func(w *world) { w.Reconsider("x", due) }, []string{"x"}},
-		"changed meanwhile":   {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(time.Minute), at("2")), due) }, never},
+		"still due":           {func(*harness) {}, []string{"x"}},
+		"due later":           {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(2*time.Hour))), due) }, never},
+		"kept":                {func(w *harness) { w.Unsync(w.listing.ID) }, never},
+		"gone":                {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, never},
+		"removed":             {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, never},
+		"on the schedule yet": {func(w *harness) { w.Reconsider("x", due) }, []string{"x"}},
+		"changed meanwhile":   {func(w *harness) { w.Apply(w.listing.ID, row("x", now.Add(time.Minute), at("2")), due) }, never},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now))
+			w := newHarness(t, oneRule(), row("x", now))
 			w.take(due)
 			test.change(w)
 			w.Reconsider("x", due)
-			expect(t, "due", test.want, w.take(due))
+			expect.Equal(t, "due", test.want, w.take(due))
 		})
 	}
 }
@@ -395,34 +374,34 @@ func TestMarkGone(t *testing.T) {
 	later := now.Add(3 * time.Hour)
 	tests := map[string]struct {
 		version string // that was removed
-		then    func(w *world)
+		then    func(w *harness)
 		known   bool
 	}{
-		"never judged again":                {"1", func(*world) {}, false},
-		"another version was removed":       {"0", func(*world) {}, true},
-		"the same version is seen again":    {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now), now) }, false},
-		"a newer version is judged":         {"1", func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
-		"listed at the same version":        {"1", func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, false},
-		"listed at a newer version":         {"1", func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now, at("2"))}, now) }, true},
-		"the rules change":                  {"1", func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, false},
-		"taken, then marked, then pondered": {"1", func(w *world) { w.Reconsider("x", later) }, false},
-		"forgotten":                         {"1", func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
-		"forgotten and seen again": {"1", func(w *world) {
+		"never judged again":                {"1", func(*harness) {}, false},
+		"another version was removed":       {"0", func(*harness) {}, true},
+		"the same version is seen again":    {"1", func(w *harness) { w.Apply(w.listing.ID, row("x", now), now) }, false},
+		"a newer version is judged":         {"1", func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"listed at the same version":        {"1", func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, false},
+		"listed at a newer version":         {"1", func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now, at("2"))}, now) }, true},
+		"the rules change":                  {"1", func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, false},
+		"taken, then marked, then pondered": {"1", func(w *harness) { w.Reconsider("x", later) }, false},
+		"forgotten":                         {"1", func(w *harness) { w.Forget(w.listing.ID, "x", now) }, false},
+		"forgotten and seen again": {"1", func(w *harness) {
 			w.Forget(w.listing.ID, "x", now)
 			w.Apply(w.listing.ID, row("x", now), now)
 		}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now))
+			w := newHarness(t, oneRule(), row("x", now))
 			w.MarkGone(row("x", now, at(test.version)).Subject(), now)
 			test.then(w)
 			_, known := w.Claim("x", later)
-			expect(t, "known", test.known, known)
-			expect(t, "taken", test.known, len(w.take(later)) == 1)
+			expect.Equal(t, "known", test.known, known)
+			expect.Equal(t, "taken", test.known, len(w.take(later)) == 1)
 			shown := 0
 			w.Scan(func(policy.Subject, []policy.Evaluation) { shown++ })
-			expect(t, "shown", test.known, shown == 1)
+			expect.Equal(t, "shown", test.known, shown == 1)
 		})
 	}
 }
@@ -442,18 +421,18 @@ func TestRefresh(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now, at("9")))
+			w := newHarness(t, oneRule(), row("x", now, at("9")))
 			w.Refresh(test.listing, test.read, now)
-			expect(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
+			expect.Equal(t, "reason", test.want, w.reason("x", now.Add(time.Hour)))
 		})
 	}
 }
 
 func TestRefreshBringsBackNobody(t *testing.T) {
-	w := newWorld(t, oneRule())
+	w := newHarness(t, oneRule())
 	w.Refresh(w.listing.ID, row("x", now), now)
 	n, _ := w.Len()
-	expect(t, "subjects", 0, n)
+	expect.Equal(t, "subjects", 0, n)
 }
 
 func TestSetBook(t *testing.T) {
@@ -463,38 +442,38 @@ func TestSetBook(t *testing.T) {
 		before, after *policy.Snapshot
 		want          time.Time // when it is due; zero for never
 	}{
-		"the same":                              {book(rule("a")), book(rule("a")), due},
-		"a longer TTL":                          {book(rule("a")), book(rule("a", ttl(3*time.Hour))), now.Add(3 * time.Hour)},
-		"a shorter TTL":                         {book(rule("a")), book(rule("a", ttl(time.Minute))), now.Add(time.Minute)},
-		"suspended":                             {book(rule("a")), book(rule("a", mode(v1alpha1.Suspended))), time.Time{}},
-		"a dry run":                             {book(rule("a")), book(rule("a", mode(v1alpha1.DryRun))), time.Time{}},
-		"enforced":                              {book(rule("a", mode(v1alpha1.DryRun))), book(rule("a")), due},
-		"resumed":                               {book(rule("a", mode(v1alpha1.Suspended))), book(rule("a")), due},
-		"made invalid":                          {book(rule("a")), book(rule("a", invalid)), time.Time{}},
-		"mended":                                {book(rule("a", invalid)), book(rule("a")), due},
-		"no rules":                              {book(rule("a")), book(), time.Time{}},
-		"rules for the first time":              {book(), book(rule("a")), due},
-		"another rule keeps":                    {book(rule("a")), book(rule("a"), rule("b", mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
-		"another rule no more":                  {book(rule("a"), rule("b", ttl(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), book(rule("a")), due},
+		"the same":                              {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a")), due},
+		"a longer TTL":                          {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(3*time.Hour))), now.Add(3 * time.Hour)},
+		"a shorter TTL":                         {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now.Add(time.Minute)},
+		"suspended":                             {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), time.Time{}},
+		"a dry run":                             {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), time.Time{}},
+		"enforced":                              {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), snapshotOf(fixture.Rule("a")), due},
+		"resumed":                               {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), snapshotOf(fixture.Rule("a")), due},
+		"made invalid":                          {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", invalid)), time.Time{}},
+		"mended":                                {snapshotOf(fixture.Rule("a", invalid)), snapshotOf(fixture.Rule("a")), due},
+		"no rules":                              {snapshotOf(fixture.Rule("a")), snapshotOf(), time.Time{}},
+		"rules for the first time":              {snapshotOf(), snapshotOf(fixture.Rule("a")), due},
+		"another rule keeps":                    {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
+		"another rule no more":                  {snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), snapshotOf(fixture.Rule("a")), due},
 		"a namespace gets labels":               {tiered("ci", "prod"), tiered("ci", "ci"), due},
 		"a namespace loses labels":              {tiered("ci", "ci"), tiered("ci", "prod"), time.Time{}},
 		"a namespace becomes known":             {tiered("", ""), tiered("", "ci"), due},
 		"a selected namespace becomes known":    {tiered("ci", ""), tiered("ci", "ci"), due},
 		"a namespace is forgotten":              {tiered("", "ci"), tiered("", ""), time.Time{}},
-		"an expression that has not been asked": {book(rule("a")), book(rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
+		"an expression that has not been asked": {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule())
-			w.SetBook(test.before, now)
+			w := newHarness(t, oneRule())
+			w.SetSnapshot(test.before, now)
 			w.Replace(w.listing, []*index.FactRow{row("x", now)}, now)
-			w.SetBook(test.after, now)
+			w.SetSnapshot(test.after, now)
 			if test.want.IsZero() {
-				expect(t, "due in a year", never, w.take(now.Add(8760*time.Hour)))
+				expect.Equal(t, "due in a year", never, w.take(now.Add(8760*time.Hour)))
 				return
 			}
-			expect(t, "due one nanosecond earlier", never, w.take(test.want.Add(-1)))
-			expect(t, "due", []string{"x"}, w.take(test.want))
+			expect.Equal(t, "due one nanosecond earlier", never, w.take(test.want.Add(-1)))
+			expect.Equal(t, "due", []string{"x"}, w.take(test.want))
 		})
 	}
 }
@@ -505,65 +484,65 @@ func tiered(selects, teamA string) *policy.Snapshot {
 	if teamA != "" {
 		known["team-a"] = policy.Namespace{Labels: labels.Set{"tier": teamA}}
 	}
-	return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), selects)}, known, policy.DefaultProtection())
+	return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), selects)}, known, policy.DefaultProtection())
 }
 
 func TestANamespaceThatComesAndGoes(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
+	w := newHarness(t, oneRule(), row("x", now))
 	due := now.Add(time.Hour)
-	w.SetBook(tiered("", ""), now)
-	expect(t, "due while the namespace is unknown", never, w.take(due))
-	w.SetBook(tiered("", "ci"), due)
-	expect(t, "due when it is back", []string{"x"}, w.take(due))
+	w.SetSnapshot(tiered("", ""), now)
+	expect.Equal(t, "due while the namespace is unknown", never, w.take(due))
+	w.SetSnapshot(tiered("", "ci"), due)
+	expect.Equal(t, "due when it is back", []string{"x"}, w.take(due))
 }
 
 func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
 	hold := func(held bool) *policy.Snapshot {
 		known := map[string]policy.Namespace{"team-a": {Held: held}, "team-b": {}}
-		return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), "")}, known, policy.DefaultProtection())
+		return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), "")}, known, policy.DefaultProtection())
 	}
-	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")))
+	w := newHarness(t, oneRule(), row("x", now), row("y", now, in("team-b")))
 	due := now.Add(time.Hour)
-	w.SetBook(hold(true), now)
-	expect(t, "due elsewhere", []string{"y"}, w.take(due))
+	w.SetSnapshot(hold(true), now)
+	expect.Equal(t, "due elsewhere", []string{"y"}, w.take(due))
 	flags := map[string]policy.Flags{}
 	w.Scan(func(s policy.Subject, _ []policy.Evaluation) { flags[s.Name] = s.Flags })
-	expect(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
-	w.SetBook(hold(false), due)
-	expect(t, "due when the hold is lifted", []string{"x"}, w.take(due))
+	expect.Equal(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
+	w.SetSnapshot(hold(false), due)
+	expect.Equal(t, "due when the hold is lifted", []string{"x"}, w.take(due))
 }
 
 func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
 	// The soonest is in team-a, which has its own rule; judging it again would put it on top again and wake.
 	bookWith := func(d time.Duration) *policy.Snapshot {
 		return policy.NewSnapshot([]*policy.Policy{
-			policyOf(rule("a"), "ci"),
-			policyOf(rule("b", ttl(d), func(r *policy.Rule) { r.Key = "a" }), "prod"),
+			policyOf(fixture.Rule("a"), "ci"),
+			policyOf(fixture.Rule("b", fixture.TTL(d), func(r *policy.Rule) { r.Key = "a" }), "prod"),
 		}, namespaces, policy.DefaultProtection())
 	}
-	w := newWorld(t, oneRule())
-	w.SetBook(bookWith(5*time.Hour), now)
+	w := newHarness(t, oneRule())
+	w.SetSnapshot(bookWith(5*time.Hour), now)
 	w.Replace(w.listing, []*index.FactRow{row("x", now), row("y", now, in("team-b"))}, now)
 	w.wakes = 0
-	w.SetBook(bookWith(6*time.Hour), now)
-	expect(t, "wakes", 0, w.wakes)
-	expect(t, "due at first", []string{"x"}, w.take(now.Add(6*time.Hour-1)))
-	expect(t, "due then", []string{"y"}, w.take(now.Add(6*time.Hour)))
+	w.SetSnapshot(bookWith(6*time.Hour), now)
+	expect.Equal(t, "wakes", 0, w.wakes)
+	expect.Equal(t, "due at first", []string{"x"}, w.take(now.Add(6*time.Hour-1)))
+	expect.Equal(t, "due then", []string{"y"}, w.take(now.Add(6*time.Hour)))
 }
 
 func TestWake(t *testing.T) {
 	tests := map[string]struct {
-		change func(w *world)
+		change func(w *harness)
 		want   bool
 	}{
-		"an earlier subject":           {func(w *world) { w.Apply(w.listing.ID, row("y", now.Add(-time.Minute)), now) }, true},
-		"a later subject":              {func(w *world) { w.Apply(w.listing.ID, row("y", now.Add(time.Minute)), now) }, false},
-		"one that is never due":        {func(w *world) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
-		"one that is forgotten":        {func(w *world) { w.Forget(w.listing.ID, "x", now) }, false},
-		"one that becomes due earlier": {func(w *world) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
-		"a shorter TTL":                {func(w *world) { w.SetBook(book(rule("a", ttl(time.Minute))), now) }, true},
-		"a listing":                    {func(w *world) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, true},
-		"one that is given back": {func(w *world) {
+		"an earlier subject":           {func(w *harness) { w.Apply(w.listing.ID, row("y", now.Add(-time.Minute)), now) }, true},
+		"a later subject":              {func(w *harness) { w.Apply(w.listing.ID, row("y", now.Add(time.Minute)), now) }, false},
+		"one that is never due":        {func(w *harness) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
+		"one that is forgotten":        {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, false},
+		"one that becomes due earlier": {func(w *harness) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
+		"a shorter TTL":                {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, true},
+		"a listing":                    {func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, true},
+		"one that is given back": {func(w *harness) {
 			w.take(now.Add(2 * time.Hour))
 			w.wakes = 0
 			w.Reconsider("x", now.Add(2*time.Hour))
@@ -571,17 +550,17 @@ func TestWake(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now))
+			w := newHarness(t, oneRule(), row("x", now))
 			test.change(w)
-			expect(t, "woken", test.want, w.wakes > 0)
+			expect.Equal(t, "woken", test.want, w.wakes > 0)
 		})
 	}
 }
 
 func TestScan(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now), row("y", now, in("team-b")), row("z", now, in("kube-system")))
-	w.SetBook(policy.NewSnapshot([]*policy.Policy{
-		policyOf(rule("a"), ""), policyOf(rule("b"), "prod"), policyOf(rule("c", mode(v1alpha1.DryRun)), "ci"),
+	w := newHarness(t, oneRule(), row("x", now), row("y", now, in("team-b")), row("z", now, in("kube-system")))
+	w.SetSnapshot(policy.NewSnapshot([]*policy.Policy{
+		policyOf(fixture.Rule("a"), ""), policyOf(fixture.Rule("b"), "prod"), policyOf(fixture.Rule("c", fixture.Mode(v1alpha1.DryRun)), "ci"),
 	}, namespaces, policy.DefaultProtection()), now)
 	got := map[string][]string{}
 	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
@@ -590,60 +569,60 @@ func TestScan(t *testing.T) {
 			got[s.Name] = append(got[s.Name], fmt.Sprintf("%s known=%v eligible=%v", r.Rule.ID, r.Known, r.Facts.Eligible))
 		}
 	})
-	expect(t, "shown", map[string][]string{
-		"x": {"p-a/a known=true eligible=true", "p-c/c known=false eligible=false"},
-		"y": {"p-a/a known=true eligible=true", "p-b/b known=false eligible=false"},
+	expect.Equal(t, "shown", map[string][]string{
+		"x": {"a/a known=true eligible=true", "c/c known=false eligible=false"},
+		"y": {"a/a known=true eligible=true", "b/b known=false eligible=false"},
 		"z": {},
 	}, got)
 }
 
 func TestVersionChangesWithWhatScanShows(t *testing.T) {
 	tests := map[string]struct {
-		change func(w *world)
+		change func(w *harness)
 		want   bool
 	}{
-		"nothing":                {func(*world) {}, false},
-		"asking":                 {func(w *world) { w.Claim("x", now); w.Next(); w.Len() }, false},
-		"taking":                 {func(w *world) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
-		"a change":               {func(w *world) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
-		"a stranger's change":    {func(w *world) { w.Apply(9, row("x", now, at("2")), now) }, false},
-		"a removal":              {func(w *world) { w.MarkGone(row("x", now).Subject(), now) }, true},
-		"a removal that was not": {func(w *world) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
-		"an end":                 {func(w *world) { w.Forget(w.listing.ID, "x", now) }, true},
-		"an end nobody knows":    {func(w *world) { w.Forget(w.listing.ID, "y", now) }, false},
-		"doubt":                  {func(w *world) { w.Unsync(w.listing.ID) }, true},
-		"a listing":              {func(w *world) { w.Replace(w.listing, nil, now) }, true},
-		"rules":                  {func(w *world) { w.SetBook(book(), now) }, true},
+		"nothing":                {func(*harness) {}, false},
+		"asking":                 {func(w *harness) { w.Claim("x", now); w.Next(); w.Len() }, false},
+		"taking":                 {func(w *harness) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
+		"a change":               {func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"a stranger's change":    {func(w *harness) { w.Apply(9, row("x", now, at("2")), now) }, false},
+		"a removal":              {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, true},
+		"a removal that was not": {func(w *harness) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
+		"an end":                 {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, true},
+		"an end nobody knows":    {func(w *harness) { w.Forget(w.listing.ID, "y", now) }, false},
+		"doubt":                  {func(w *harness) { w.Unsync(w.listing.ID) }, true},
+		"a listing":              {func(w *harness) { w.Replace(w.listing, nil, now) }, true},
+		"rules":                  {func(w *harness) { w.SetSnapshot(snapshotOf(), now) }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", now))
+			w := newHarness(t, oneRule(), row("x", now))
 			before := w.Version()
 			test.change(w)
-			expect(t, "changed", test.want, w.Version() != before)
+			expect.Equal(t, "changed", test.want, w.Version() != before)
 		})
 	}
 }
 
 func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
-	w := newWorld(t, oneRule())
+	w := newHarness(t, oneRule())
 	for i := range 1000 {
 		uid := fmt.Sprint("x", i)
 		w.Apply(w.listing.ID, row(uid, now, in(fmt.Sprint("ci-", i))), now)
 		w.Forget(w.listing.ID, types.UID(uid), now)
 	}
-	w.SetBook(book(rule("a", ttl(time.Minute))), now)
+	w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now)
 	if n := w.Spaces(); n > 10 {
 		t.Errorf("%d namespaces remembered without a subject", n)
 	}
 }
 
 func TestKind(t *testing.T) {
-	expect(t, "kind", jobs.GroupKind(), newWorld(t, nil).Kind())
+	expect.Equal(t, "kind", fixture.Jobs.GroupKind(), newHarness(t, nil).Kind())
 }
 
 func TestLookAt(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now.Add(-time.Hour)), row("y", now))
+	w := newHarness(t, oneRule(), row("x", now.Add(-time.Hour)), row("y", now))
 	target := func(uid, version string) policy.Target {
 		return policy.Target{UID: types.UID(uid), ResourceVersion: version}
 	}

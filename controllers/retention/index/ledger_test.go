@@ -6,15 +6,13 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
-
-// counted is a rule whose policy keeps a ledger.
-func counted(r *policy.Rule) { r.Ledger = true }
 
 func withOutcome(text string) func(*draft) { return func(r *draft) { r.Facts[0].Outcome = text } }
 
 // taken are those handed over now, by UID.
-func (w *world) taken(now time.Time) (uids []string) {
+func (w *harness) taken(now time.Time) (uids []string) {
 	w.TakeDue(now, func(s policy.Subject, _ policy.RuleID) { uids = append(uids, string(s.UID)) })
 	return uids
 }
@@ -27,7 +25,7 @@ func expectTaken(t *testing.T, when string, got []string, want ...string) {
 }
 
 func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{rule("a", counted)}, row("x", now))
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)}, row("x", now))
 	due := now.Add(time.Hour)
 	if at, _, ok := w.Next(); !ok || !at.Equal(due.Add(-index.Ahead)) {
 		t.Errorf("looked at next at %s", at)
@@ -42,14 +40,14 @@ func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
 }
 
 func TestWhatNobodyCountsIsHandedOverOnce(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{rule("a")}, row("x", now))
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a")}, row("x", now))
 	due := now.Add(time.Hour)
 	expectTaken(t, "ahead", w.taken(due.Add(-index.Ahead)))
 	expectTaken(t, "when it is due", w.taken(due), "x")
 }
 
 func TestWhatIsLearntOfTooLateIsHandedOverAtOnce(t *testing.T) {
-	w := newWorld(t, []*policy.Rule{rule("a", counted)})
+	w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)})
 	late := now.Add(time.Hour - index.Ahead/2)
 	w.Apply(w.listing.ID, row("x", now), late)
 	expectTaken(t, "at once", w.taken(late), "x")
@@ -58,7 +56,7 @@ func TestWhatIsLearntOfTooLateIsHandedOverAtOnce(t *testing.T) {
 
 func TestWhatIsExpectedOfASubject(t *testing.T) {
 	due := now.Add(time.Hour)
-	a := rule("a", counted)
+	a := fixture.Rule("a", fixture.Counted)
 	tests := map[string]struct {
 		rules []*policy.Rule
 		at    time.Time
@@ -67,9 +65,9 @@ func TestWhatIsExpectedOfASubject(t *testing.T) {
 		"just ahead":             {[]*policy.Rule{a}, due.Add(-index.Ahead), true},
 		"due":                    {[]*policy.Rule{a}, due, true},
 		"too early":              {[]*policy.Rule{a}, due.Add(-index.Ahead - time.Nanosecond), false},
-		"by a rule of no ledger": {[]*policy.Rule{rule("a")}, due, false},
-		"another rule keeps it longer, and decides": {[]*policy.Rule{a, rule("b", ttl(3*time.Hour))}, due.Add(2 * time.Hour), false},
-		"another rule decides, and counts":          {[]*policy.Rule{rule("a"), rule("b", counted, ttl(3*time.Hour))}, due.Add(2 * time.Hour), true},
+		"by a rule of no ledger": {[]*policy.Rule{fixture.Rule("a")}, due, false},
+		"another rule keeps it longer, and decides": {[]*policy.Rule{a, fixture.Rule("b", fixture.TTL(3*time.Hour))}, due.Add(2 * time.Hour), false},
+		"another rule decides, and counts":          {[]*policy.Rule{fixture.Rule("a"), fixture.Rule("b", fixture.Counted, fixture.TTL(3*time.Hour))}, due.Add(2 * time.Hour), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +75,7 @@ func TestWhatIsExpectedOfASubject(t *testing.T) {
 			if len(test.rules) > 1 {
 				names = "a b"
 			}
-			w := newWorld(t, test.rules, row("x", now, withOutcome("Failed"), under(names)))
+			w := newHarness(t, test.rules, row("x", now, withOutcome("Failed"), under(names)))
 			j, ok := w.Peek("x", test.at)
 			if !ok || (j.Expected.Rule != nil) != test.want {
 				t.Fatalf("known %v, expected %+v", ok, j.Expected)

@@ -8,6 +8,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // marks makes a rule one without startTime.
@@ -43,20 +45,20 @@ func x(version int, options ...func(*draft)) *index.FactRow {
 func TestSinceWhenItIsEligible(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
 	minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
-	watched := func(r *index.FactRow) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.Apply(w.listing.ID, r, now) }
+	watched := func(r *index.FactRow) func(*harness, time.Time) {
+		return func(w *harness, now time.Time) { w.Apply(w.listing.ID, r, now) }
 	}
-	listed := func(rows ...*index.FactRow) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.Replace(w.listing, rows, now) }
+	listed := func(rows ...*index.FactRow) func(*harness, time.Time) {
+		return func(w *harness, now time.Time) { w.Replace(w.listing, rows, now) }
 	}
-	read := func(r *index.FactRow) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.Refresh(w.listing.ID, r, now) }
+	read := func(r *index.FactRow) func(*harness, time.Time) {
+		return func(w *harness, now time.Time) { w.Refresh(w.listing.ID, r, now) }
 	}
-	relaid := func(r *index.FactRow) func(*world, time.Time) {
-		return func(w *world, now time.Time) { w.ReplaceNamespace(w.relaid(), []*index.FactRow{r}, now) }
+	relaid := func(r *index.FactRow) func(*harness, time.Time) {
+		return func(w *harness, now time.Time) { w.ReplaceNamespace(w.relaid(), []*index.FactRow{r}, now) }
 	}
-	doubt := func(w *world, _ time.Time) { w.Unsync(w.listing.ID) }
-	type steps []func(*world, time.Time)
+	doubt := func(w *harness, _ time.Time) { w.Unsync(w.listing.ID) }
+	type steps []func(*harness, time.Time)
 	tests := map[string]struct {
 		steps     steps
 		since     time.Time
@@ -111,9 +113,9 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &world{listing: index.Listing{ID: 1, Kind: jobs, Layout: columns["a"]}}
-			w.Index = index.New(jobs.GroupKind(), func() {})
-			w.SetBook(book(rule("a", marks)), now)
+			w := &harness{listing: index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns["a"]}}
+			w.Index = index.New(fixture.Jobs.GroupKind(), func() {})
+			w.SetSnapshot(snapshotOf(fixture.Rule("a", marks)), now)
 			w.Replace(w.listing, nil, now)
 			if _, synced := w.Len(); !synced {
 				t.Fatal("not synced")
@@ -122,10 +124,10 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 				step(w, minute(i))
 			}
 			w.Scan(func(_ policy.Subject, evaluations []policy.Evaluation) {
-				expect(t, "since", test.since, evaluations[0].Facts.Start)
-				expect(t, "estimated", test.estimated, evaluations[0].Facts.Estimated)
+				expect.Equal(t, "since", test.since, evaluations[0].Facts.Start)
+				expect.Equal(t, "estimated", test.estimated, evaluations[0].Facts.Estimated)
 			})
-			expect(t, "consistent", nil, w.Consistent())
+			expect.Equal(t, "consistent", nil, w.Consistent())
 		})
 	}
 }
@@ -133,14 +135,14 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 // TestAMarkSurvivesARestart: the first listing of all has missed nothing.
 func TestAMarkSurvivesARestart(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
-	w := newWorld(t, oneRule(marks), x(1, marked(long)))
+	w := newHarness(t, oneRule(marks), x(1, marked(long)))
 	j, _ := w.Claim("x", now)
-	expect(t, "reason", policy.Expired, j.Verdict.Reason)
-	expect(t, "start", long, w.startOf("x"))
+	expect.Equal(t, "reason", policy.Expired, j.Verdict.Reason)
+	expect.Equal(t, "start", long, w.startOf("x"))
 }
 
 // startOf is when a subject started by the first rule.
-func (w *world) startOf(name string) (start time.Time) {
+func (w *harness) startOf(name string) (start time.Time) {
 	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		if s.Name == name {
 			start = evaluations[0].Facts.Start
@@ -168,8 +170,8 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 		"neither":                     {nil, x(1, notEligible), never, false, ""},
 		"held":                        {nil, x(1, flags(policy.IsHeld)), []string{"x"}, true, mark},
 		"on its way out":              {nil, x(1, flags(policy.IsTerminating)), never, false, ""},
-		"a dry run":                   {mode(v1alpha1.DryRun), x(1), never, false, ""},
-		"suspended":                   {mode(v1alpha1.Suspended), x(1), never, false, ""},
+		"a dry run":                   {fixture.Mode(v1alpha1.DryRun), x(1), never, false, ""},
+		"suspended":                   {fixture.Mode(v1alpha1.Suspended), x(1), never, false, ""},
 		"suspended by the namespace":  {kept, x(1), never, false, ""},
 		"not approved":                {unapproved, x(1), never, false, ""},
 		"in a namespace yet unknown":  {nil, x(1, in("unborn")), never, false, ""},
@@ -187,17 +189,17 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 			if test.rule != nil {
 				options = append(options, test.rule)
 			}
-			w := newWorld(t, oneRule(options...), test.row)
-			w.SetBook(book(rule("a", options...)), now)
-			expect(t, "taken", test.taken, w.take(later))
+			w := newHarness(t, oneRule(options...), test.row)
+			w.SetSnapshot(snapshotOf(fixture.Rule("a", options...)), now)
+			expect.Equal(t, "taken", test.taken, w.take(later))
 			j, _ := w.Claim("x", later)
-			expect(t, "is to be written on", test.valid, j.Marking.Valid())
-			expect(t, "annotation", test.writes, j.Marking.Annotation())
-			expect(t, "may be deleted", false, j.Permit.Valid())
+			expect.Equal(t, "is to be written on", test.valid, j.Marking.Valid())
+			expect.Equal(t, "annotation", test.writes, j.Marking.Annotation())
+			expect.Equal(t, "may be deleted", false, j.Permit.Valid())
 			if test.valid {
-				expect(t, "version", "1", j.Marking.Subject().ResourceVersion)
+				expect.Equal(t, "version", "1", j.Marking.Subject().ResourceVersion)
 				w.Reconsider("x", later)
-				expect(t, "taken when given back", []string{"x"}, w.take(later))
+				expect.Equal(t, "taken when given back", []string{"x"}, w.take(later))
 			}
 		})
 	}
@@ -205,13 +207,13 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 
 // TestTheTimeToLiveStartsWithTheMark: nothing goes before it is written, and then exactly when the TTL has passed.
 func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
-	w := newWorld(t, oneRule(marks), x(1))
+	w := newHarness(t, oneRule(marks), x(1))
 	w.take(now)
 	year := now.Add(8760 * time.Hour)
-	expect(t, "unmarked", policy.Unmarked, w.reason("x", year))
+	expect.Equal(t, "unmarked", policy.Unmarked, w.reason("x", year))
 	w.Apply(1, x(2, marked(now.Add(time.Second))), now.Add(time.Second))
 	due, _, _ := w.Next()
-	expect(t, "due", now.Add(time.Hour+time.Second), due)
+	expect.Equal(t, "due", now.Add(time.Hour+time.Second), due)
 }
 
 // TestNothingGoesInItsQuietPeriod: what is due goes when the period is over, and is on the schedule for then.
@@ -219,20 +221,20 @@ func TestNothingGoesInItsQuietPeriod(t *testing.T) {
 	over := now.Add(policy.QuietPeriod)
 	for name, options := range map[string][]func(*policy.Rule){
 		"its time has come":    nil,
-		"there are too many":   {room(0), ttl(policy.Week)},
-		"it is written down":   {counted},
+		"there are too many":   {room(0), fixture.TTL(policy.Week)},
+		"it is written down":   {fixture.Counted},
 		"too many, and no TTL": {room(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
-			w.SetBook(book(rule("a", options...)), now)
+			w := newHarness(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
+			w.SetSnapshot(snapshotOf(fixture.Rule("a", options...)), now)
 			w.take(over.Add(-index.Ahead))
-			expect(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
+			expect.Equal(t, "before", policy.Waiting, w.reason("x", over.Add(-1)))
 			due, _, _ := w.Next()
-			expect(t, "next", over, due)
-			expect(t, "taken", []string{"x"}, w.take(over))
+			expect.Equal(t, "next", over, due)
+			expect.Equal(t, "taken", []string{"x"}, w.take(over))
 			j, _ := w.Claim("x", over)
-			expect(t, "may go", true, j.Permit.Valid())
+			expect.Equal(t, "may go", true, j.Permit.Valid())
 		})
 	}
 }

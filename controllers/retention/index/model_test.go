@@ -19,6 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // model is what an Index promises, in the plainest way: all rows, ranked and judged anew whenever somebody asks.
@@ -102,11 +103,11 @@ func (m *model) layoutIn(namespace string) *index.Columns {
 }
 
 func (m *model) rule(row *known) (policy.Subject, []policy.Evaluation) {
-	page := m.snapshot.Effective(jobs.GroupKind(), row.Namespace)
+	page := m.snapshot.Effective(fixture.Jobs.GroupKind(), row.Namespace)
 	var evaluations []policy.Evaluation
 	for _, r := range page.Rules {
 		evaluation := policy.Evaluation{Rule: r, Standing: m.standing(r.ID, row.UID)}
-		if facts, ok := row.facts[r.Key]; ok && m.listing.Kind == jobs {
+		if facts, ok := row.facts[r.Key]; ok && m.listing.Kind == fixture.Jobs {
 			evaluation.Facts, evaluation.Known = facts, m.synced && m.snapshot.Knows(row.Namespace)
 		}
 		evaluations = append(evaluations, evaluation)
@@ -116,18 +117,18 @@ func (m *model) rule(row *known) (policy.Subject, []policy.Evaluation) {
 
 // standing ranks every row for one answer.
 func (m *model) standing(id policy.RuleID, uid types.UID) policy.RankResult {
-	if !slices.Contains(m.snapshot.Ranked(jobs.GroupKind()), id) {
+	if !slices.Contains(m.snapshot.Ranked(fixture.Jobs.GroupKind()), id) {
 		return policy.RankResult{}
 	}
 	var members []policy.Candidate
 	for _, row := range m.rows {
-		for _, r := range m.snapshot.Effective(jobs.GroupKind(), row.Namespace).Rules {
+		for _, r := range m.snapshot.Effective(fixture.Jobs.GroupKind(), row.Namespace).Rules {
 			if member, ok := m.member(row, r); ok && r.ID == id {
 				members = append(members, member)
 			}
 		}
 	}
-	standings := m.snapshot.Ranking(jobs.GroupKind(), id).Rank(members)
+	standings := m.snapshot.Ranking(fixture.Jobs.GroupKind(), id).Rank(members)
 	for i := range members {
 		if members[i].UID == uid {
 			return standings[i]
@@ -142,7 +143,7 @@ func (m *model) member(row *known, r *policy.Rule) (policy.Candidate, bool) {
 	switch {
 	case row.gone, row.leaving, row.Flags.Has(policy.IsTerminating):
 		return member, false
-	case !ok, facts.Err != nil, m.listing.Kind != jobs:
+	case !ok, facts.Err != nil, m.listing.Kind != fixture.Jobs:
 		member.Unknown = true
 		return member, true
 	}
@@ -177,7 +178,7 @@ func (m *model) isExpected(uid types.UID, now time.Time) bool {
 // player does the same to an index and to its model.
 type player struct {
 	*rand.Rand
-	world    *world
+	harness  *harness
 	model    *model
 	now      time.Time
 	policies []*policy.Policy
@@ -197,8 +198,8 @@ var (
 var places = []string{"team-a", "team-b", "unborn", "kube-system", ""}
 
 func newPlayer(seed int64) *player {
-	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, world: &world{}, out: map[types.UID]bool{}}
-	p.world.Index = index.New(jobs.GroupKind(), func() { p.world.wakes++ })
+	p := &player{Rand: rand.New(rand.NewSource(seed)), now: now, harness: &harness{}, out: map[types.UID]bool{}}
+	p.harness.Index = index.New(fixture.Jobs.GroupKind(), func() { p.harness.wakes++ })
 	p.model = &model{rows: map[types.UID]*known{}, snapshot: &policy.Snapshot{}}
 	if p.Intn(2) == 0 {
 		p.setBook()
@@ -283,9 +284,9 @@ func (p *player) aliveIn(namespace string) *index.Columns {
 
 func (p *player) replace() {
 	p.listings++
-	next := index.Listing{ID: p.listings, Kind: jobs, Layout: p.layout(cluster), Layouts: map[string]*index.Columns{}}
+	next := index.Listing{ID: p.listings, Kind: fixture.Jobs, Layout: p.layout(cluster), Layouts: map[string]*index.Columns{}}
 	if p.Intn(8) == 0 {
-		next.Kind = schema.GroupVersionKind{Group: jobs.Group, Version: "v2", Kind: jobs.Kind}
+		next.Kind = schema.GroupVersionKind{Group: fixture.Jobs.Group, Version: "v2", Kind: fixture.Jobs.Kind}
 	}
 	p.alive = map[string][]*index.Columns{}
 	for _, namespace := range places[:2] {
@@ -307,7 +308,7 @@ func (p *player) replace() {
 		rows = append(rows, r.row())
 		p.model.take(r, before[uid], gap, p.now)
 	}
-	p.world.Replace(next, rows, p.now)
+	p.harness.Replace(next, rows, p.now)
 }
 
 func (p *player) apply() {
@@ -316,7 +317,7 @@ func (p *player) apply() {
 }
 
 func (p *player) applyRow(r draft) {
-	p.world.Apply(p.model.listing.ID, r.row(), p.now)
+	p.harness.Apply(p.model.listing.ID, r.row(), p.now)
 	p.model.take(r, p.model.rows[r.UID], false, p.now)
 }
 
@@ -330,7 +331,7 @@ func (p *player) applyLate() {
 	if r := p.row(uid, old.ResourceVersion, l); l == p.model.layoutIn(r.Namespace) || l == old.came.Layout {
 		p.applyRow(r)
 	} else {
-		p.world.Apply(p.model.listing.ID, r.row(), p.now)
+		p.harness.Apply(p.model.listing.ID, r.row(), p.now)
 	}
 }
 
@@ -342,12 +343,12 @@ func (p *player) applyAgain() {
 }
 
 func (p *player) applyStale() {
-	p.world.Apply(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
-	p.world.Refresh(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
-	p.world.Forget(1<<40, p.uid(), p.now)
-	p.world.Unsync(1 << 40)
+	p.harness.Apply(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
+	p.harness.Refresh(1<<40, p.row(p.uid(), p.version(), columns["a"]).row(), p.now)
+	p.harness.Forget(1<<40, p.uid(), p.now)
+	p.harness.Unsync(1 << 40)
 	uid := types.UID("u0")
-	p.world.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
+	p.harness.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: fixture.Jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
 }
 
 // readVersion is one that a read past the watch may bring; newer and equal say how it compares with what is known.
@@ -372,7 +373,7 @@ func (p *player) refresh() {
 	uid := p.uid()
 	version, newer, _ := p.readVersion(uid)
 	r := p.row(uid, version, p.aliveIn(placeOf(uid)))
-	p.world.Refresh(p.model.listing.ID, r.row(), p.now)
+	p.harness.Refresh(p.model.listing.ID, r.row(), p.now)
 	if newer {
 		p.model.take(r, p.model.rows[uid], false, p.now)
 	}
@@ -401,17 +402,17 @@ func (p *player) relay() {
 		}
 	}
 	p.model.listing = next
-	p.world.ReplaceNamespace(next, rows, p.now)
+	p.harness.ReplaceNamespace(next, rows, p.now)
 }
 
 func (p *player) forget() {
 	uid := p.uid()
-	p.world.Forget(p.model.listing.ID, uid, p.now)
+	p.harness.Forget(p.model.listing.ID, uid, p.now)
 	delete(p.model.rows, uid)
 }
 
 func (p *player) distrust() {
-	p.world.Unsync(p.model.listing.ID)
+	p.harness.Unsync(p.model.listing.ID)
 	p.model.synced = false
 }
 
@@ -430,7 +431,7 @@ func (p *player) setBook() {
 		}
 	}
 	p.model.snapshot = policy.NewSnapshot(p.policies, known, policy.DefaultProtection())
-	p.world.SetBook(p.model.snapshot, p.now)
+	p.harness.SetSnapshot(p.model.snapshot, p.now)
 }
 
 func (p *player) anyPolicies() []*policy.Policy {
@@ -450,7 +451,7 @@ func (p *player) anyPolicies() []*policy.Policy {
 		for _, key := range cluster {
 			if p.Intn(3) == 0 {
 				keep := p.Intn(4)
-				of.Overrides = append(of.Overrides, &policy.Override{From: of.Name, Policy: "p-" + key, Keep: &keep, InForce: true})
+				of.Overrides = append(of.Overrides, &policy.Override{From: of.Name, Policy: key, Keep: &keep, InForce: true})
 			}
 		}
 		policies = append(policies, of)
@@ -461,7 +462,7 @@ func (p *player) anyPolicies() []*policy.Policy {
 // anyRule is a rule that asks under a key, with any settings.
 func (p *player) anyRule(key string) *policy.Rule {
 	modes := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended}
-	r := rule(key, ttl(time.Duration(p.Intn(5))*time.Hour), mode(modes[p.Intn(5)]))
+	r := fixture.Rule(key, fixture.TTL(time.Duration(p.Intn(5))*time.Hour), fixture.Mode(modes[p.Intn(5)]))
 	if key == "c" {
 		r.Mark = "mark"
 	}
@@ -497,7 +498,7 @@ func (p *player) markGone() {
 	} else {
 		row.gone = true
 	}
-	p.world.MarkGone(s, p.now)
+	p.harness.MarkGone(s, p.now)
 }
 
 // putBack gives back something that was taken; it may have been under way.
@@ -509,7 +510,7 @@ func (p *player) putBack() {
 }
 
 func (p *player) reconsider(uid types.UID) {
-	p.world.Reconsider(uid, p.now)
+	p.harness.Reconsider(uid, p.now)
 	delete(p.out, uid)
 	if row := p.model.rows[uid]; row != nil {
 		row.leaving = false
@@ -519,7 +520,7 @@ func (p *player) reconsider(uid types.UID) {
 // fail gives something its place back while it stays in the queue.
 func (p *player) fail() {
 	uid := p.uid()
-	p.world.Release(uid, p.now)
+	p.harness.Release(uid, p.now)
 	if row := p.model.rows[uid]; row != nil {
 		row.leaving = false
 	}
@@ -530,7 +531,7 @@ func (p *player) judge(t *testing.T, uid types.UID) {
 	row := p.model.rows[uid]
 	subject, evaluations := p.model.rule(row)
 	want, _ := policy.Decide(subject, evaluations, p.now)
-	j, ok := p.world.Claim(uid, p.now)
+	j, ok := p.harness.Claim(uid, p.now)
 	if !ok || j.Verdict != want || j.Permit.Valid() != (want.Action == policy.Delete) {
 		t.Fatalf("%s is %+v, known %v, warrant %v; want %+v after %v", uid, j.Verdict, ok, j.Permit.Valid(), want, p.ops)
 	}
@@ -564,7 +565,7 @@ func (p *player) step(t *testing.T) {
 	moves[name]()
 	p.compare(t)
 	due := p.model.due(p.now)
-	taken := p.world.take(p.now)
+	taken := p.harness.take(p.now)
 	for _, uid := range taken {
 		if !slices.Contains(due, uid) && !p.model.isExpected(types.UID(uid), p.now) {
 			t.Fatalf("%s was taken after %v", uid, p.ops)
@@ -578,9 +579,9 @@ func (p *player) step(t *testing.T) {
 	for _, uid := range taken {
 		if !slices.Contains(due, uid) {
 			if p.Intn(2) == 0 {
-				p.world.Reconsider(types.UID(uid), p.now)
+				p.harness.Reconsider(types.UID(uid), p.now)
 			}
-			if again := p.world.take(p.now); slices.Contains(again, uid) {
+			if again := p.harness.take(p.now); slices.Contains(again, uid) {
 				t.Fatalf("%s was taken twice ahead after %v", uid, p.ops)
 			}
 			continue
@@ -605,7 +606,7 @@ type shown struct {
 // compare looks at what both know of every subject, and for what does not fit together in the index.
 func (p *player) compare(t *testing.T) {
 	t.Helper()
-	if err := p.world.Consistent(); err != nil {
+	if err := p.harness.Consistent(); err != nil {
 		t.Fatalf("after %v: %v", p.ops, err)
 	}
 	want, got := map[types.UID]shown{}, map[types.UID]shown{}
@@ -615,7 +616,7 @@ func (p *player) compare(t *testing.T) {
 			want[uid] = shown{subject, evaluations}
 		}
 	}
-	p.world.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
+	p.harness.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		got[s.UID] = shown{s, slices.Clone(evaluations)}
 	})
 	if !maps.EqualFunc(want, got, func(a, b shown) bool {
@@ -624,12 +625,12 @@ func (p *player) compare(t *testing.T) {
 		sameRule := cmp.Comparer(func(a, b *policy.Rule) bool { return a == b })
 		t.Fatalf("after %v: -want +got\n%s", p.ops, cmp.Diff(want, got, sameRule, cmpopts.EquateErrors(), cmpopts.EquateEmpty()))
 	}
-	for _, r := range p.model.snapshot.Rules(jobs.GroupKind()) {
-		has := p.model.synced && p.model.listing.Kind == jobs && slices.Contains(p.model.layoutIn(r.Namespace).Columns, r.Key)
+	for _, r := range p.model.snapshot.Rules(fixture.Jobs.GroupKind()) {
+		has := p.model.synced && p.model.listing.Kind == fixture.Jobs && slices.Contains(p.model.layoutIn(r.Namespace).Columns, r.Key)
 		for uid, row := range p.model.rows {
 			has = has && (placeOf(uid) != r.Namespace || slices.Contains(row.came.Layout.Columns, r.Key))
 		}
-		if p.world.Has(p.model.snapshot, r) != has {
+		if p.harness.Has(p.model.snapshot, r) != has {
 			t.Fatalf("has facts about %s: %v after %v", r.ID, !has, p.ops)
 		}
 	}

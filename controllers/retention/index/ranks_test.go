@@ -12,6 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 func keep(n int) func(*policy.Rule) { return func(r *policy.Rule) { r.Keep = n } }
@@ -36,7 +38,7 @@ func aged(uid string, age int, options ...func(*draft)) *index.FactRow {
 }
 
 // reasons are why each subject is kept, waited for or deleted.
-func (w *world) reasons(at time.Time) map[string]policy.Reason {
+func (w *harness) reasons(at time.Time) map[string]policy.Reason {
 	reasons := map[string]policy.Reason{}
 	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		verdict, _ := policy.Decide(s, evaluations, at)
@@ -46,7 +48,7 @@ func (w *world) reasons(at time.Time) map[string]policy.Reason {
 }
 
 // with lists those with a reason, sorted.
-func (w *world) with(reason policy.Reason) []string {
+func (w *harness) with(reason policy.Reason) []string {
 	var names []string
 	for name, r := range w.reasons(now) {
 		if r == reason {
@@ -59,12 +61,12 @@ func (w *world) with(reason policy.Reason) []string {
 
 func TestTheNewestStay(t *testing.T) {
 	override := func(n int) *policy.Snapshot {
-		return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a"), ""), {Name: "team-b/own", Namespace: "team-b", Mode: v1alpha1.Enforce,
-			Overrides: []*policy.Override{{From: "team-b/own", Policy: "p-a", Keep: &n, InForce: true}}}}, namespaces, policy.DefaultProtection())
+		return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a"), ""), {Name: "team-b/own", Namespace: "team-b", Mode: v1alpha1.Enforce,
+			Overrides: []*policy.Override{{From: "team-b/own", Policy: "a", Keep: &n, InForce: true}}}}, namespaces, policy.DefaultProtection())
 	}
 	tests := map[string]struct {
 		more   []*index.FactRow // beside 1, 2, 3 and 4 of team-a, the newest first
-		change func(w *world)
+		change func(w *harness)
 		kept   []string // among the newest two
 		due    []string
 	}{
@@ -77,32 +79,34 @@ func TestTheNewestStay(t *testing.T) {
 		"one nobody can judge":                         {[]*index.FactRow{aged("0", 0, failing)}, nil, []string{"1", "2"}, []string{"3", "4"}},
 		"one nobody can judge, elsewhere":              {[]*index.FactRow{aged("0", 0, failing, in("team-b"))}, nil, []string{"1", "2"}, []string{"3", "4"}},
 		"of the same age, by UID":                      {[]*index.FactRow{aged("20", 2)}, nil, []string{"1", "2"}, []string{"20", "3", "4"}},
-		"a new one comes":                              {nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"0", "1"}, []string{"2", "3", "4"}},
-		"the newest is deleted":                        {nil, func(w *world) { w.Forget(1, "1", now) }, []string{"2", "3"}, []string{"4"}},
-		"the newest is deleted by us":                  {nil, func(w *world) { w.MarkGone(aged("1", 1).Subject(), now) }, []string{"2", "3"}, []string{"4"}},
-		"the newest begins anew":                       {nil, func(w *world) { w.Apply(1, aged("1", 1, at("2"), notEligible), now) }, []string{"2", "3"}, []string{"4"}},
-		"one changes groups":                           {nil, func(w *world) { w.Apply(1, aged("2", 2, at("2"), group("x")), now) }, []string{"1", "2", "3"}, []string{"4"}},
-		"one turns out to fail":                        {nil, func(w *world) { w.Apply(1, aged("4", 4, at("2"), failing), now) }, []string{"1", "2"}, []string{"3"}},
+		"a new one comes":                              {nil, func(w *harness) { w.Apply(1, aged("0", 0), now) }, []string{"0", "1"}, []string{"2", "3", "4"}},
+		"the newest is deleted":                        {nil, func(w *harness) { w.Forget(1, "1", now) }, []string{"2", "3"}, []string{"4"}},
+		"the newest is deleted by us":                  {nil, func(w *harness) { w.MarkGone(aged("1", 1).Subject(), now) }, []string{"2", "3"}, []string{"4"}},
+		"the newest begins anew":                       {nil, func(w *harness) { w.Apply(1, aged("1", 1, at("2"), notEligible), now) }, []string{"2", "3"}, []string{"4"}},
+		"one changes groups":                           {nil, func(w *harness) { w.Apply(1, aged("2", 2, at("2"), group("x")), now) }, []string{"1", "2", "3"}, []string{"4"}},
+		"one turns out to fail":                        {nil, func(w *harness) { w.Apply(1, aged("4", 4, at("2"), failing), now) }, []string{"1", "2"}, []string{"3"}},
 		"one says that it began before it was created": {[]*index.FactRow{aged("0", 99, func(r *draft) { r.Created = now.Add(-99 * time.Hour) })}, nil, []string{"0", "1"}, []string{"2", "3", "4"}},
-		"more may stay":                                {nil, func(w *world) { w.SetBook(book(rule("a", keep(3))), now) }, []string{"1", "2", "3"}, []string{"4"}},
-		"fewer may stay":                               {nil, func(w *world) { w.SetBook(book(rule("a", keep(1))), now) }, []string{"1"}, []string{"2", "3", "4"}},
-		"none has to stay":                             {nil, func(w *world) { w.SetBook(book(rule("a")), now) }, nil, []string{"1", "2", "3", "4"}},
-		"a rule in its place":                          {nil, func(w *world) { w.SetBook(book(rule("b", keep(3), func(r *policy.Rule) { r.Key = "a" })), now) }, []string{"1", "2", "3"}, []string{"4"}},
-		"one namespace keeps more":                     {[]*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) { w.SetBook(override(1), now) }, []string{"b"}, []string{"1", "2", "3", "4"}},
-		"listed anew": {nil, func(w *world) {
-			w.Replace(index.Listing{ID: 2, Kind: jobs, Layout: columns["a"]}, []*index.FactRow{aged("3", 3), aged("4", 4), aged("5", 5)}, now)
+		"more may stay":                                {nil, func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", keep(3))), now) }, []string{"1", "2", "3"}, []string{"4"}},
+		"fewer may stay":                               {nil, func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", keep(1))), now) }, []string{"1"}, []string{"2", "3", "4"}},
+		"none has to stay":                             {nil, func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a")), now) }, nil, []string{"1", "2", "3", "4"}},
+		"a rule in its place": {nil, func(w *harness) {
+			w.SetSnapshot(snapshotOf(fixture.Rule("b", keep(3), func(r *policy.Rule) { r.Key = "a" })), now)
+		}, []string{"1", "2", "3"}, []string{"4"}},
+		"one namespace keeps more": {[]*index.FactRow{aged("b", 9, in("team-b"))}, func(w *harness) { w.SetSnapshot(override(1), now) }, []string{"b"}, []string{"1", "2", "3", "4"}},
+		"listed anew": {nil, func(w *harness) {
+			w.Replace(index.Listing{ID: 2, Kind: fixture.Jobs, Layout: columns["a"]}, []*index.FactRow{aged("3", 3), aged("4", 4), aged("5", 5)}, now)
 		}, []string{"3", "4"}, []string{"5"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(keep(2)), append(test.more, aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))...)
+			w := newHarness(t, oneRule(keep(2)), append(test.more, aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))...)
 			if test.change != nil {
 				test.change(w)
 			}
-			expect(t, "kept", test.kept, w.with(policy.KeptNewest))
+			expect.Equal(t, "kept", test.kept, w.with(policy.KeptNewest))
 			taken := w.take(now)
 			slices.Sort(taken)
-			expect(t, "due", test.due, taken)
+			expect.Equal(t, "due", test.due, taken)
 		})
 	}
 }
@@ -111,7 +115,7 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 	tests := map[string]struct {
 		rule   []func(*policy.Rule)
 		more   []*index.FactRow // beside 1, 2, 3 and 4 of team-a, the newest first
-		change func(w *world)
+		change func(w *harness)
 		due    []string
 	}{
 		"two may stay":                  {[]func(*policy.Rule){room(2)}, nil, nil, []string{"3", "4"}},
@@ -121,34 +125,34 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 		"held ones count":               {[]func(*policy.Rule){room(2)}, []*index.FactRow{aged("0", 0, flags(policy.IsHeld))}, nil, []string{"2", "3", "4"}},
 		"one nobody can judge does not": {[]func(*policy.Rule){room(2)}, []*index.FactRow{aged("0", 0, failing)}, nil, []string{"3", "4"}},
 		"the newest stay beyond it":     {[]func(*policy.Rule){room(1), keep(3)}, nil, nil, []string{"4"}},
-		"before their TTL":              {[]func(*policy.Rule){room(3), ttl(1000 * time.Hour)}, nil, nil, []string{"4"}},
-		"another one comes":             {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.Apply(1, aged("0", 0), now) }, []string{"4"}},
-		"one goes by itself":            {[]func(*policy.Rule){room(3)}, nil, func(w *world) { w.Forget(1, "1", now) }, nil},
-		"less room":                     {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
+		"before their TTL":              {[]func(*policy.Rule){room(3), fixture.TTL(1000 * time.Hour)}, nil, nil, []string{"4"}},
+		"another one comes":             {[]func(*policy.Rule){room(4)}, nil, func(w *harness) { w.Apply(1, aged("0", 0), now) }, []string{"4"}},
+		"one goes by itself":            {[]func(*policy.Rule){room(3)}, nil, func(w *harness) { w.Forget(1, "1", now) }, nil},
+		"less room":                     {[]func(*policy.Rule){room(4)}, nil, func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", room(3))), now) }, []string{"4"}},
 		"fair: those with most give":    {[]func(*policy.Rule){fair(3)}, []*index.FactRow{aged("b", 9, in("team-b"))}, nil, []string{"3", "4"}},
-		"fair: one comes elsewhere":     {[]func(*policy.Rule){fair(4)}, nil, func(w *world) { w.Apply(1, aged("b", 9, in("team-b")), now) }, []string{"4"}},
-		"fair: one goes elsewhere":      {[]func(*policy.Rule){fair(4)}, []*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) { w.Forget(1, "b", now) }, nil},
-		"fair: another namespace joins": {[]func(*policy.Rule){fair(4)}, []*index.FactRow{aged("b", 9, in("team-b"))}, func(w *world) {
+		"fair: one comes elsewhere":     {[]func(*policy.Rule){fair(4)}, nil, func(w *harness) { w.Apply(1, aged("b", 9, in("team-b")), now) }, []string{"4"}},
+		"fair: one goes elsewhere":      {[]func(*policy.Rule){fair(4)}, []*index.FactRow{aged("b", 9, in("team-b"))}, func(w *harness) { w.Forget(1, "b", now) }, nil},
+		"fair: another namespace joins": {[]func(*policy.Rule){fair(4)}, []*index.FactRow{aged("b", 9, in("team-b"))}, func(w *harness) {
 			joined := func(selects string) *policy.Snapshot {
-				return policy.NewSnapshot([]*policy.Policy{policyOf(rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
+				return policy.NewSnapshot([]*policy.Policy{policyOf(fixture.Rule("a", fair(4)), selects)}, namespaces, policy.DefaultProtection())
 			}
-			w.SetBook(joined("ci"), now) // team-a alone
-			expect(w.t, "due alone", never, w.take(now))
-			w.SetBook(joined(""), now)
+			w.SetSnapshot(joined("ci"), now) // team-a alone
+			expect.Equal(w.t, "due alone", never, w.take(now))
+			w.SetSnapshot(joined(""), now)
 		}, []string{"4"}},
-		"fair, and then each for itself":     {[]func(*policy.Rule){fair(2)}, nil, func(w *world) { w.SetBook(book(rule("a", room(3))), now) }, []string{"4"}},
-		"each for itself, and then together": {[]func(*policy.Rule){room(4)}, nil, func(w *world) { w.SetBook(book(rule("a", fair(3))), now) }, []string{"4"}},
+		"fair, and then each for itself":     {[]func(*policy.Rule){fair(2)}, nil, func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", room(3))), now) }, []string{"4"}},
+		"each for itself, and then together": {[]func(*policy.Rule){room(4)}, nil, func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fair(3))), now) }, []string{"4"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(test.rule...), append(test.more, aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))...)
+			w := newHarness(t, oneRule(test.rule...), append(test.more, aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))...)
 			if test.change != nil {
 				test.change(w)
 			}
-			expect(t, "over", test.due, w.with(policy.OverCapacity))
+			expect.Equal(t, "over", test.due, w.with(policy.OverCapacity))
 			taken := w.take(now)
 			slices.Sort(taken)
-			expect(t, "due", test.due, taken)
+			expect.Equal(t, "due", test.due, taken)
 		})
 	}
 }
@@ -156,59 +160,59 @@ func TestWhatExceedsTheCapacityGoes(t *testing.T) {
 // TestWhatIsOnItsWayOutTakesNoPlace: two newest stay of four. 4 is being deleted when something happens.
 func TestWhatIsOnItsWayOutTakesNoPlace(t *testing.T) {
 	tests := map[string]struct {
-		then func(w *world)
+		then func(w *harness)
 		kept []string
 	}{
-		"nothing":                {func(*world) {}, []string{"1", "2"}},
-		"the newest is deleted":  {func(w *world) { w.Forget(1, "1", now) }, []string{"2", "3"}},
-		"all others are deleted": {func(w *world) { w.Forget(1, "1", now); w.Forget(1, "2", now); w.Forget(1, "3", now) }, nil},
-		"it failed, all others are deleted": {func(w *world) {
+		"nothing":                {func(*harness) {}, []string{"1", "2"}},
+		"the newest is deleted":  {func(w *harness) { w.Forget(1, "1", now) }, []string{"2", "3"}},
+		"all others are deleted": {func(w *harness) { w.Forget(1, "1", now); w.Forget(1, "2", now); w.Forget(1, "3", now) }, nil},
+		"it failed, all others are deleted": {func(w *harness) {
 			w.Release("4", now)
 			w.Forget(1, "1", now)
 			w.Forget(1, "2", now)
 			w.Forget(1, "3", now)
 		}, []string{"4"}},
-		"it is not due any more":              {func(w *world) { w.Forget(1, "1", now); w.Forget(1, "2", now); w.Reconsider("4", now) }, []string{"3", "4"}},
-		"it changes meanwhile":                {func(w *world) { w.Apply(1, aged("4", 0, at("2")), now) }, []string{"1", "2"}},
-		"it changes, and it failed":           {func(w *world) { w.Apply(1, aged("4", 0, at("2")), now); w.Release("4", now) }, []string{"1", "4"}},
-		"it changes, and outlives its end":    {func(w *world) { w.Apply(1, aged("4", 0, at("2")), now); w.MarkGone(aged("4", 4).Subject(), now) }, []string{"1", "4"}},
-		"it is gone, and comes back newer":    {func(w *world) { w.MarkGone(aged("4", 4).Subject(), now); w.Apply(1, aged("4", 0, at("2")), now) }, []string{"1", "4"}},
-		"it is listed anew":                   {func(w *world) { w.Replace(w.listing, []*index.FactRow{aged("4", 0, at("2")), aged("3", 3)}, now) }, []string{"3"}},
-		"the rules change":                    {func(w *world) { w.SetBook(book(rule("a", keep(4))), now) }, []string{"1", "2", "3"}},
-		"the rules change, and then it fails": {func(w *world) { w.SetBook(book(rule("a", keep(4))), now); w.Release("4", now) }, []string{"1", "2", "3", "4"}},
-		"somebody nobody knows fails":         {func(w *world) { w.Release("nobody", now) }, []string{"1", "2"}},
+		"it is not due any more":              {func(w *harness) { w.Forget(1, "1", now); w.Forget(1, "2", now); w.Reconsider("4", now) }, []string{"3", "4"}},
+		"it changes meanwhile":                {func(w *harness) { w.Apply(1, aged("4", 0, at("2")), now) }, []string{"1", "2"}},
+		"it changes, and it failed":           {func(w *harness) { w.Apply(1, aged("4", 0, at("2")), now); w.Release("4", now) }, []string{"1", "4"}},
+		"it changes, and outlives its end":    {func(w *harness) { w.Apply(1, aged("4", 0, at("2")), now); w.MarkGone(aged("4", 4).Subject(), now) }, []string{"1", "4"}},
+		"it is gone, and comes back newer":    {func(w *harness) { w.MarkGone(aged("4", 4).Subject(), now); w.Apply(1, aged("4", 0, at("2")), now) }, []string{"1", "4"}},
+		"it is listed anew":                   {func(w *harness) { w.Replace(w.listing, []*index.FactRow{aged("4", 0, at("2")), aged("3", 3)}, now) }, []string{"3"}},
+		"the rules change":                    {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", keep(4))), now) }, []string{"1", "2", "3"}},
+		"the rules change, and then it fails": {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", keep(4))), now); w.Release("4", now) }, []string{"1", "2", "3", "4"}},
+		"somebody nobody knows fails":         {func(w *harness) { w.Release("nobody", now) }, []string{"1", "2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(keep(2)), aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))
+			w := newHarness(t, oneRule(keep(2)), aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))
 			w.take(now)
 			if j, _ := w.Claim("4", now); !j.Permit.Valid() {
 				t.Fatalf("4 is %+v", j.Verdict)
 			}
 			test.then(w)
-			expect(t, "kept", test.kept, w.with(policy.KeptNewest))
+			expect.Equal(t, "kept", test.kept, w.with(policy.KeptNewest))
 		})
 	}
 }
 
 // TestDeletingEndsAtTheCapacity: each that is on its way out makes room for one that was too many.
 func TestDeletingEndsAtTheCapacity(t *testing.T) {
-	w := newWorld(t, oneRule(room(2)), aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))
-	expect(t, "due", []string{"3", "4"}, w.with(policy.OverCapacity))
+	w := newHarness(t, oneRule(room(2)), aged("1", 1), aged("2", 2), aged("3", 3), aged("4", 4))
+	expect.Equal(t, "due", []string{"3", "4"}, w.with(policy.OverCapacity))
 	w.Forget(1, "1", now) // somebody else's doing, with 3 and 4 in the queue
 	j, _ := w.Claim("4", now)
-	expect(t, "the oldest", policy.OverCapacity, j.Verdict.Reason)
+	expect.Equal(t, "the oldest", policy.OverCapacity, j.Verdict.Reason)
 	j, _ = w.Claim("3", now)
-	expect(t, "the one before", policy.WithinCapacity, j.Verdict.Reason)
+	expect.Equal(t, "the one before", policy.WithinCapacity, j.Verdict.Reason)
 	w.Release("4", now)
 	j, _ = w.Claim("4", now)
-	expect(t, "the oldest, again", policy.OverCapacity, j.Verdict.Reason)
+	expect.Equal(t, "the oldest, again", policy.OverCapacity, j.Verdict.Reason)
 }
 
 // herd is a group of subjects on some other side, with an index of them and deletions under way.
 type herd struct {
 	*rand.Rand
-	*world
+	*harness
 	live     map[string]int // versions, by UID
 	queue    []string
 	underWay []policy.DeletePermit
@@ -283,7 +287,7 @@ func TestNeverFewerThanThatRemain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			deleted := 0
 			for seed := range int64(200) {
-				h := &herd{Rand: rand.New(rand.NewSource(seed)), world: newWorld(t, oneRule(option)), live: map[string]int{}}
+				h := &herd{Rand: rand.New(rand.NewSource(seed)), harness: newHarness(t, oneRule(option)), live: map[string]int{}}
 				for range 300 {
 					uid := h.step()
 					if uid == "" {

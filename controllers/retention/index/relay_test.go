@@ -8,23 +8,25 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // ownRule is a rule of a RetentionPolicy of team-a.
 func ownRule(key string) *policy.Rule {
-	return rule(key, func(r *policy.Rule) { r.Namespace, r.ID.Policy = "team-a", "team-a/own" })
+	return fixture.Rule(key, func(r *policy.Rule) { r.Namespace, r.ID.Policy = "team-a", "team-a/own" })
 }
 
 // bookWithOwn has rule a everywhere and rule b in team-a.
 func bookWithOwn() *policy.Snapshot {
 	own := ownRule("b")
 	return policy.NewSnapshot([]*policy.Policy{
-		policyOf(rule("a"), ""), {Name: own.ID.Policy, Namespace: "team-a", Mode: own.Mode, Rules: []*policy.Rule{own}},
+		policyOf(fixture.Rule("a"), ""), {Name: own.ID.Policy, Namespace: "team-a", Mode: own.Mode, Rules: []*policy.Rule{own}},
 	}, namespaces, policy.DefaultProtection())
 }
 
 // relaid is the current listing once team-a has been listed for its own rule.
-func (w *world) relaid() index.Listing {
+func (w *harness) relaid() index.Listing {
 	w.listing.Layouts = map[string]*index.Columns{"team-a": columns["a b"]}
 	return w.listing
 }
@@ -44,18 +46,18 @@ func TestRelay(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, oneRule(), row("x", due, at("9")), row("z", due, in("team-b")))
-			w.SetBook(bookWithOwn(), now)
-			expect(t, "reason before", policy.Stale, w.reason("x", now))
-			expect(t, "has facts before", false, w.has(ownRule("b")))
+			w := newHarness(t, oneRule(), row("x", due, at("9")), row("z", due, in("team-b")))
+			w.SetSnapshot(bookWithOwn(), now)
+			expect.Equal(t, "reason before", policy.Stale, w.reason("x", now))
+			expect.Equal(t, "has facts before", false, w.has(ownRule("b")))
 			w.ReplaceNamespace(w.relaid(), []*index.FactRow{test.listed}, now)
-			expect(t, "reason", test.want, w.reason("x", now))
-			expect(t, "reason elsewhere", policy.Expired, w.reason("z", now))
-			expect(t, "has facts", test.want != policy.Stale, w.has(ownRule("b")))
+			expect.Equal(t, "reason", test.want, w.reason("x", now))
+			expect.Equal(t, "reason elsewhere", policy.Expired, w.reason("z", now))
+			expect.Equal(t, "has facts", test.want != policy.Stale, w.has(ownRule("b")))
 			lacking := w.Lacking(w.listing.ID, w.listing.Layouts)
-			expect(t, "lacks facts", test.want == policy.Stale, len(lacking) == 1)
+			expect.Equal(t, "lacks facts", test.want == policy.Stale, len(lacking) == 1)
 			n, _ := w.Len()
-			expect(t, "subjects", 2, n)
+			expect.Equal(t, "subjects", 2, n)
 		})
 	}
 }
@@ -63,85 +65,85 @@ func TestRelay(t *testing.T) {
 // TestTransientErrorsAreEvaluatedAgain: a namespace with such a row is listed again, also where there is no rule of its own, and only
 // that row is asked for.
 func TestTransientErrorsAreEvaluatedAgain(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
+	w := newHarness(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
 	lacking := func() []string { return w.Lacking(w.listing.ID, nil) }
-	expect(t, "lacking", []string{"team-a"}, lacking())
+	expect.Equal(t, "lacking", []string{"team-a"}, lacking())
 	knows := func(r *index.FactRow) bool { return w.Knows(r.Subject(), columns["a"]) }
-	expect(t, "knows what was not asked", false, knows(row("x", now)))
-	expect(t, "knows what was", true, knows(row("y", now)))
-	expect(t, "knows another version", false, knows(row("y", now, at("2"))))
-	expect(t, "knows what is not there", false, knows(row("none", now)))
-	expect(t, "knows more than it was asked", false, w.Knows(row("y", now).Subject(), columns["a b"]))
+	expect.Equal(t, "knows what was not asked", false, knows(row("x", now)))
+	expect.Equal(t, "knows what was", true, knows(row("y", now)))
+	expect.Equal(t, "knows another version", false, knows(row("y", now, at("2"))))
+	expect.Equal(t, "knows what is not there", false, knows(row("none", now)))
+	expect.Equal(t, "knows more than it was asked", false, w.Knows(row("y", now).Subject(), columns["a b"]))
 	w.ReplaceNamespace(w.listing, []*index.FactRow{row("x", now)}, now)
-	expect(t, "lacking in the end", nil, lacking())
-	expect(t, "knows it in the end", true, knows(row("x", now)))
+	expect.Equal(t, "lacking in the end", nil, lacking())
+	expect.Equal(t, "knows it in the end", true, knows(row("x", now)))
 	w.Apply(w.listing.ID, row("y", now, at("2"), failing).AskAgain(true), now)
 	w.Forget(w.listing.ID, "y", now)
-	expect(t, "lacking once it is gone", nil, lacking())
+	expect.Equal(t, "lacking once it is gone", nil, lacking())
 }
 
 // TestTransientErrorsAreNotCounted: an object that is not evaluated yet may be due, and must not pass an approval uncounted.
 func TestTransientErrorsAreNotCounted(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("x", now))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", now, at("2"), under("a b"), failing).AskAgain(true)}, now)
-	expect(t, "has facts", false, w.has(ownRule("b")))
-	expect(t, "reason", policy.EvaluationFailed, w.reason("x", now))
+	expect.Equal(t, "has facts", false, w.has(ownRule("b")))
+	expect.Equal(t, "reason", policy.EvaluationFailed, w.reason("x", now))
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", now, at("2"), under("a b"))}, now)
-	expect(t, "has facts in the end", true, w.has(ownRule("b")))
+	expect.Equal(t, "has facts in the end", true, w.has(ownRule("b")))
 }
 
 func TestRelayOfAnotherListing(t *testing.T) {
-	w := newWorld(t, oneRule(), row("x", now))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("x", now))
+	w.SetSnapshot(bookWithOwn(), now)
 	other := w.relaid()
 	other.ID++
 	version := w.Version()
 	w.ReplaceNamespace(other, []*index.FactRow{row("x", now, at("2"), under("a b"))}, now)
-	expect(t, "reason", policy.Stale, w.reason("x", now))
-	expect(t, "has facts", false, w.has(ownRule("b")))
-	expect(t, "changed", false, w.Version() != version)
+	expect.Equal(t, "reason", policy.Stale, w.reason("x", now))
+	expect.Equal(t, "has facts", false, w.has(ownRule("b")))
+	expect.Equal(t, "changed", false, w.Version() != version)
 }
 
 // TestRowsOfTwoLayouts: while a namespace is listed anew, some of its rows have facts about its own rule and some do not.
 func TestRowsOfTwoLayouts(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("old", due), row("changed", due))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("old", due), row("changed", due))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.Apply(w.listing.ID, row("changed", due, at("2"), under("a b")), now)
-	expect(t, "places", 2, w.Spaces())
-	expect(t, "without facts", policy.Stale, w.reason("old", now))
-	expect(t, "with facts", policy.Expired, w.reason("changed", now))
-	expect(t, "due", []string{"changed"}, w.take(now))
-	w.SetBook(book(rule("a")), now)
-	expect(t, "due when the own rule is gone", 2, len(w.take(now)))
-	w.SetBook(bookWithOwn(), now)
+	expect.Equal(t, "places", 2, w.Spaces())
+	expect.Equal(t, "without facts", policy.Stale, w.reason("old", now))
+	expect.Equal(t, "with facts", policy.Expired, w.reason("changed", now))
+	expect.Equal(t, "due", []string{"changed"}, w.take(now))
+	w.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
+	expect.Equal(t, "due when the own rule is gone", 2, len(w.take(now)))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("old", due, under("a b")), row("changed", due, at("2"), under("a b"))}, now)
-	expect(t, "places then", 1, w.Spaces())
-	expect(t, "reason", policy.Expired, w.reason("old", now))
+	expect.Equal(t, "places then", 1, w.Spaces())
+	expect.Equal(t, "reason", policy.Expired, w.reason("old", now))
 }
 
 // TestALateRowDoesNotUndoARelay: it was observed before the namespace's rules changed, and comes after the list.
 func TestALateRowDoesNotUndoARelay(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("x", due))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("x", due))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", due, under("a b"))}, now)
 	w.Apply(w.listing.ID, row("x", due), now)
-	expect(t, "reason", policy.Expired, w.reason("x", now))
+	expect.Equal(t, "reason", policy.Expired, w.reason("x", now))
 	w.Apply(w.listing.ID, row("x", due, at("2")), now) // newer: safe, if without the facts
-	expect(t, "reason", policy.Stale, w.reason("x", now))
+	expect.Equal(t, "reason", policy.Stale, w.reason("x", now))
 }
 
 func TestARelayTakesNothingBack(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
-	w := newWorld(t, oneRule(), row("gone", due), row("leaving", due), row("left", due))
-	w.SetBook(bookWithOwn(), now)
+	w := newHarness(t, oneRule(), row("gone", due), row("leaving", due), row("left", due))
+	w.SetSnapshot(bookWithOwn(), now)
 	w.MarkGone(row("gone", due).Subject(), now)
 	w.Forget(w.listing.ID, "left", now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("gone", due, under("a b")), row("leaving", due, under("a b")), row("left", due, under("a b"))}, now)
 	for uid, known := range map[types.UID]bool{"gone": false, "leaving": true, "left": false} {
 		_, ok := w.Claim(uid, now)
-		expect(t, string(uid)+" is known", known, ok)
+		expect.Equal(t, string(uid)+" is known", known, ok)
 	}
 }

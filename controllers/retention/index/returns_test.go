@@ -11,17 +11,19 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // loop re-creates Jobs, and Sunset deletes them by a rule with a TTL of an hour. Its clock is fake.
 type loop struct {
-	*world
+	*harness
 	now    time.Time
 	made   int
 	answer string // what is known first of a deletion; empty is its answer
 }
 
-func newLoop(t *testing.T) *loop { return &loop{world: newWorld(t, oneRule()), now: now} }
+func newLoop(t *testing.T) *loop { return &loop{harness: newHarness(t, oneRule()), now: now} }
 
 func (l *loop) create(name string, works time.Duration, options ...func(*draft)) types.UID {
 	l.made++
@@ -100,9 +102,9 @@ func TestObjectsThatAreRecreatedRepeatedlyAreKept(t *testing.T) {
 				l := newLoop(t)
 				l.answer = first
 				deleted, last := l.turns("x", 20, test.absence, test.works)
-				expect(t, "deleted", test.want, deleted)
+				expect.Equal(t, "deleted", test.want, deleted)
 				if test.want == 3 {
-					expect(t, "kept for", policy.KeptRecreated, last)
+					expect.Equal(t, "kept for", policy.KeptRecreated, last)
 				}
 			})
 		}
@@ -123,40 +125,40 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	t.Run("never by itself while it is there", func(t *testing.T) {
 		l, uid := kept(t)
 		l.now = l.now.Add(1000 * time.Hour)
-		expect(t, "reason", policy.KeptRecreated, l.reason(string(uid), l.now))
+		expect.Equal(t, "reason", policy.KeptRecreated, l.reason(string(uid), l.now))
 		l.Apply(1, row(string(uid), l.now, at("9"), func(d *draft) { d.Name = "x" }), l.now)
-		expect(t, "reason of the next version", policy.KeptRecreated, l.reason(string(uid), l.now.Add(time.Hour)))
+		expect.Equal(t, "reason of the next version", policy.KeptRecreated, l.reason(string(uid), l.now.Add(time.Hour)))
 		l.Replace(l.listing, []*index.FactRow{row(string(uid), l.now, at("9"), func(d *draft) { d.Name = "x" })}, l.now)
-		expect(t, "reason after a relist", policy.KeptRecreated, l.reason(string(uid), l.now.Add(time.Hour)))
+		expect.Equal(t, "reason after a relist", policy.KeptRecreated, l.reason(string(uid), l.now.Add(time.Hour)))
 	})
 	t.Run("by an edit", func(t *testing.T) {
 		l, uid := kept(t)
-		l.SetBook(book(rule("a", ttl(time.Minute))), l.now)
+		l.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), l.now)
 		deleted, _ := l.expire(uid)
-		expect(t, "deleted", true, deleted)
+		expect.Equal(t, "deleted", true, deleted)
 		more, _ := l.turns("x", 20, 0, 0)
-		expect(t, "deleted after that", 2, more)
+		expect.Equal(t, "deleted after that", 2, more)
 	})
 	t.Run("not by an edit of another rule", func(t *testing.T) {
 		l, uid := kept(t)
-		l.SetBook(book(rule("a"), rule("b", ttl(time.Minute), mode(v1alpha1.DryRun))), l.now)
-		l.SetBook(book(rule("a"), rule("b", ttl(2*time.Minute), mode(v1alpha1.DryRun))), l.now)
+		l.SetSnapshot(snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(time.Minute), fixture.Mode(v1alpha1.DryRun))), l.now)
+		l.SetSnapshot(snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(2*time.Minute), fixture.Mode(v1alpha1.DryRun))), l.now)
 		_, reason := l.expire(uid)
-		expect(t, "reason", policy.KeptRecreated, reason)
+		expect.Equal(t, "reason", policy.KeptRecreated, reason)
 	})
 	t.Run("not by what the controller settles", func(t *testing.T) {
 		l, uid := kept(t)
 		for _, lacks := range []bool{true, false} {
-			l.SetBook(book(rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
+			l.SetSnapshot(snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
 		}
 		_, reason := l.expire(uid)
-		expect(t, "reason", policy.KeptRecreated, reason)
+		expect.Equal(t, "reason", policy.KeptRecreated, reason)
 	})
 	t.Run("when somebody else deletes it", func(t *testing.T) {
 		l, uid := kept(t)
 		l.Forget(1, uid, l.now)
 		deleted, _ := l.turns("x", 20, 0, 0)
-		expect(t, "deleted", 3, deleted)
+		expect.Equal(t, "deleted", 3, deleted)
 	})
 }
 
@@ -165,16 +167,16 @@ func TestOnlyDeletionsBySunsetCountAsRecreations(t *testing.T) {
 	l := newLoop(t)
 	l.answer = "nothing"
 	deleted, _ := l.turns("x", 20, 0, 0)
-	expect(t, "gone", 20, deleted)
+	expect.Equal(t, "gone", 20, deleted)
 }
 
 // TestAnOwnerThatComesBack: what goes instead of the subject has the same name each time, the subject another.
 func TestAnOwnerThatComesBack(t *testing.T) {
 	l := newLoop(t)
-	l.SetBook(book(rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
+	l.SetSnapshot(snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
 	deleted, reason := 0, policy.Reason("")
 	for n := range 20 {
-		owner := &policy.Owner{Kind: jobs, Name: "owner", UID: types.UID(fmt.Sprint("owner-", n))}
+		owner := &policy.Owner{Kind: fixture.Jobs, Name: "owner", UID: types.UID(fmt.Sprint("owner-", n))}
 		uid := l.create(fmt.Sprint("w", n), 0, func(d *draft) { d.Facts[0].Owner = owner })
 		// Another subject of the same owner comes and goes with it.
 		other := l.create(fmt.Sprint("v", n), 0, func(d *draft) { d.Facts[0].Owner = owner })
@@ -185,8 +187,8 @@ func TestAnOwnerThatComesBack(t *testing.T) {
 		l.Forget(1, other, l.now)
 		deleted++
 	}
-	expect(t, "deleted", 3, deleted)
-	expect(t, "reason", policy.KeptRecreated, reason)
+	expect.Equal(t, "deleted", 3, deleted)
+	expect.Equal(t, "reason", policy.KeptRecreated, reason)
 }
 
 // TestOrdinaryTurnoverIsNoLoop: whatever CronJobs and Deployments do, names that differ are never kept.
@@ -209,7 +211,7 @@ func TestTheSameNameInAnotherNamespaceDoesNotCount(t *testing.T) {
 	for n := range 6 {
 		uid := l.create("x", 0, in([]string{"team-a", "team-b"}[n%2]))
 		deleted, _ := l.expire(uid)
-		expect(t, "deleted", true, deleted)
+		expect.Equal(t, "deleted", true, deleted)
 	}
 }
 
@@ -226,5 +228,5 @@ func TestTheMemoryForNamesIsBounded(t *testing.T) {
 		t.Errorf("%d names are remembered", n)
 	}
 	deleted, _ := l.turns("x", 20, 0, 0)
-	expect(t, "deleted of a loop after that", 3, deleted)
+	expect.Equal(t, "deleted of a loop after that", 3, deleted)
 }

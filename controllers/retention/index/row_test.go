@@ -12,6 +12,8 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // TestNothingIsLostInPacking: what goes into a row comes out of it.
@@ -36,7 +38,7 @@ func TestNothingIsLostInPacking(t *testing.T) {
 		{Selected: true, Eligible: true, Start: now, Group: "app", Also: []string{"base", "tools"}},
 		{Selected: true, Eligible: true, Start: now, FirstSeen: now.Add(-time.Hour), Unpullable: true},
 		{Selected: true, Also: []string{"a group beside the empty one"}},
-		{Selected: true, Eligible: true, Start: now, Owner: &policy.Owner{Kind: jobs, Name: "p", UID: "uid-p"}},
+		{Selected: true, Eligible: true, Start: now, Owner: &policy.Owner{Kind: fixture.Jobs, Name: "p", UID: "uid-p"}},
 		{Selected: true, Err: failed, Marked: true, Start: now},
 		{Marked: true, Start: now},
 		{Selected: true, Eligible: true, Start: now, NotBefore: now.Add(policy.QuietPeriod + 1)},
@@ -46,21 +48,17 @@ func TestNothingIsLostInPacking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			row := index.NewFactRow(subject, &index.Columns{Columns: make([]string, len(facts))}, facts...)
 			sameTimes := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() == b.IsZero() })
-			if diff := cmp.Diff(subject, row.Subject(), sameTimes); diff != "" {
-				t.Errorf("subject -want +got\n%s", diff)
-			}
-			if diff := cmp.Diff(facts, row.Facts(), sameTimes, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("facts -want +got\n%s", diff)
-			}
+			expect.Equal(t, "subject", subject, row.Subject(), sameTimes)
+			expect.Equal(t, "facts", facts, row.Facts(), sameTimes, cmpopts.EquateErrors())
 		})
 	}
 }
 
 func TestASubjectListedTwiceIsOne(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.Replace(w.listing, nil, now)
-	w.SetBook(book(rule("a")), now)
-	w.Replace(index.Listing{ID: 7, Kind: jobs, Layout: columns["a"]},
+	w.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
+	w.Replace(index.Listing{ID: 7, Kind: fixture.Jobs, Layout: columns["a"]},
 		[]*index.FactRow{row("x", now), row("y", now), row("x", now.Add(time.Hour), at("2"))}, now)
 	if subjects, _ := w.Len(); subjects != 2 {
 		t.Errorf("%d subjects", subjects)

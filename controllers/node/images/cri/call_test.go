@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestEndpointsAreUnixSockets(t *testing.T) {
@@ -48,9 +49,7 @@ func TestEveryCallEndsByItsDeadline(t *testing.T) {
 			server, r := dial(t, cri.Options{Timeout: soon})
 			server.On(call, critest.Hang)
 			wantCode(t, call, calls(r)[call](t.Context()), "DeadlineExceeded")
-			if server.Calls(call) != 1 {
-				t.Errorf("%d calls came in", server.Calls(call))
-			}
+			expect.Equal(t, "calls came in", 1, server.Calls(call))
 			server.On(call, nil) // and then it goes on
 			if err := calls(r)[call](t.Context()); cri.Code(err) != "OK" && cri.Code(err) != "BadAnswer" {
 				t.Errorf("afterwards: %v", err)
@@ -96,21 +95,15 @@ func TestCodes(t *testing.T) {
 		"BadAnswer":        fmt.Errorf("wrapped: %w", cri.ErrAnswer),
 		"NotFullID":        cri.ErrNotFullID,
 	} {
-		if got := cri.Code(err); got != want {
-			t.Errorf("%v has the code %s, want %s", err, got, want)
-		}
+		expect.Equal(t, "code", want, cri.Code(err))
 	}
-	if got := cri.Code(status.Error(4711, "")); got != "Unknown" {
-		t.Errorf("a code that nobody defined is %s", got)
-	}
+	expect.Equal(t, "a code that nobody defined", "Unknown", cri.Code(status.Error(4711, "")))
 }
 
 func TestTheRuntimeComesGoesAndComesBack(t *testing.T) {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("cri-nobody-%d.sock", time.Now().UnixNano()))
 	nobody, err := cri.Dial(path, cri.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer nobody.Close()
 	_, err = nobody.Images(t.Context())
 	wantCode(t, "nobody was ever there", err, "Unavailable")

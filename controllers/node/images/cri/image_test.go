@@ -14,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestImagesAreWhatIsListed(t *testing.T) {
@@ -26,16 +27,12 @@ func TestImagesAreWhatIsListed(t *testing.T) {
 		}
 	})
 	got, err := r.Images(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := []cri.Image{
 		{ID: critest.ID(1), Tags: []string{"a:1", "a:2"}, Digests: []string{repoDigest("a", 9)}, SizeBytes: 7, Pinned: true},
 		{ID: bare, SizeBytes: math.MaxInt64 - 7, RuntimeHandler: "kata"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "images", want, got)
 }
 
 func TestAHostileListIsAnErrorAsAWhole(t *testing.T) {
@@ -174,9 +171,7 @@ func TestARemovalOutlivesItsCaller(t *testing.T) {
 		t.Errorf("the runtime was told that nobody waits: %v", err)
 	}
 	wantCode(t, "removing for nobody", r.Remove(ctx, critest.ID(1)), "Canceled")
-	if server.Calls("RemoveImage") != 1 {
-		t.Errorf("%d removals were sent", server.Calls("RemoveImage"))
-	}
+	expect.Equal(t, "removals", 1, server.Calls("RemoveImage"))
 }
 
 func TestFilesystems(t *testing.T) {

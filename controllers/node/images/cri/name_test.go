@@ -2,6 +2,7 @@ package cri_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // known are uses that nobody has yet.
@@ -16,9 +18,7 @@ func known(t *testing.T) cri.Uses {
 	t.Helper()
 	_, r := dial(t, cri.Options{})
 	u, err := r.Uses(context.WithoutCancel(t.Context()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return u
 }
 
@@ -66,9 +66,7 @@ func TestNamesThatMeanAnImage(t *testing.T) {
 		u := known(t)
 		u.Add(cri.Use{By: "pod", ID: "p", Name: test.name})
 		use, got := u.Of(test.image)
-		if got != test.want {
-			t.Errorf("%q means %+v: %t, want %t", test.name, test.image, got, test.want)
-		}
+		expect.Equal(t, fmt.Sprintf("%q means it", test.name), test.want, got)
 		if got && use.String() != "pod p, as "+test.name {
 			t.Errorf("the reason is %q", use)
 		}

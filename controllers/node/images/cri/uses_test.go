@@ -11,19 +11,16 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // usedBy says for each image of the runtime what uses it.
 func usedBy(t *testing.T, r *cri.Runtime) map[string]string {
 	t.Helper()
 	all, err := r.Images(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	u, err := r.Uses(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	by := map[string]string{}
 	for _, i := range all {
 		if use, ok := u.Of(i); ok {
@@ -124,9 +121,7 @@ func TestWhatIsUnknownIsAnError(t *testing.T) {
 			t.Fatalf("%s: before: %v", name, err)
 		}
 		fresh, err := cri.Dial(server.Endpoint, cri.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer fresh.Close()
 		if test.change != nil {
 			server.Update(test.change)

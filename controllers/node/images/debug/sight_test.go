@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var taken = time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
@@ -33,13 +34,9 @@ func seen() *debug.Handler {
 
 func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	written, err := json.Marshal(seen())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	read, err := debug.Read(written)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := seen()
 	want.Images[0].UnusedSince = want.Images[0].LastUsed // said of every unused image
 	if diff := cmp.Diff(want, read, cmpopts.EquateEmpty()); diff != "" {
@@ -50,28 +47,20 @@ func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 // TestRulesSeeTheSame: the items are the objects, and node is the variable.
 func TestRulesSeeTheSame(t *testing.T) {
 	written, err := json.Marshal(seen())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var got struct {
 		Node  any
 		Items []any
 	}
-	if err := json.Unmarshal(written, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(written, &got))
 	s := seen()
 	for name, of := range map[string]struct{ got, want any }{
 		"node": {got.Node, s.Node.Object()}, "image": {got.Items[0], s.Images[0].Object()}, "pinned image": {got.Items[1], s.Images[1].Object()},
 	} {
 		text, _ := json.Marshal(of.want)
 		var want any
-		if err := json.Unmarshal(text, &want); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, of.got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		expect.NoError(t, json.Unmarshal(text, &want))
+		expect.Equal(t, name, want, of.got)
 	}
 }
 

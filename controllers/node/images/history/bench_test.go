@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func BenchmarkObserve2000(b *testing.B) {
@@ -23,9 +24,7 @@ func BenchmarkSave2000(b *testing.B) {
 		at := reading(time.Duration(i) * interval)
 		s.Observe(at, seen)
 		b.StartTimer()
-		if err := s.Save(at); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, s.Save(at))
 	}
 }
 

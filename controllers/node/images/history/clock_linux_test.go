@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func TestNodeClock(t *testing.T) {
 	clock, err := history.NodeClock(time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	a, b := clock(), clock()
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || a.BootID != strings.TrimSpace(string(id)) || b.BootID != a.BootID {

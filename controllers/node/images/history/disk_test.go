@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var (
@@ -198,9 +199,7 @@ func tale(t *testing.T, d *disk) (a, b history.Record, known bool) {
 	t.Helper()
 	at := reading(9 * interval) // so long after that nothing counts
 	s, err := history.OpenOn(d, at, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if s.Anew() != nil {
 		t.Errorf("a crash has left a bad file: %v", s.Anew())
 	}
@@ -216,20 +215,14 @@ func prepare(t *testing.T) (*disk, *history.Store) {
 	t.Helper()
 	d := newDisk()
 	s, err := history.OpenOn(d, reading(0), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for i := range 3 {
 		at := reading(time.Duration(i) * interval)
 		s.Observe(at, []history.Seen{{ID: "a"}, {ID: "b"}})
-		if err := s.Save(at); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.Save(at))
 	}
 	s.Removed("gone", nil, reading(2*interval)) // saves what has become older too
-	if err := s.Save(reading(2 * interval)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Save(reading(2*interval)))
 	s.Observe(reading(3*interval), []history.Seen{{ID: "a", InUse: true}, {ID: "b"}})
 	d.steps = 0
 	return d, s
@@ -301,9 +294,7 @@ func TestWhatWasRefusedIsTriedAgain(t *testing.T) {
 		t.Fatal("it was saved")
 	}
 	d.fail = nil
-	if err := errors.Join(s.Save(reading(3*interval)), s.Trouble()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(s.Save(reading(3*interval)), s.Trouble()))
 	d.crash(rand.New(rand.NewPCG(1, 1)))
 	if a, b, known := tale(t, d); !known || a.UnusedFor != newA || b.UnusedFor != oldB+interval {
 		t.Errorf("%+v and %+v", a, b)

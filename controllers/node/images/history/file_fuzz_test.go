@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // FuzzFile opens anything as the file of ages. It is believed whole or set aside whole: what cannot be used leaves no age and is
@@ -56,9 +57,7 @@ func FuzzContent(f *testing.F) {
 		data, err := json.Marshal(map[string]any{
 			"version": 1, "machine": options.Machine, "sha256": hex.EncodeToString(sum[:]), "content": compact,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		checkFile(t, data)
 	})
 }
@@ -77,17 +76,13 @@ func checkFile(t *testing.T, data []byte) {
 	for i := range 3 {
 		at := reading(time.Hour + time.Duration(i)*interval)
 		s.Observe(at, listed("a b*"))
-		if err := s.Save(at); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.Save(at))
 	}
 	r, known := s.Of("a")
 	if used, ok := s.Of("b"); !known || !ok || used.UnusedFor != 0 || r.UnusedFor < 0 || s.Anew() != nil && r.UnusedFor > 2*interval {
 		t.Errorf("a is %+v, b %+v; anew: %v", r, used, s.Anew())
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Close())
 	after := reading(time.Hour + 3*interval)
 	again := openOn(t, d, after)
 	again.Observe(after, listed("a b*"))
@@ -102,8 +97,6 @@ func checkFile(t *testing.T, data []byte) {
 func openOn(t *testing.T, d *disk, at history.Reading) *history.Store {
 	t.Helper()
 	s, err := history.OpenOn(d, at, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }

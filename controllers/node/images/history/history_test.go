@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // listed is a listing of images, of which those with a star are in use.
@@ -179,9 +180,7 @@ func TestPulledAgain(t *testing.T) {
 	if o := h.Observe(reading(4*interval), listed("a c")); o.PulledAgain != nil {
 		t.Errorf("told twice: %+v", o)
 	}
-	if got := ids(h.PulledAgain()); got != "ayz" {
-		t.Error(got)
-	}
+	expect.Equal(t, "pulled again", "ayz", ids(h.PulledAgain()))
 	if o := h.Observe(reading(25*time.Hour), listed("a b c")); o.PulledAgain != nil || h.PulledAgain() != nil {
 		t.Errorf("after a day: %+v, %v", o, h.PulledAgain())
 	}

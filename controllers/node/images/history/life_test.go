@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 )
 
 var (
-	start   = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	start   = fixture.Now
 	options = history.Options{Machine: "node-1", Gap: gap, Every: interval}
 )
 
@@ -138,9 +140,7 @@ func (l *life) isSaved(at history.Reading) bool {
 	if i == nil {
 		return false
 	}
-	if err := json.Unmarshal(i.data, &file); err != nil {
-		l.Fatal(err)
-	}
+	expect.NoError(l.T, json.Unmarshal(i.data, &file))
 	return file.Content.BootID == at.BootID && file.Content.Boot == at.Boot
 }
 

@@ -10,26 +10,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sunset-k8s/sunset/controllers/node/images/history"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 func open(t testing.TB, dir string, at history.Reading) *history.Store {
 	t.Helper()
 	s, err := history.Open(dir, at, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
 func shut(t testing.TB, s *history.Store) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Close())
 }
 
 // written gives a directory with the file of a store that knows an image a, unused for two intervals, and that file.
@@ -59,14 +54,10 @@ func TestReopened(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	want := []history.Removal{{ID: "c", Tags: []string{"c:1"}, At: start.Add(2 * interval), PulledAgain: start.Add(3 * interval)}}
-	if diff := cmp.Diff(want, o.PulledAgain); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "pulled again", want, o.PulledAgain)
 	shut(t, s)
 	s = open(t, dir, reading(4*interval))
-	if diff := cmp.Diff(want, s.PulledAgain()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "pulled again", want, s.PulledAgain())
 }
 
 func TestAnEmptyListingAfterARestartIsBelieved(t *testing.T) {
@@ -117,16 +108,12 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, file := written(t)
 			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			harmed := c.harm(bytes.Clone(data))
 			if bytes.Equal(harmed, data) {
 				t.Fatalf("nothing is wrong with %s", data)
 			}
-			if err := os.WriteFile(file, harmed, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(file, harmed, 0o600))
 			expectAnew(t, open(t, dir, reading(3*interval)), c.says)
 			aside := file + ".bad-" + start.Add(3*interval).Format("20060102T150405Z")
 			if kept, err := os.ReadFile(aside); err != nil || !bytes.Equal(kept, harmed) {
@@ -139,17 +126,13 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 		foreign := options
 		foreign.Machine = "node-2"
 		s, err := history.Open(dir, reading(3*interval), foreign)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer s.Close()
 		expectAnew(t, s, `machine "node-1" wrote it, and this is machine "node-2"`)
 	})
 	t.Run("a directory is in its place", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(dir, history.Name, "x"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Join(dir, history.Name, "x"), 0o700))
 		expectAnew(t, open(t, dir, reading(3*interval)), "is a directory")
 	})
 }
@@ -170,9 +153,7 @@ func expectAnew(t *testing.T, s *history.Store, says string) {
 
 func TestThatAgesBeganAnewIsToldForADay(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600))
 	s := open(t, dir, reading(0))
 	pass := func(from, until time.Duration) {
 		for at := from; at <= until; at += interval {
@@ -193,9 +174,7 @@ func TestThatAgesBeganAnewIsToldForADay(t *testing.T) {
 func TestFewBadFilesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 6 {
-		if err := os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600))
 		shut(t, open(t, dir, reading(time.Duration(i)*interval)))
 	}
 	bad, err := filepath.Glob(filepath.Join(dir, history.Name+".bad-*"))
@@ -219,9 +198,7 @@ func TestTwoCannotHaveADirectory(t *testing.T) {
 
 func TestADirectoryThatCannotBe(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(place, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(place, nil, 0o600))
 	dir := filepath.Join(place, "state")
 	s := open(t, dir, reading(0))
 	if s.Trouble() == nil || s.Anew() == nil {
@@ -237,9 +214,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	if a, _ := s.Of("a"); a.UnusedFor != 2*interval {
 		t.Errorf("%+v", a)
 	}
-	if err := os.Remove(place); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(place))
 	if err := errors.Join(s.Save(reading(3*interval)), s.Trouble()); err != nil {
 		t.Errorf("it is not tried again: %v", err)
 	}
@@ -259,9 +234,7 @@ func TestOptions(t *testing.T) {
 func TestItIsNotWrittenMoreOftenThanNeeded(t *testing.T) {
 	d := newDisk()
 	s, err := history.OpenOn(d, reading(0), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for i, c := range []struct {
 		after   time.Duration
 		images  string
@@ -280,12 +253,8 @@ func TestItIsNotWrittenMoreOftenThanNeeded(t *testing.T) {
 	} {
 		s.Observe(reading(c.after), listed(c.images))
 		before := d.steps
-		if err := s.Save(reading(c.after)); err != nil {
-			t.Fatal(err)
-		}
-		if written := d.steps > before; written != c.written {
-			t.Errorf("listing %d was written: %v", i, written)
-		}
+		expect.NoError(t, s.Save(reading(c.after)))
+		expect.Equal(t, fmt.Sprintf("listing %d was written", i), c.written, d.steps > before)
 		if !c.written {
 			continue
 		}
@@ -310,9 +279,7 @@ func TestTheFileIsSmall(t *testing.T) {
 	yearly := options
 	yearly.Gap = 24 * time.Hour
 	s, err := history.Open(dir, reading(0), yearly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	seen := many(2000)
 	for i := range seen {
 		seen[i].InUse = true

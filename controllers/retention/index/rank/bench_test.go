@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index/rank"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/memory"
 )
 
 const (
@@ -111,19 +112,11 @@ func BenchmarkMemory(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			members := manyMembers(mode.groups)
 			for b.Loop() {
-				before := heap()
+				before := memory.Heap()
 				s := fullSet(mode.Ranking, members)
-				b.ReportMetric(float64(heap()-before)/many, "bytes/member")
+				b.ReportMetric(float64(memory.Heap()-before)/many, "bytes/member")
 				runtime.KeepAlive(s)
 			}
 		})
 	}
-}
-
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/retention/index/rank"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 // TestTheLatestStringIsHeld: the one before may be part of a text that would stay in memory with it.
@@ -43,9 +43,7 @@ func TestTheRoomIsAskedWhenItIsNeeded(t *testing.T) {
 		{"who leaves stands nowhere", func() []types.UID { return s.Remove("2") }, 2, []types.UID{"2"}},
 	}
 	for _, step := range steps {
-		if diff := cmp.Diff(step.changed, step.do()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", step.name, diff)
-		}
+		expect.Equal(t, step.name, step.changed, step.do())
 		if asked != step.asked {
 			t.Errorf("%s: asked %d times, want %d", step.name, asked, step.asked)
 		}

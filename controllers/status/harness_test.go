@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,8 +15,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,13 +32,12 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/status"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
-
-var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
 // rule is an enforced rule about Jobs with a TTL of an hour.
 func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
-	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, PolicyUID: "uid-p", Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
+	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, PolicyUID: "uid-p", Key: name, Kind: fixture.Jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
 	for _, o := range options {
 		o(r)
 	}
@@ -55,9 +53,9 @@ func policyOf(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 	return p
 }
 
-func editionOf(p ...*policy.Policy) policyset.CompiledSnapshot {
+func compiledOf(p ...*policy.Policy) policyset.CompiledSnapshot {
 	known := map[string]policy.Namespace{"team-a": {}}
-	return policyset.CompiledSnapshot{Book: policy.NewSnapshot(p, known, policy.DefaultProtection())}
+	return policyset.CompiledSnapshot{Snapshot: policy.NewSnapshot(p, known, policy.DefaultProtection())}
 }
 
 // columns are those of every row: rules are named for them.
@@ -78,7 +76,7 @@ func packed(s policy.Subject, facts ...policy.Facts) *index.FactRow {
 
 // named is a policy of a snapshot.
 func named(e policyset.CompiledSnapshot, name string) *policy.Policy {
-	for _, p := range e.Book.Policies() {
+	for _, p := range e.Snapshot.Policies() {
 		if p.Name == name {
 			return p
 		}
@@ -90,14 +88,14 @@ func timeOf(t time.Time) metav1.Time { return metav1.Time{Time: t} }
 
 // kindOf is a listed kind.
 func kindOf(e policyset.CompiledSnapshot, now time.Time, rows ...*index.FactRow) retention.KindState {
-	x := index.New(jobs.GroupKind(), func() {})
-	x.SetSnapshot(e.Book, now)
-	x.Replace(index.Listing{ID: 1, Kind: jobs, Layout: columns}, rows, now)
-	return retention.KindState{Index: x, Kind: jobs}
+	x := index.New(fixture.Jobs.GroupKind(), func() {})
+	x.SetSnapshot(e.Snapshot, now)
+	x.Replace(index.Listing{ID: 1, Kind: fixture.Jobs, Layout: columns}, rows, now)
+	return retention.KindState{Index: x, Kind: fixture.Jobs}
 }
 
-// world is a Reporter in a bubble, with a reconciler, an API server and Events in the hands of the test.
-type world struct {
+// harness is a Reporter in a bubble, with a reconciler, an API server and Events in the hands of the test.
+type harness struct {
 	*status.Reporter
 	client.Client // the server; only Status is called
 	t             *testing.T
@@ -123,30 +121,30 @@ type world struct {
 
 	previewed []policyset.Count
 	tellings  int // of those
-	ledgers   books
+	ledgers   ledgerStates
 	lines     []string // of the log
 }
 
-// snapshots are the ledgers of a test, by policy. They implement report.Ledgers.
-type books map[types.UID]ledgers.State
+// ledgerStates are the ledgers of a test, by policy. They implement status.Ledgers.
+type ledgerStates map[types.UID]ledgers.State
 
-func (b books) State(policy types.UID) (ledgers.State, bool) {
+func (b ledgerStates) State(policy types.UID) (ledgers.State, bool) {
 	s, ok := b[policy]
 	return s, ok
 }
 
-func (books) Recorded(types.UID) {}
+func (ledgerStates) Recorded(types.UID) {}
 
-func (books) Done() <-chan struct{} {
+func (ledgerStates) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
 }
 
 // inBubble runs a test with a Reporter that has begun.
-func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *world)) {
+func inBubble(t *testing.T, arrange func(w *harness), test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ledgers: books{}, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Snapshot{}}
+		w := &harness{t: t, ledgers: ledgerStates{}, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Snapshot{}}
 		w.Reporter = &status.Reporter{Client: w, Live: w, Events: w, Clock: clock.RealClock{}, State: w, Gates: w, Ledgers: w.ledgers}
 		if arrange != nil {
 			arrange(w)
@@ -157,7 +155,7 @@ func inBubble(t *testing.T, arrange func(w *world), test func(t *testing.T, w *w
 	})
 }
 
-func (w *world) start() {
+func (w *harness) start() {
 	ctx, cancel := context.WithCancel(log.IntoContext(w.t.Context(), funcr.New(w.logged, funcr.Options{})))
 	w.cancel, w.stopped, w.finished = cancel, make(chan struct{}), make(chan struct{})
 	go func() {
@@ -170,14 +168,14 @@ func (w *world) start() {
 }
 
 // logged takes a line of the log.
-func (w *world) logged(_, line string) {
+func (w *harness) logged(_, line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lines = append(w.lines, line)
 }
 
 // log is what was logged with a message.
-func (w *world) log(message string) (lines []string) {
+func (w *harness) log(message string) (lines []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range w.lines {
@@ -189,14 +187,14 @@ func (w *world) log(message string) (lines []string) {
 }
 
 // stop ends everything; it may be called again.
-func (w *world) stop() {
+func (w *harness) stop() {
 	w.cancel()
 	w.finish()
 	<-w.stopped
 }
 
 // finish says that the reconciler has ended.
-func (w *world) finish() {
+func (w *harness) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -206,23 +204,23 @@ func (w *world) finish() {
 	}
 }
 
-// Done implements report.State.
-func (w *world) Done() <-chan struct{} {
+// Done implements status.State.
+func (w *harness) Done() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.finished
 }
 
 // create puts a policy with a status on the server, and in force beside the others.
-func (w *world) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, others ...*policy.Policy) policyset.CompiledSnapshot {
-	e := editionOf(append(others, p)...)
+func (w *harness) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, others ...*policy.Policy) policyset.CompiledSnapshot {
+	e := compiledOf(append(others, p)...)
 	w.store(p, status)
 	w.Use(e)
 	return e
 }
 
 // store puts a policy with a status on the server.
-func (w *world) store(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) {
+func (w *harness) store(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) {
 	known := &v1alpha1.ClusterRetentionPolicy{Status: status}
 	known.Name, known.UID, known.Generation = p.Name, p.UID, p.Generation
 	w.set(func() { w.server[p.Name] = known })
@@ -236,8 +234,8 @@ func nameOf(key client.ObjectKey) string {
 	return key.Namespace + "/" + key.Name
 }
 
-// Kinds implements report.State.
-func (w *world) Kinds() []retention.KindState {
+// Kinds implements status.State.
+func (w *harness) Kinds() []retention.KindState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range w.kinds {
@@ -250,25 +248,25 @@ func (w *world) Kinds() []retention.KindState {
 }
 
 // Use gives the snapshot to the Reporter, and its snapshot to every kind, as the reconciler does.
-func (w *world) Use(e policyset.CompiledSnapshot) {
-	w.set(func() { w.snapshot = e.Book })
+func (w *harness) Use(e policyset.CompiledSnapshot) {
+	w.set(func() { w.snapshot = e.Snapshot })
 	w.Reporter.Use(e)
 }
 
-// Previewed implements report.Gates.
-func (w *world) Previewed(counts ...policyset.Count) {
+// Previewed implements status.Gates.
+func (w *harness) Previewed(counts ...policyset.Count) {
 	w.set(func() { w.previewed, w.tellings = append(w.previewed, counts...), w.tellings+1 })
 }
 
-// Doubt implements report.State.
-func (w *world) Doubt() error {
+// Doubt implements status.State.
+func (w *harness) Doubt() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.doubt
 }
 
 // Get implements client.Reader.
-func (w *world) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (w *harness) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	w.mu.Lock()
 	slow := w.slowReads
 	w.mu.Unlock()
@@ -293,16 +291,16 @@ func (w *world) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 }
 
 // Status implements client.Client.
-func (w *world) Status() client.SubResourceWriter { return statuses{world: w} }
+func (w *harness) Status() client.SubResourceWriter { return statuses{harness: w} }
 
 type statuses struct {
 	client.SubResourceWriter
-	world *world
+	harness *harness
 }
 
 // Patch implements client.SubResourceWriter, for applies.
 func (s statuses) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	w := s.world
+	w := s.harness
 	if w.slow != nil {
 		select {
 		case <-time.After(w.slow(nameOf(client.ObjectKeyFromObject(object)))):
@@ -338,8 +336,8 @@ func (s statuses) Patch(ctx context.Context, object client.Object, patch client.
 	return nil
 }
 
-// Tell implements report.Events.
-func (w *world) Tell(e *eventsv1.Event) bool {
+// Tell implements status.Events.
+func (w *harness) Tell(e *eventsv1.Event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.deaf {
@@ -354,44 +352,38 @@ func (w *world) Tell(e *eventsv1.Event) bool {
 	return true
 }
 
-// after lets time pass and everything happen that it brings.
-func (w *world) after(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
-func (w *world) set(change func()) {
+func (w *harness) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
 }
 
 // status is what the server has of policy p.
-func (w *world) status() v1alpha1.RetentionPolicyStatus { return w.statusOf("p") }
+func (w *harness) status() v1alpha1.RetentionPolicyStatus { return w.statusOf("p") }
 
-func (w *world) statusOf(name string) v1alpha1.RetentionPolicyStatus {
+func (w *harness) statusOf(name string) v1alpha1.RetentionPolicyStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return *w.server[name].Status.DeepCopy()
 }
 
-func (w *world) written() []time.Duration {
+func (w *harness) written() []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]time.Duration{}, w.writes...)
 }
 
-func (w *world) events() []string {
+func (w *harness) events() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]string{}, w.told...)
+	return slices.Clone(w.told)
 }
 
 // removed tells the Reporter of removals.
-func (w *world) removed(times int, r *policy.Rule) {
+func (w *harness) removed(times int, r *policy.Rule) {
 	for i := range times {
 		w.Removed(retention.Removal{
-			Kind: jobs, Subject: policy.Subject{Namespace: "team-a", Name: fmt.Sprint("job-", i)}, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now(),
+			Kind: fixture.Jobs, Subject: policy.Subject{Namespace: "team-a", Name: fmt.Sprint("job-", i)}, Rule: r, Reason: policy.Expired, Due: time.Now(), At: time.Now(),
 		})
 	}
 }
@@ -414,11 +406,4 @@ func message(s v1alpha1.RetentionPolicyStatus, name string) string {
 		}
 	}
 	return ""
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri/critest"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 const pause = "registry.k8s.io/pause:3.10"
@@ -19,9 +20,7 @@ func dial(t *testing.T, o cri.Options) (*critest.Server, *cri.Runtime) {
 	t.Helper()
 	server := critest.Start(t)
 	r, err := cri.Dial(server.Endpoint, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

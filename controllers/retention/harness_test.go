@@ -7,17 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -25,31 +22,11 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var (
-	jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
-	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-
-	// configs are what other objects may refer to; rules about them ask that.
-	configs = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-)
-
-// rule is an enforced rule about Jobs with a TTL of an hour, in a policy of its own. What it asks has its name.
-func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
-	r := &policy.Rule{ID: policy.RuleID{Policy: name, Rule: name}, Key: name, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
-	for _, o := range options {
-		o(r)
-	}
-	return r
-}
-
-func about(kind schema.GroupVersionKind) func(*policy.Rule) {
-	return func(r *policy.Rule) { r.Kind = kind }
-}
-func mode(m v1alpha1.Mode) func(*policy.Rule) { return func(r *policy.Rule) { r.Mode = m } }
-func ttl(d time.Duration) func(*policy.Rule)  { return func(r *policy.Rule) { r.TTL = d } }
-func invalid(r *policy.Rule)                  { r.Problems = []policy.Problem{{Path: "spec"}} }
+func invalid(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec"}} }
 
 // random gives random numbers to any number of goroutines.
 func random(seed uint64) *rand.Rand { return rand.New(&lockedSource{source: rand.NewPCG(seed, 0)}) }
@@ -213,12 +190,12 @@ func (s *source) answers(drafts []*draft) []*index.FactRow {
 func (s *source) list(drafts ...*draft) { s.sink.Replace(s.answers(drafts)) }
 func (s *source) apply(r *draft)        { s.sink.Apply(s.answered(r)) }
 
-// world is a Reconciler in a bubble with everything around it in the hands of the test.
-type world struct {
+// harness is a Reconciler in a bubble with everything around it in the hands of the test.
+type harness struct {
 	*retention.Reconciler
 	snapshot *policy.Snapshot
 	t        *testing.T
-	clock    wallClock
+	clock    bubble.Clock
 	began    time.Time
 	cancel   context.CancelFunc
 	stopped  chan struct{} // closed when Start has returned
@@ -246,20 +223,10 @@ type world struct {
 	marked func(policy.EligibleSincePatch) retention.Outcome
 }
 
-// wallClock is the clock of the bubble, and may be set.
-type wallClock struct {
-	clock.RealClock
-	ahead atomic.Int64 // nanoseconds
-}
-
-func (c *wallClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-func (c *wallClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
-
-// inBubble runs a test with a started world, and checks that it ends.
-func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *world)) {
+// inBubble runs a test with a started harness, and checks that it ends.
+func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, began: time.Now(), stopped: make(chan struct{})}
+		w := &harness{t: t, began: time.Now(), stopped: make(chan struct{})}
 		options.Sources, options.Remover, options.Fence, options.Observer = w, w, w, w
 		options.Clock = &w.clock
 		w.Reconciler = retention.New(options)
@@ -280,7 +247,7 @@ func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w
 }
 
 // Open implements retention.Sources.
-func (w *world) Open(q retention.RuleSet) retention.Source {
+func (w *harness) Open(q retention.RuleSet) retention.Source {
 	s := &source{asks: q}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -289,7 +256,7 @@ func (w *world) Open(q retention.RuleSet) retention.Source {
 }
 
 // Check implements retention.Fence.
-func (w *world) Check(_ context.Context, namespace string) (time.Time, error) {
+func (w *harness) Check(_ context.Context, namespace string) (time.Time, error) {
 	w.mu.Lock()
 	w.checks++
 	check := w.check
@@ -302,7 +269,7 @@ func (w *world) Check(_ context.Context, namespace string) (time.Time, error) {
 }
 
 // Prefetch implements retention.Fence.
-func (w *world) Prefetch(_ context.Context, namespace string, at time.Time) {
+func (w *harness) Prefetch(_ context.Context, namespace string, at time.Time) {
 	w.mu.Lock()
 	prefetch := w.prefetch
 	w.mu.Unlock()
@@ -312,7 +279,7 @@ func (w *world) Prefetch(_ context.Context, namespace string, at time.Time) {
 }
 
 // Permit implements retention.Fence.
-func (w *world) Permit(ctx context.Context, r *policy.Rule) (time.Time, error) {
+func (w *harness) Permit(ctx context.Context, r *policy.Rule) (time.Time, error) {
 	w.mu.Lock()
 	permit, since := w.permit, w.clock.Now().Add(-w.ages[r.ID.Rule])
 	w.mu.Unlock()
@@ -330,7 +297,7 @@ func (w *world) Permit(ctx context.Context, r *policy.Rule) (time.Time, error) {
 }
 
 // PermitOwner implements retention.Fence.
-func (w *world) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.Owner) (time.Time, error) {
+func (w *harness) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.Owner) (time.Time, error) {
 	w.mu.Lock()
 	permit := w.permitOwner
 	w.mu.Unlock()
@@ -345,7 +312,7 @@ func (w *world) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.Own
 const tooMany = 30_000
 
 // Aim implements retention.Remover.
-func (w *world) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+func (w *harness) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	if i.Owner != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -359,7 +326,7 @@ func (w *world) Aim(_ context.Context, i policy.Intent) (policy.Target, *retenti
 }
 
 // Prepare implements retention.Remover.
-func (w *world) Prepare(ctx context.Context, permit policy.DeletePermit, target policy.Target) (retention.Prepared, *retention.Outcome) {
+func (w *harness) Prepare(ctx context.Context, permit policy.DeletePermit, target policy.Target) (retention.Prepared, *retention.Outcome) {
 	w.mu.Lock()
 	prepare, prepared := w.prepare, w.prepared
 	w.mu.Unlock()
@@ -378,13 +345,13 @@ func (w *world) Prepare(ctx context.Context, permit policy.DeletePermit, target 
 }
 
 // mustBeFresh is about what is sent now.
-func (w *world) mustBeFresh(since time.Time) {
+func (w *harness) mustBeFresh(since time.Time) {
 	if !retention.Fresh(w.clock.Now(), since) {
 		w.t.Errorf("sent by answers %s old", w.clock.Now().Sub(since))
 	}
 }
 
-func (w *world) remove(ctx context.Context, permit policy.DeletePermit, target policy.Target) retention.Outcome {
+func (w *harness) remove(ctx context.Context, permit policy.DeletePermit, target policy.Target) retention.Outcome {
 	isSubject := target == policy.TargetOf(permit.Rule().Kind, permit.Subject())
 	if !permit.Valid() || ctx.Err() != nil || isSubject == (permit.Owner() != nil) {
 		w.t.Errorf("remove %v with warrant %v: %v", target, permit.Valid(), ctx.Err())
@@ -411,9 +378,9 @@ func (w *world) remove(ctx context.Context, permit policy.DeletePermit, target p
 }
 
 // Mark implements retention.Remover.
-func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
+func (w *harness) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
 	w.mustBeFresh(since)
-	if !m.Valid() || kind != jobs {
+	if !m.Valid() || kind != fixture.Jobs {
 		w.t.Errorf("mark %s with marking %v", kind, m.Valid())
 	}
 	w.mu.Lock()
@@ -427,7 +394,7 @@ func (w *world) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.E
 }
 
 // Removed implements retention.Observer.
-func (w *world) Removed(r retention.Removal) {
+func (w *harness) Removed(r retention.Removal) {
 	w.note("witnessed %s by %s, due %s", r.Subject.Name, r.Rule.ID, r.Due.Sub(w.began))
 	if !r.At.Equal(w.clock.Now()) {
 		w.t.Errorf("witnessed at %s, now is %s", r.At, w.clock.Now())
@@ -435,13 +402,13 @@ func (w *world) Removed(r retention.Removal) {
 }
 
 // Attempted implements retention.Observer.
-func (w *world) Attempted(retention.Result) {
+func (w *harness) Attempted(retention.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.witnessed++
 }
 
-func (w *world) note(format string, args ...any) {
+func (w *harness) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, fmt.Sprintf("%s ", time.Since(w.began))+fmt.Sprintf(format, args...))
@@ -449,13 +416,13 @@ func (w *world) note(format string, args ...any) {
 
 // use puts rules in force, each in a policy about all namespaces.
 // Use remembers the snapshot.
-func (w *world) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
+func (w *harness) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 	w.snapshot = snapshot
 	w.Reconciler.Use(snapshot, programs)
 }
 
-func (w *world) use(rules ...*policy.Rule) {
-	w.Use(bookOf(rules...))
+func (w *harness) use(rules ...*policy.Rule) {
+	w.Use(snapshotOf(rules...))
 	synctest.Wait()
 }
 
@@ -465,7 +432,7 @@ var compiler, _ = engine.NewCompiler(engine.Options{})
 // program is what a rule with that key asks.
 func program(r *policy.Rule) *engine.Program {
 	eligible := fmt.Sprintf("object.kind != %q", r.Key)
-	if r.Kind == configs {
+	if r.Kind == fixture.ConfigMaps {
 		eligible += " && references.count == 0"
 	}
 	compiled, problems := compiler.Rule(v1alpha1.Rule{
@@ -480,7 +447,7 @@ func program(r *policy.Rule) *engine.Program {
 }
 
 // bookOf is a Snapshot with a policy for each rule, and what they ask.
-func bookOf(rules ...*policy.Rule) (*policy.Snapshot, map[string]*engine.Program) {
+func snapshotOf(rules ...*policy.Rule) (*policy.Snapshot, map[string]*engine.Program) {
 	var policies []*policy.Policy
 	programs := map[string]*engine.Program{}
 	for _, r := range rules {
@@ -499,7 +466,7 @@ func bookOf(rules ...*policy.Rule) (*policy.Snapshot, map[string]*engine.Program
 }
 
 // source gives the source opened as the n-th.
-func (w *world) source(n int) *source {
+func (w *harness) source(n int) *source {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -509,14 +476,8 @@ func (w *world) source(n int) *source {
 	return w.sources[n]
 }
 
-// after lets time pass and everything happen that it brings.
-func (w *world) after(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
 // removed are the names removed so far, in order.
-func (w *world) removed() []string {
+func (w *harness) removed() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	names := []string{}
@@ -528,13 +489,13 @@ func (w *world) removed() []string {
 	return names
 }
 
-func (w *world) attempted() []string {
+func (w *harness) attempted() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.attempts)
 }
 
-func (w *world) happened() []string {
+func (w *harness) happened() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.events)
@@ -552,15 +513,8 @@ func count(all []string, prefix string) int {
 }
 
 // set changes what happens from now on.
-func (w *world) set(change func()) {
+func (w *harness) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }

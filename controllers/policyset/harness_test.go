@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -16,16 +15,17 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// loop is a Loop on a server.
-type loop struct {
+// harness is a Reconciler on a server.
+type harness struct {
 	*policyset.Reconciler
 	*server
 	t          *testing.T
-	editions   []policyset.CompiledSnapshot
+	published  []policyset.CompiledSnapshot
 	leadership error
 	rights     rights
 }
@@ -39,19 +39,19 @@ type rights struct {
 	asked   []string                // IDs of rules
 }
 
-// Check implements what Loop.Rights must.
+// Check implements what Reconciler.Rights must.
 func (r *rights) Check(_ context.Context, rule *policy.Rule) (time.Time, error) {
 	r.asked = append(r.asked, rule.ID.String())
 	return time.Time{}, r.err
 }
 
-// CheckOwner implements what Loop.Rights must.
+// CheckOwner implements what Reconciler.Rights must.
 func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (time.Time, error) {
 	r.asked = append(r.asked, rule.ID.String()+" "+kind.Kind)
 	return time.Time{}, r.err
 }
 
-// Known implements what Loop.Rights must.
+// Known implements what Reconciler.Rights must.
 func (r *rights) Known(rule *policy.Rule) (error, bool) {
 	if r.err == nil && r.denied != nil && r.denied(rule) {
 		return permissions.ErrMissing, !r.unknown
@@ -59,7 +59,7 @@ func (r *rights) Known(rule *policy.Rule) (error, bool) {
 	return r.err, !r.unknown
 }
 
-// Allowed implements what Loop.Rights must.
+// Allowed implements what Reconciler.Rights must.
 func (r *rights) Allowed(*policy.Rule) bool {
 	if r.err == nil || errors.Is(r.err, permissions.ErrMissing) {
 		r.allowed = r.err == nil && !r.unknown
@@ -71,59 +71,50 @@ type leadership func() error
 
 func (l leadership) Check() error { return l() }
 
-// newLoop makes a Loop that has read the cache once.
-func newLoop(t *testing.T, s *server) *loop {
+// newHarness makes a Reconciler that has read the cache once.
+func newHarness(t *testing.T, s *server) *harness {
 	t.Helper()
-	l := newUnreadLoop(t, s)
+	l := newUnreadHarness(t, s)
 	s.sync()
 	l.reconcile()
 	s.asked()
 	return l
 }
 
-func newUnreadLoop(t *testing.T, s *server) *loop {
+func newUnreadHarness(t *testing.T, s *server) *harness {
 	t.Helper()
-	compiler, err := engine.NewCompiler(engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &loop{server: s, t: t}
+	l := &harness{server: s, t: t}
 	l.Reconciler = &policyset.Reconciler{
-		Cache: s, Compiler: compiler, Protection: policy.DefaultProtection(), Clock: s.clock,
+		Cache: s, Compiler: fixture.Compiler(t), Protection: policy.DefaultProtection(), Clock: s.clock,
 		Leadership:  leadership(func() error { return l.leadership }),
 		Rights:      &l.rights,
-		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) { l.editions = append(l.editions, e) }}},
+		Subscribers: []policyset.Subscriber{{Use: func(e policyset.CompiledSnapshot) { l.published = append(l.published, e) }}},
 	}
-	l.Live, err = rest.UnversionedRESTClientFor(&rest.Config{
+	live, err := rest.UnversionedRESTClientFor(&rest.Config{
 		Host: "http://live", QPS: -1, Transport: l.ObserveDates(s),
 		ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	l.Live = live
 	return l
 }
 
-func (l *loop) reconcile() reconcile.Result {
+func (l *harness) reconcile() reconcile.Result {
 	l.t.Helper()
 	result, err := l.Reconcile(l.t.Context(), reconcile.Request{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, err)
 	l.compiled()
 	return result
 }
 
 // compiled waits until every policy that was edited is in force.
-func (l *loop) compiled() {
+func (l *harness) compiled() {
 	l.t.Helper()
-	if err := policyset.Compiled(l.t.Context(), l.Reconciler); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.NoError(l.t, policyset.Compiled(l.t.Context(), l.Reconciler))
 }
 
 // check checks a namespace and returns the rules then in force for its Jobs: POLICY/RULE MODE TTL.
-func (l *loop) check(namespace string) ([]string, error) {
+func (l *harness) check(namespace string) ([]string, error) {
 	l.t.Helper()
 	_, err := l.Check(l.t.Context(), namespace)
 	l.compiled()
@@ -131,7 +122,7 @@ func (l *loop) check(namespace string) ([]string, error) {
 }
 
 // allowed is check that must succeed.
-func (l *loop) allowed(namespace string) []string {
+func (l *harness) allowed(namespace string) []string {
 	l.t.Helper()
 	rules, err := l.check(namespace)
 	if err != nil {
@@ -141,14 +132,14 @@ func (l *loop) allowed(namespace string) []string {
 }
 
 // rules are those about Jobs in a namespace, as last published.
-func (l *loop) rules(namespace string) []string {
+func (l *harness) rules(namespace string) []string {
 	l.t.Helper()
 	rules := []string{}
-	if len(l.editions) == 0 {
+	if len(l.published) == 0 {
 		return rules
 	}
-	e := l.editions[len(l.editions)-1]
-	for _, r := range e.Book.Effective(jobs, namespace).Rules {
+	e := l.published[len(l.published)-1]
+	for _, r := range e.Snapshot.Effective(jobs, namespace).Rules {
 		said := fmt.Sprintf("%s %s %s", r.ID, r.Mode, policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL))
 		if r.Suspended {
 			said += " suspended"
@@ -165,12 +156,12 @@ func (l *loop) rules(namespace string) []string {
 }
 
 // snapshot is the one last published.
-func (l *loop) book() *policy.Snapshot { return l.editions[len(l.editions)-1].Book }
+func (l *harness) snapshot() *policy.Snapshot { return l.published[len(l.published)-1].Snapshot }
 
 // named is a policy as last published.
-func (l *loop) named(name string) *policy.Policy {
+func (l *harness) named(name string) *policy.Policy {
 	l.t.Helper()
-	for _, p := range l.book().Policies() {
+	for _, p := range l.snapshot().Policies() {
 		if p.Name == name {
 			return p
 		}
@@ -180,9 +171,9 @@ func (l *loop) named(name string) *policy.Policy {
 }
 
 // waiting are the rules about Jobs in a namespace that wait for approval, as last published.
-func (l *loop) waiting(namespace string) []string {
+func (l *harness) waiting(namespace string) []string {
 	waiting := []string{}
-	for _, r := range l.book().Effective(jobs, namespace).Rules {
+	for _, r := range l.snapshot().Effective(jobs, namespace).Rules {
 		if r.Unapproved {
 			waiting = append(waiting, r.ID.String())
 		}
@@ -191,33 +182,26 @@ func (l *loop) waiting(namespace string) []string {
 }
 
 // refresh lets the cache catch up and be read.
-func (l *loop) refresh() {
+func (l *harness) refresh() {
 	l.t.Helper()
 	l.sync()
 	l.reconcile()
 }
 
 // restart is a new process on the same server.
-func (l *loop) restart() *loop {
+func (l *harness) restart() *harness {
 	l.t.Helper()
-	return newLoop(l.t, l.server)
+	return newHarness(l.t, l.server)
 }
 
 // later lets time pass.
-func (l *loop) later(d time.Duration) { l.clock.Step(d) }
+func (l *harness) later(d time.Duration) { l.clock.Step(d) }
 
 var jobs = schemaGroupKind("batch", "Job")
 
 // spec is a policy about Jobs.
 func spec(mode, ttl string) string {
 	return fmt.Sprintf(`{mode: %s, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: %s}]}`, mode, ttl)
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }
 
 func sorted(s []string) []string {

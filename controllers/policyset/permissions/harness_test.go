@@ -4,45 +4,30 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset/permissions"
 	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // now is when every test begins.
-var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-
-var (
-	jobs  = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
-	pods  = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	nodes = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
-)
+var now = fixture.Now
 
 // rule is one of a RetentionPolicy of team-a, whose ServiceAccount is cleaner.
 func rule(options ...func(r *policy.Rule)) *policy.Rule {
-	r := &policy.Rule{Namespace: "team-a", ServiceAccount: "cleaner", Kind: jobs}
+	r := &policy.Rule{Namespace: "team-a", ServiceAccount: "cleaner", Kind: fixture.Jobs}
 	for _, o := range options {
 		o(r)
 	}
 	return r
-}
-
-func marking(r *policy.Rule) { r.Mark = "mark" }
-
-func about(kind schema.GroupVersionKind) func(r *policy.Rule) {
-	return func(r *policy.Rule) { r.Kind = kind }
 }
 
 func of(account string) func(r *policy.Rule) {
@@ -107,20 +92,13 @@ func (s *server) failing(err error) {
 
 func newChecker(s *server, c clock.Clock) *permissions.Checker {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(jobs, meta.RESTScopeNamespace)
-	mapper.Add(nodes, meta.RESTScopeRoot)
+	mapper.Add(fixture.Jobs, meta.RESTScopeNamespace)
+	mapper.Add(fixture.Nodes, meta.RESTScopeRoot)
 	return permissions.New(s, mapper, c)
 }
 
 // asking is a Checker on a server, at rest.
-func asking() (*server, *clocktesting.FakeClock, *permissions.Checker) {
+func newServedChecker() (*server, *clocktesting.FakeClock, *permissions.Checker) {
 	s, c := &server{}, clocktesting.NewFakeClock(now)
 	return s, c, newChecker(s, c)
-}
-
-func expect[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: -want +got\n%s", what, diff)
-	}
 }

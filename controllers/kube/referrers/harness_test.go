@@ -2,28 +2,27 @@ package referrers_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/test/answer"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
 // server is an API server without a socket.
@@ -86,30 +85,6 @@ func pathOf(kind schema.GroupVersionKind) string {
 	return "/apis/" + kind.Group + "/" + kind.Version + "/" + resourceOf(kind.Kind)
 }
 
-var reasons = map[int]string{403: "Forbidden", 404: "NotFound", 410: "Expired", 422: "Invalid", 500: "InternalError", 503: "ServiceUnavailable"}
-
-func status(code int) *http.Response {
-	return answer(code, statusOf(code))
-}
-
-func statusOf(code int) string {
-	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reasons[code], code)
-}
-
-func answer(code int, body any) *http.Response {
-	text, isText := body.(string)
-	if !isText {
-		data, err := json.Marshal(body)
-		if err != nil {
-			panic(err)
-		}
-		text = string(data)
-	}
-	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text)),
-	}
-}
-
 // RoundTrip implements http.RoundTripper.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
@@ -122,9 +97,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	case s.broken[path]:
 		return nil, syscall.ECONNREFUSED
 	case s.fails[path] != 0:
-		return status(s.fails[path]), nil
+		return answer.Status(s.fails[path]), nil
 	case s.garbage[path]:
-		return answer(200, "<html>"), nil
+		return answer.Text(200, "<html>"), nil
 	case strings.Count(path, "/") == 2 && strings.HasPrefix(path, "/apis/"):
 		return s.group(strings.TrimPrefix(path, "/apis/")), nil
 	}
@@ -144,9 +119,9 @@ func (s *server) group(name string) *http.Response {
 		}
 	}
 	if g.Versions == nil {
-		return status(404)
+		return answer.Status(404)
 	}
-	return answer(200, g)
+	return answer.JSON(200, g)
 }
 
 func (s *server) version(path string) *http.Response {
@@ -162,9 +137,9 @@ func (s *server) version(path string) *http.Response {
 			metav1.APIResource{Name: resource, Kind: kind.Kind, Verbs: metav1.Verbs{"list", "watch"}})
 	}
 	if list.APIResources == nil {
-		return status(404)
+		return answer.Status(404)
 	}
-	return answer(200, list)
+	return answer.JSON(200, list)
 }
 
 func (s *server) collection(kind schema.GroupVersionKind, r *http.Request) *http.Response {
@@ -172,19 +147,17 @@ func (s *server) collection(kind schema.GroupVersionKind, r *http.Request) *http
 	initial := query.Get("sendInitialEvents") == "true"
 	switch {
 	case s.frozen[path]:
-		reader, _ := io.Pipe()
-		context.AfterFunc(r.Context(), func() { reader.CloseWithError(context.Canceled) })
-		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: reader}
+		silent, _ := answer.Stream(r)
+		return silent
 	case query.Get("watch") != "true":
-		return answer(200, fmt.Sprintf(`{"metadata":{"resourceVersion":"100"},"items":[%s]}`, strings.Join(s.objects[path], ",")))
+		return answer.Text(200, fmt.Sprintf(`{"metadata":{"resourceVersion":"100"},"items":[%s]}`, strings.Join(s.objects[path], ",")))
 	case initial && !s.streams:
-		return status(422)
+		return answer.Status(422)
 	case !initial && s.watches[path] != 0:
-		return status(s.watches[path])
+		return answer.Status(s.watches[path])
 	}
-	reader, writer := io.Pipe()
+	stream, writer := answer.Stream(r)
 	s.open[path] = &opened{writer, r.Context()}
-	context.AfterFunc(r.Context(), func() { reader.CloseWithError(context.Canceled) })
 	var objects []string
 	if initial {
 		objects = s.objects[path]
@@ -192,17 +165,17 @@ func (s *server) collection(kind schema.GroupVersionKind, r *http.Request) *http
 	expired := !initial && s.expires[path]
 	go func() {
 		for _, o := range objects {
-			send(writer, "ADDED", o)
+			answer.Event(writer, "ADDED", o)
 		}
 		if initial {
-			send(writer, "BOOKMARK", `{"metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+			answer.Event(writer, "BOOKMARK", `{"metadata":{"resourceVersion":"100","annotations":{"k8s.io/initial-events-end":"true"}}}`)
 		}
 		if expired {
-			send(writer, "ERROR", statusOf(410))
+			answer.Event(writer, "ERROR", answer.StatusText(410))
 		}
 		s.bookmark(r.Context(), writer, path)
 	}()
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: reader}
+	return stream
 }
 
 // bookmark sends a bookmark each minute until a watch is over.
@@ -217,18 +190,8 @@ func (s *server) bookmark(ctx context.Context, w io.Writer, path string) {
 		quiet := s.quiet[path]
 		s.mu.Unlock()
 		if !quiet {
-			send(w, "BOOKMARK", `{"metadata":{"resourceVersion":"200"}}`)
+			answer.Event(w, "BOOKMARK", `{"metadata":{"resourceVersion":"200"}}`)
 		}
-	}
-}
-
-func send(w io.Writer, event, object string) {
-	data, err := json.Marshal(map[string]any{"type": event, "object": json.RawMessage(object)})
-	if err == nil {
-		_, err = w.Write(append(data, '\n'))
-	}
-	if err != nil {
-		return // the watch was closed
 	}
 }
 
@@ -244,7 +207,7 @@ func (s *server) watchOf(kind schema.GroupVersionKind) *opened {
 
 // event sends one event on the latest watch of a kind.
 func (s *server) event(kind schema.GroupVersionKind, event, object string) {
-	send(s.watchOf(kind), event, object)
+	answer.Event(s.watchOf(kind), event, object)
 	synctest.Wait()
 }
 
@@ -262,42 +225,23 @@ func (s *server) asked(path string) []*http.Request {
 	return found
 }
 
-// world is a Watcher of a server.
-type world struct {
+// harness is a Watcher of a server.
+type harness struct {
 	*server
 	*referrers.Watcher
 	t     *testing.T
 	index *references.Index
-	*wallClock
+	*bubble.Clock
 }
-
-// wallClock is a clock that can be set, and has no monotonic reading.
-type wallClock struct {
-	clock.RealClock
-	by atomic.Int64
-}
-
-func (c *wallClock) Now() time.Time { return time.Now().Round(0).Add(time.Duration(c.by.Load())) }
-
-func (c *wallClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
-
-// set moves the clock.
-func (c *wallClock) set(by time.Duration) { c.by.Add(int64(by)) }
 
 // watching runs a test with a Watcher that runs.
-func watching(t *testing.T, s *server, test func(w *world)) {
+func watching(t *testing.T, s *server, test func(w *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, s)
-		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
-		done := make(chan error)
-		go func() { done <- w.Start(ctx) }()
-		synctest.Wait()
+		w := newHarness(t, s)
+		stop := bubble.Start(t, w.Start)
 		test(w)
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 		for _, watch := range s.open {
 			if watch.ctx.Err() == nil {
 				t.Error("a watch is still open")
@@ -306,28 +250,20 @@ func watching(t *testing.T, s *server, test func(w *world)) {
 	})
 }
 
-func newWorld(t *testing.T, s *server) *world {
+func newHarness(t *testing.T, s *server) *harness {
 	t.Helper()
-	clock := &wallClock{}
+	clock := &bubble.Clock{}
 	index := references.New(clock)
 	watcher, err := referrers.New(referrers.Options{
 		Config: &rest.Config{Host: "http://server", QPS: -1}, HTTP: &http.Client{Transport: s}, Clock: clock,
-		Compiler: newCompiler(t), Index: index,
+		Compiler: fixture.Compiler(t), Index: index,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &world{server: s, Watcher: watcher, t: t, index: index, wallClock: clock}
-}
-
-// pass lets time go by.
-func (w *world) pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
+	expect.NoError(t, err)
+	return &harness{server: s, Watcher: watcher, t: t, index: index, Clock: clock}
 }
 
 // expectUses compares what is known of a target.
-func (w *world) expectUses(when string, of references.Target, want int) {
+func (w *harness) expectUses(when string, of references.Target, want int) {
 	w.t.Helper()
 	if u := w.index.Of(of); u.Doubt != nil || u.Count != want {
 		w.t.Errorf("%s: %v has %d references (%v), want %d", when, of, u.Count, u.Doubt, want)
@@ -335,7 +271,7 @@ func (w *world) expectUses(when string, of references.Target, want int) {
 }
 
 // expectDoubt expects that nobody knows what refers to a kind, for one of these reasons.
-func (w *world) expectDoubt(when string, of references.Kind, reasons ...string) {
+func (w *harness) expectDoubt(when string, of references.Kind, reasons ...string) {
 	w.t.Helper()
 	err := w.index.Doubt(of)
 	if err == nil || !slices.ContainsFunc(reasons, func(why string) bool { return strings.Contains(err.Error(), why) }) {
@@ -344,7 +280,7 @@ func (w *world) expectDoubt(when string, of references.Kind, reasons ...string) 
 }
 
 // wavered reports whether doubt about a kind came or went since it was last asked.
-func (w *world) wavered(kind references.Kind) bool {
+func (w *harness) wavered(kind references.Kind) bool {
 	for _, k := range w.index.Take().Whole {
 		if k == kind {
 			return true

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,19 +18,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/node/hub"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// world is a Board and a ReportCollector in a bubble, before an API server in the hands of the test.
-type world struct {
-	t      *testing.T
-	board  *hub.RulePublisher
-	census *hub.ReportCollector
-	server client.WithWatch
+// harness is a RulePublisher and a ReportCollector in a bubble, before an API server in the hands of the test.
+type harness struct {
+	t         *testing.T
+	publisher *hub.RulePublisher
+	collector *hub.ReportCollector
+	server    client.WithWatch
 
 	mu      sync.Mutex
 	writes  []time.Time
@@ -42,33 +42,23 @@ type world struct {
 	follows bool  // this process does not lead
 }
 
-func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
+func inBubble(t *testing.T, test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()
-		if err := v1alpha1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
-		w := &world{t: t}
+		expect.NoError(t, v1alpha1.AddToScheme(scheme))
+		w := &harness{t: t}
 		w.server = fake.NewClientBuilder().WithScheme(scheme).Build()
 		o := hub.Options{Client: interceptor.NewClient(w.server, w.between()), Clock: clock.RealClock{}, Leadership: w, Changed: func() { w.set(func() { w.changed++ }) }}
-		w.board, w.census = hub.NewRulePublisher(o), hub.NewReportCollector(o)
-		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
-		ended := sync.WaitGroup{}
-		for _, start := range []func(context.Context) error{w.board.Start, w.census.Start} {
-			ended.Go(func() {
-				if err := start(ctx); err != nil {
-					t.Error(err)
-				}
-			})
-		}
+		w.publisher, w.collector = hub.NewRulePublisher(o), hub.NewReportCollector(o)
+		stopPublisher, stopCollector := bubble.Start(t, w.publisher.Start), bubble.Start(t, w.collector.Start)
 		test(t, w)
-		cancel()
-		ended.Wait()
+		stopPublisher()
+		stopCollector()
 	})
 }
 
 // Check implements the leadership of Options.
-func (w *world) Check() error {
+func (w *harness) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.follows {
@@ -78,7 +68,7 @@ func (w *world) Check() error {
 }
 
 // between counts requests, and has them fail.
-func (w *world) between() interceptor.Funcs {
+func (w *harness) between() interceptor.Funcs {
 	note := func(write bool) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -120,33 +110,27 @@ func (w *world) between() interceptor.Funcs {
 	}
 }
 
-func (w *world) set(change func()) {
+func (w *harness) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
 }
 
-func (w *world) written() int {
+func (w *harness) written() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.writes)
 }
 
 // use puts policies in force.
-func (w *world) use(policies ...*policy.Policy) {
+func (w *harness) use(policies ...*policy.Policy) {
 	snapshot := policy.NewSnapshot(policies, nil, policy.DefaultProtection())
-	w.board.Use(snapshot)
-	w.census.Use(snapshot)
-}
-
-// after lets time pass and everything happen that it brings.
-func (w *world) after(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
+	w.publisher.Use(snapshot)
+	w.collector.Use(snapshot)
 }
 
 // rules is what nodes are told; nil for nothing.
-func (w *world) rules() *v1alpha1.NodeImageRules {
+func (w *harness) rules() *v1alpha1.NodeImageRules {
 	w.t.Helper()
 	rules := &v1alpha1.NodeImageRules{}
 	err := w.server.Get(w.t.Context(), client.ObjectKey{Name: v1alpha1.NodeImageRulesName}, rules)

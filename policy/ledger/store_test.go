@@ -12,6 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/expect"
 )
 
 var (
@@ -52,9 +53,7 @@ func (s *store) keeper(holder string) *ledger.Machine {
 
 func (s *store) read(k *ledger.Machine) {
 	s.Helper()
-	if err := k.Read(s.ledger.DeepCopy()); err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s.T, k.Read(s.ledger.DeepCopy()))
 }
 
 // land writes a draft; the keeper does not get to know.
@@ -65,9 +64,7 @@ func (s *store) land(d *ledger.Update) bool {
 		return false
 	}
 	rv, err := strconv.Atoi(o.ResourceVersion)
-	if err != nil {
-		s.Fatal(err)
-	}
+	expect.NoError(s.T, err)
 	o.ResourceVersion = strconv.Itoa(rv + 1)
 	s.ledger = o
 	return true

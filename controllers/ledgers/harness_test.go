@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,13 +23,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/ledger"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+	"github.com/sunset-k8s/sunset/test/bubble"
+	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-var jobs = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
-
-// world is an Manager in a bubble. The test speaks for the API server, and for the reconciler: what is due is removed as
+// harness is a Manager in a bubble. The test speaks for the API server, and for the reconciler: what is due is removed as
 // soon as the Manager lets it.
-type world struct {
+type harness struct {
 	*ledgers.Manager
 	*testing.T
 	server
@@ -54,7 +53,7 @@ type world struct {
 
 // object is a subject. A UID is "uid-" + name.
 type object struct {
-	world     *world
+	harness   *harness
 	namespace string
 	name      string
 	version   int
@@ -64,10 +63,10 @@ type object struct {
 	byQ       bool   // a rule of policy q decides by now
 }
 
-// inBubble runs a test with an Manager that has begun, about policy p that keeps a ledger which its status names at once.
-func inBubble(t *testing.T, test func(w *world), before ...func(*world)) {
+// inBubble runs a test with a Manager that has begun, about policy p that keeps a ledger which its status names at once.
+func inBubble(t *testing.T, test func(w *harness), before ...func(*harness)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, objects: map[types.UID]*object{}, denied: map[string]bool{}}
+		w := &harness{T: t, objects: map[types.UID]*object{}, denied: map[string]bool{}}
 		w.server.began = time.Now()
 		w.server.ledgers = map[string]*v1alpha1.RetentionLedger{}
 		w.server.policies = map[types.UID]*v1alpha1.RetentionPolicyStatus{"uid-p": {}}
@@ -80,8 +79,8 @@ func inBubble(t *testing.T, test func(w *world), before ...func(*world)) {
 	})
 }
 
-// begin starts an Manager, and end stops it. Another may begin then.
-func (w *world) begin(identity string) {
+// begin starts a Manager, and end stops it. Another may begin then.
+func (w *harness) begin(identity string) {
 	w.Manager = ledgers.New(ledgers.Options{
 		Client: &w.server, Live: &w.server, Objects: w, Leadership: w, Clock: clock.RealClock{}, Identity: identity,
 	})
@@ -95,11 +94,11 @@ func (w *world) begin(identity string) {
 		defer close(opened)
 		_ = office.Open(ctx)
 	}()
-	pass(50 * time.Millisecond)
+	bubble.Pass(50 * time.Millisecond)
 }
 
 // endedWith wants the Manager to have ended by itself.
-func (w *world) endedWith(want error) {
+func (w *harness) endedWith(want error) {
 	w.Helper()
 	select {
 	case err := <-w.ended:
@@ -111,7 +110,7 @@ func (w *world) endedWith(want error) {
 	}
 }
 
-func (w *world) end() {
+func (w *harness) end() {
 	w.cancel()
 	synctest.Wait()
 	time.Sleep(100 * time.Millisecond) // what is under way
@@ -121,7 +120,7 @@ func (w *world) end() {
 }
 
 // use puts policies in force. Without any it is p, with limits if there are some.
-func (w *world) use(policies ...*policy.Policy) {
+func (w *harness) use(policies ...*policy.Policy) {
 	w.Use(policy.NewSnapshot(policies, nil, policy.DefaultProtection()))
 	w.report()
 	time.Sleep(50 * time.Millisecond)
@@ -135,7 +134,7 @@ func policyOf(name string, limits *policy.Limits) *policy.Policy {
 }
 
 // report is told of changes: it plays the reporter, who names ledgers in statuses.
-func (w *world) report() {
+func (w *harness) report() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	for uid, status := range w.server.policies {
@@ -147,9 +146,9 @@ func (w *world) report() {
 }
 
 // add makes subjects that are due after a while, and hands them over as the clock does.
-func (w *world) add(namespace, prefix string, n int, in time.Duration) {
+func (w *harness) add(namespace, prefix string, n int, in time.Duration) {
 	for i := range n {
-		o := &object{world: w, namespace: namespace, name: fmt.Sprintf("%s%d", prefix, i), version: 1, due: time.Now().Add(in)}
+		o := &object{harness: w, namespace: namespace, name: fmt.Sprintf("%s%d", prefix, i), version: 1, due: time.Now().Add(in)}
 		w.mu.Lock()
 		w.objects[o.uid()] = o
 		w.mu.Unlock()
@@ -163,7 +162,7 @@ func (w *world) add(namespace, prefix string, n int, in time.Duration) {
 func (o *object) uid() types.UID { return types.UID("uid-" + o.name) }
 
 // change makes a new version of an object, and lets it be judged; forget deletes it.
-func (w *world) change(name string, how func(*object)) {
+func (w *harness) change(name string, how func(*object)) {
 	w.mu.Lock()
 	o := w.objects[types.UID("uid-"+name)]
 	o.version++
@@ -172,20 +171,20 @@ func (w *world) change(name string, how func(*object)) {
 	o.Ready()
 }
 
-func (w *world) forget(name string) {
+func (w *harness) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.objects, types.UID("uid-"+name))
 }
 
-func (w *world) knows(uid types.UID) bool {
+func (w *harness) knows(uid types.UID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.objects[uid] != nil
 }
 
 // check is what the fence says.
-func (w *world) check(context.Context) error {
+func (w *harness) check(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.doubt
@@ -193,12 +192,12 @@ func (w *world) check(context.Context) error {
 
 // Intent implements retention.Candidate.
 func (o *object) Intent() (policy.Intent, bool) {
-	o.world.mu.Lock()
-	defer o.world.mu.Unlock()
-	if o.world.objects[o.uid()] != o || o.held || o.due.After(time.Now().Add(time.Second)) {
+	o.harness.mu.Lock()
+	defer o.harness.mu.Unlock()
+	if o.harness.objects[o.uid()] != o || o.held || o.due.After(time.Now().Add(time.Second)) {
 		return policy.Intent{}, false
 	}
-	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: jobs, Mode: v1alpha1.Enforce, Ledger: true}
+	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "old"}, PolicyUID: "uid-p", Kind: fixture.Jobs, Mode: v1alpha1.Enforce, Ledger: true}
 	if o.byQ || strings.HasPrefix(o.name, "other") {
 		rule.ID.Policy, rule.PolicyUID = "q", "uid-q"
 	}
@@ -211,7 +210,7 @@ func (o *object) Ready() { o.again(0) }
 
 // again has it judged after a while.
 func (o *object) again(after time.Duration) {
-	stopped := o.world.stopped
+	stopped := o.harness.stopped
 	go func() {
 		select {
 		case <-time.After(after):
@@ -223,7 +222,7 @@ func (o *object) again(after time.Duration) {
 
 // judge does what the reconciler does with a subject.
 func (o *object) judge() {
-	w := o.world
+	w := o.harness
 	intent, ok := o.Intent()
 	if !ok {
 		return
@@ -236,7 +235,7 @@ func (o *object) judge() {
 	target, stands := w.Lookup(intent)
 	switch {
 	case !stands:
-		w.Reserve(intent, policy.TargetOf(jobs, intent.Subject), o)
+		w.Reserve(intent, policy.TargetOf(fixture.Jobs, intent.Subject), o)
 		return
 	case time.Now().Before(o.due), w.isHung(o.namespace):
 		return
@@ -251,20 +250,20 @@ func (o *object) judge() {
 	}
 }
 
-func (w *world) isDenied(namespace string) bool {
+func (w *harness) isDenied(namespace string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.denied[namespace]
 }
 
-func (w *world) isHung(namespace string) bool {
+func (w *harness) isHung(namespace string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.hung[namespace]
 }
 
 // remove is a DELETE that takes a while.
-func (w *world) remove(o *object, t policy.Target) retention.Outcome {
+func (w *harness) remove(o *object, t policy.Target) retention.Outcome {
 	w.isWrittenDown(t)
 	time.Sleep(max(w.takes, 10*time.Millisecond))
 	w.mu.Lock()
@@ -286,7 +285,7 @@ func (w *world) remove(o *object, t policy.Target) retention.Outcome {
 }
 
 // names are what was removed, in order.
-func (w *world) names() (names []string) {
+func (w *harness) names() (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.removed {
@@ -297,7 +296,7 @@ func (w *world) names() (names []string) {
 }
 
 // Sight implements ledgers.Objects.
-func (w *world) Sight(_ context.Context, t policy.Target) (ledger.Observation, error) {
+func (w *harness) Sight(_ context.Context, t policy.Target) (ledger.Observation, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sights++
@@ -313,14 +312,14 @@ func (w *world) Sight(_ context.Context, t policy.Target) (ledger.Observation, e
 }
 
 // Check implements ledgers.Leadership.
-func (w *world) Check() error {
+func (w *harness) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.deposed
 }
 
 // is compares the ledger of p: what is counted, and what is open.
-func (w *world) is(deleted, gone int64, open ...string) {
+func (w *harness) is(deleted, gone int64, open ...string) {
 	w.Helper()
 	l := w.stored("uid-p")
 	if l == nil {
@@ -338,14 +337,8 @@ func (w *world) is(deleted, gone int64, open ...string) {
 	}
 }
 
-// pass lets time pass and everything happen that it brings.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
 // isWrittenDown fails the test if something is removed that the API server has no entry of.
-func (w *world) isWrittenDown(t policy.Target) {
+func (w *harness) isWrittenDown(t policy.Target) {
 	for _, name := range []string{"uid-p", "uid-q"} {
 		l := w.stored(name)
 		if l == nil {

@@ -1,0 +1,73 @@
+// Package answer has the answers of an API server that is a http.RoundTripper of a test: no socket, so that it can be
+// used in a bubble of testing/synctest.
+package answer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// reasons are those that API servers give with a code.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusForbidden:           metav1.StatusReasonForbidden,
+	http.StatusNotFound:            metav1.StatusReasonNotFound,
+	http.StatusMethodNotAllowed:    metav1.StatusReasonMethodNotAllowed,
+	http.StatusConflict:            metav1.StatusReasonConflict,
+	http.StatusGone:                metav1.StatusReasonExpired,
+	http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
+	http.StatusInternalServerError: metav1.StatusReasonInternalError,
+	http.StatusServiceUnavailable:  metav1.StatusReasonServiceUnavailable,
+}
+
+// Func answers requests.
+type Func func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f Func) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Text is an answer with a body that is JSON already.
+func Text(code int, body string) *http.Response {
+	return of(code, io.NopCloser(strings.NewReader(body)))
+}
+
+// JSON is an answer with a body. What cannot be written as JSON panics.
+func JSON(code int, body any) *http.Response {
+	data, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return Text(code, string(data))
+}
+
+// Status is an answer with a failure.
+func Status(code int) *http.Response { return Text(code, StatusText(code)) }
+
+// StatusText is the failure with a code.
+func StatusText(code int) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reasons[code], code)
+}
+
+// Stream is an answer that goes on until its request ends, or the writer is closed.
+func Stream(r *http.Request) (*http.Response, *io.PipeWriter) {
+	reader, writer := io.Pipe()
+	context.AfterFunc(r.Context(), func() { reader.CloseWithError(context.Canceled) })
+	return of(http.StatusOK, reader), writer
+}
+
+func of(code int, body io.ReadCloser) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}
+}
+
+// Event writes an event of a watch. A watch that has been closed takes none.
+func Event(w io.Writer, event, object string) {
+	data, err := json.Marshal(map[string]any{"type": event, "object": json.RawMessage(object)})
+	if err == nil {
+		_, _ = w.Write(append(data, '\n'))
+	}
+}

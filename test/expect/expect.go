@@ -1,0 +1,26 @@
+// Package expect compares what a test gets with what it wants. It holds no other assertions: a condition with a message
+// of its own is an if statement.
+package expect
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Equal reports a difference between want and got, and the test goes on. An empty slice or map differs from nil unless
+// the options say otherwise.
+func Equal[T any](t testing.TB, what string, want, got T, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+// NoError ends the test if there is an error. It must be called from the goroutine of the test.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -295,7 +295,7 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 		var n atomic.Int64
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
-				if n.Add(1)%10 == 0 {
+				if n.Add(1)%5 == 0 {
 					return after(quick, retention.Unadmitted, true)()
 				}
 				return after(quick, retention.Removed, false)()
@@ -307,7 +307,7 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 		for range 500 {
 			bubble.Pass(10 * time.Millisecond)
 			if len(w.states()["Job"].Throttled) == 0 {
-				t.Fatalf("the namespace is not throttled after %d attempts, of which each tenth fails", n.Load())
+				t.Fatalf("the namespace is not throttled after %d attempts, of which each fifth fails", n.Load())
 			}
 		}
 	})

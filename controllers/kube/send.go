@@ -13,6 +13,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -39,7 +40,7 @@ type timely struct {
 
 // Read implements io.Reader.
 func (b *timely) Read(p []byte) (int, error) {
-	if !b.begun && !retention.Fresh(b.clock.Now(), b.since) {
+	if !b.begun && !preflight.Fresh(b.clock.Now(), b.since) {
 		return 0, errLate
 	}
 	b.begun = true
@@ -66,7 +67,7 @@ func (a *answer) outcome() retention.Outcome { return outcomeOf(a.code, a.header
 
 // send sends one request that changes an object and reads what the answer means.
 func (c *Cluster) send(ctx context.Context, mapping *meta.RESTMapping, t policy.Target, r request) retention.Outcome {
-	if !retention.Fresh(c.clock.Now(), r.since) {
+	if !preflight.Fresh(c.clock.Now(), r.since) {
 		return retention.Outcome{Err: errLate, Unsent: true}
 	}
 	r.accept = listwatch.AcceptMetadata + "," + listwatch.AcceptJSON // the answer may be the whole object; we need none of it

@@ -212,7 +212,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Objects: cluster, Leadership: lock, Clock: c.Clock, Identity: c.Identity,
 	})
 	reconciler := retention.New(retention.Options{
-		Sources: cluster, Remover: cluster, Fence: loop, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
+		Sources: cluster, Remover: cluster, Live: loop, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
 		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Pulse: deletions,
 	})

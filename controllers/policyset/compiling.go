@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -204,7 +204,7 @@ func (l *Reconciler) compilingIn(namespace string) error {
 		case "":
 			return fmt.Errorf("%w: %s", errCompiling, e.written.GetName())
 		case namespace:
-			found = fmt.Errorf("%w: %w: %s", retention.ErrNamespace, errCompiling, keyOf(e.written))
+			found = fmt.Errorf("%w: %w: %s", preflight.ErrNamespace, errCompiling, keyOf(e.written))
 		}
 	}
 	return found

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
-	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -90,7 +90,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		if took := time.Since(began) - 2*maxAge; took > 10 {
 			t.Errorf("others waited for %s", took)
 		}
-		if err := check("team-b"); !errors.Is(err, retention.ErrNamespace) {
+		if err := check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
 			t.Errorf("check of the namespace itself: %v; want it in doubt", err)
 		}
 		time.Sleep(time.Hour)
@@ -103,7 +103,7 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
-		if _, err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
+		if _, err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, preflight.ErrNamespace) {
 			t.Errorf("check while it is compiled: %v; want an error about all namespaces", err)
 		}
 		expect.Equal(t, "rules meanwhile", enforced, l.rules("team-a"))
@@ -129,7 +129,7 @@ func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
 		if took := time.Since(began) - 3*(maxAge+1); took > 0 {
 			t.Errorf("others waited for %s", took)
 		}
-		if err := check("team-b"); !errors.Is(err, retention.ErrNamespace) {
+		if err := check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
 			t.Errorf("check of the namespace itself: %v; want it in doubt", err)
 		}
 		l.compiled()

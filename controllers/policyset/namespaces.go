@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -30,7 +30,7 @@ func (namespaces) namespaceOf(o metav1.Object) string { return o.GetName() }
 type liveResult struct {
 	at   time.Time
 	took time.Duration // by itself; 0 in a list of all
-	err  error         // wraps retention.ErrNamespace; nil when subjects there may go
+	err  error         // wraps preflight.ErrNamespace; nil when subjects there may go
 }
 
 // readPlace reads a namespace, or all of them.
@@ -71,13 +71,13 @@ func (l *Reconciler) readNamespace(ctx context.Context, name string) error {
 	a := liveResult{}
 	switch {
 	case apierrors.IsNotFound(err):
-		a.err = fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
+		a.err = fmt.Errorf("%w: %s does not exist", preflight.ErrNamespace, name)
 	case err != nil:
 		return fmt.Errorf("read namespace %s: %w", name, err)
 	case older(item.ResourceVersion, seen):
 		return l.startOver()
 	case item.DeletionTimestamp != nil:
-		a.err = fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, name)
+		a.err = fmt.Errorf("%w: %s is terminating", preflight.ErrNamespace, name)
 	default:
 		l.takeLiveNamespaces([]metav1.PartialObjectMetadata{*item}, nil)
 	}
@@ -112,7 +112,7 @@ func (l *Reconciler) readAllNamespaces(ctx context.Context) error {
 	l.live.namespaces = map[string]liveResult{}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp != nil {
-			l.live.namespaces[list.Items[i].Name] = liveResult{at: came, err: fmt.Errorf("%w: %s is terminating", retention.ErrNamespace, list.Items[i].Name)}
+			l.live.namespaces[list.Items[i].Name] = liveResult{at: came, err: fmt.Errorf("%w: %s is terminating", preflight.ErrNamespace, list.Items[i].Name)}
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (l *Reconciler) existing(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.namespaces.all[name] == nil {
-		return fmt.Errorf("%w: %s does not exist", retention.ErrNamespace, name)
+		return fmt.Errorf("%w: %s does not exist", preflight.ErrNamespace, name)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -307,7 +307,7 @@ func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 		if _, err := l.check("team-a"); err != nil {
 			t.Errorf("another namespace: %v", err)
 		}
-		if _, err := l.check("team-b"); !errors.Is(err, retention.ErrNamespace) {
+		if _, err := l.check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
 			t.Errorf("its namespace: %v", err)
 		}
 	}
@@ -366,7 +366,7 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	l.later(1001 * time.Millisecond)
 	expect.Equal(t, "check of another namespace", nil, check("team-a"))
 	<-asked
-	if err := check("team-b"); !errors.Is(err, retention.ErrNamespace) {
+	if err := check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
 		t.Errorf("check of its namespace: %v", err)
 	}
 	l.later(1001 * time.Millisecond)
@@ -397,7 +397,7 @@ func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
 	l := newHarness(t, s)
 	s.policy("team-b/own", longer)
 	s.set(func() { s.fail = about("/retentionpolicies/own", statusError(http.StatusServiceUnavailable)) })
-	if _, err := l.Check(t.Context(), "team-b"); !errors.Is(err, retention.ErrNamespace) {
+	if _, err := l.Check(t.Context(), "team-b"); !errors.Is(err, preflight.ErrNamespace) {
 		t.Fatalf("check while the policy cannot be read: %v", err)
 	}
 	l.refresh()

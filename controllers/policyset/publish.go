@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -36,7 +36,7 @@ func (c *changes) inForce(namespace string) error {
 	case all.Has(""):
 		return errCompiling
 	case all.Has(namespace):
-		return fmt.Errorf("%w: %w", retention.ErrNamespace, errCompiling)
+		return fmt.Errorf("%w: %w", preflight.ErrNamespace, errCompiling)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ type CompiledSnapshot struct {
 
 	// References are the referrers that policies of any mode declare, and ReferencesSince is since when they are these.
 	// Referred are the kinds about which rules ask what refers to them.
-	// Misread is what else policies say about referrers, and nobody understands: nothing of its kinds is known to be unused.
+	// InvalidReferences are what else policies say about referrers, and nobody understands: nothing of its kinds is known to be unused.
 	References        []references.Declared
 	ReferencesSince   time.Time
 	Referred          []references.Kind

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 )
 
 // unread is a RetentionPolicy of which the latest list shows an edit that has not been read. Nothing is deleted in its namespace.
@@ -62,7 +62,7 @@ func (l *Reconciler) leaveUnread(ctx context.Context, on policyCollection, now [
 }
 
 func (f *freshness) leave(o *metav1.PartialObjectMetadata, err error) {
-	f.unread[o.Namespace] = append(f.unread[o.Namespace], unread{o, fmt.Errorf("%w: %w", retention.ErrNamespace, err)})
+	f.unread[o.Namespace] = append(f.unread[o.Namespace], unread{o, fmt.Errorf("%w: %w", preflight.ErrNamespace, err)})
 }
 
 // readLater reads edited policies, and puts in force those that the latest list still shows.
@@ -108,7 +108,7 @@ func (l *Reconciler) endUnread(on policyCollection, edited []*metav1.PartialObje
 		left := slices.DeleteFunc(l.live.unread[o.Namespace], func(u unread) bool { return u.item.UID == o.UID && l.knows(on, u.item) })
 		for k := range left {
 			if left[k].item.UID == o.UID && failed[i] != nil {
-				left[k].err = fmt.Errorf("%w: %w", retention.ErrNamespace, failed[i])
+				left[k].err = fmt.Errorf("%w: %w", preflight.ErrNamespace, failed[i])
 			}
 		}
 		if l.live.unread[o.Namespace] = left; len(left) == 0 {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 )
 
 // tick is the one clock: it hands what is due to the queue and sleeps until the next subject is.
@@ -43,8 +45,8 @@ const lookEvery = time.Minute
 // prefetchAhead is how long before a subject is due the fence reads in advance, and prefetchFor how long after that time the answers are
 // to count, as the deletion itself takes a while.
 const (
-	prefetchAhead = MaxAge / 2
-	prefetchFor   = MaxAge / 4
+	prefetchAhead = preflight.MaxAge / 2
+	prefetchFor   = preflight.MaxAge / 4
 )
 
 // soonest is when the next subject of any kind is due, and its namespace.
@@ -58,7 +60,7 @@ func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
 	if r.prefetching.CompareAndSwap(false, true) {
 		r.feeds.Go(func() {
 			defer r.prefetching.Store(false)
-			r.Fence.Prefetch(ctx, next.namespace, next.at.Add(prefetchFor))
+			r.Live.Prefetch(ctx, next.namespace, next.at.Add(prefetchFor))
 		})
 	}
 }

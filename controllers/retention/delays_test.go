@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -27,7 +28,7 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 		want  string // the reason; empty for none
 	}{
 		"the namespace is terminating": {func(w *harness) {
-			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace) }
+			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", preflight.ErrNamespace) }
 		}, "NamespaceInDoubt"},
 		"the permission is missing":              {fails(retention.Denied), "Denied"},
 		"an admission webhook denies it":         {fails(retention.Refused), "Refused"},
@@ -84,7 +85,7 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := func(err error) { w.set(func() { w.check = func(string) error { return err } }) }
-		inDoubt := fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace)
+		inDoubt := fmt.Errorf("%w: team-a is terminating", preflight.ErrNamespace)
 		doubt(inDoubt)
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began.Add(-time.Hour)))

@@ -52,7 +52,7 @@ func Example() {
 
 	removals := make(witness, 1)
 	r := retention.New(retention.Options{
-		Sources: v, Remover: v, Fence: trusting{}, Observer: removals,
+		Sources: v, Remover: v, Live: trusting{}, Observer: removals,
 		Clock: today,
 	})
 	r.Use(snapshotOfBackups(compiler)) // again whenever policies change
@@ -288,19 +288,19 @@ func (*vault) Mark(context.Context, schema.GroupVersionKind, policy.EligibleSinc
 	return retention.Outcome{Result: retention.Refused, Err: errors.New("a backup cannot be marked")}
 }
 
-// trusting is a retention.Fence that never doubts: one process, one vault, policies that do not change behind its back.
+// trusting is a preflight.Live that never doubts: one process, one vault, policies that do not change behind its back.
 type trusting struct{}
 
-// Check implements retention.Fence.
+// Check implements preflight.Live.
 func (trusting) Check(context.Context, string) (time.Time, error) { return today.Now(), nil }
 
-// Prefetch implements retention.Fence.
+// Prefetch implements preflight.Live.
 func (trusting) Prefetch(context.Context, string, time.Time) {}
 
-// Permit implements retention.Fence.
+// Permit implements preflight.Live.
 func (trusting) Permit(context.Context, *policy.Rule) (time.Time, error) { return today.Now(), nil }
 
-// PermitOwner implements retention.Fence.
+// PermitOwner implements preflight.Live.
 func (trusting) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.Time, error) {
 	return today.Now(), nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -227,7 +228,7 @@ type harness struct {
 func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &harness{t: t, began: time.Now(), stopped: make(chan struct{})}
-		options.Sources, options.Remover, options.Fence, options.Observer = w, w, w, w
+		options.Sources, options.Remover, options.Live, options.Observer = w, w, w, w
 		options.Clock = &w.clock
 		w.Reconciler = retention.New(options)
 		ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
@@ -255,7 +256,7 @@ func (w *harness) Open(q retention.RuleSet) retention.Source {
 	return s
 }
 
-// Check implements retention.Fence.
+// Check implements preflight.Live.
 func (w *harness) Check(_ context.Context, namespace string) (time.Time, error) {
 	w.mu.Lock()
 	w.checks++
@@ -268,7 +269,7 @@ func (w *harness) Check(_ context.Context, namespace string) (time.Time, error) 
 	return since, check(namespace)
 }
 
-// Prefetch implements retention.Fence.
+// Prefetch implements preflight.Live.
 func (w *harness) Prefetch(_ context.Context, namespace string, at time.Time) {
 	w.mu.Lock()
 	prefetch := w.prefetch
@@ -278,7 +279,7 @@ func (w *harness) Prefetch(_ context.Context, namespace string, at time.Time) {
 	}
 }
 
-// Permit implements retention.Fence.
+// Permit implements preflight.Live.
 func (w *harness) Permit(ctx context.Context, r *policy.Rule) (time.Time, error) {
 	w.mu.Lock()
 	permit, since := w.permit, w.clock.Now().Add(-w.ages[r.ID.Rule])
@@ -296,7 +297,7 @@ func (w *harness) Permit(ctx context.Context, r *policy.Rule) (time.Time, error)
 	}
 }
 
-// PermitOwner implements retention.Fence.
+// PermitOwner implements preflight.Live.
 func (w *harness) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.Owner) (time.Time, error) {
 	w.mu.Lock()
 	permit := w.permitOwner
@@ -346,7 +347,7 @@ func (w *harness) Prepare(ctx context.Context, permit policy.DeletePermit, targe
 
 // mustBeFresh is about what is sent now.
 func (w *harness) mustBeFresh(since time.Time) {
-	if !retention.Fresh(w.clock.Now(), since) {
+	if !preflight.Fresh(w.clock.Now(), since) {
 		w.t.Errorf("sent by answers %s old", w.clock.Now().Sub(since))
 	}
 }

@@ -146,19 +146,3 @@ type Candidate interface {
 	// Ready is called once the target is recorded, or when the subject is to be decided about again.
 	Ready()
 }
-
-// Fence says whether deletions are safe now, beyond the verdict on one subject: leadership, live policies and namespaces, clocks.
-type Fence interface {
-	// Check returns no error if subjects of the namespace ("" for cluster-scoped ones) may be deleted now, and when the oldest answer
-	// came that says so. It may first put newer rules in force. The error says what is in doubt.
-	Check(ctx context.Context, namespace string) (since time.Time, err error)
-	// Prefetch reads in advance what Check will need for the namespace at a time soon, so that deletions need not wait for it. What cannot
-	// be read, the next Check reports.
-	Prefetch(ctx context.Context, namespace string, at time.Time)
-	// Permit returns no error if a rule has the permissions that it needs, and when the answer came. A rule of a RetentionPolicy needs
-	// the permissions of its ServiceAccount. The error says what is missing.
-	Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
-	// PermitOwner returns no error if a rule has the permission to delete owners of this kind, and when the answer came. It is called
-	// before the owner is read.
-	PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error)
-}

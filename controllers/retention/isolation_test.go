@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/bubble"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -160,7 +161,7 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 					return nil
 				}
 				time.Sleep(300 * time.Millisecond)
-				return fmt.Errorf("%w: compiling", retention.ErrNamespace)
+				return fmt.Errorf("%w: compiling", preflight.ErrNamespace)
 			}
 		},
 		"reading its objects": func(w *harness) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
@@ -220,7 +221,7 @@ func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
 // TestWhatIsRetriedLeavesTheLedger: whatever puts a subject off, its entry makes room for others meanwhile.
 func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
 	for name, obstacle := range map[string]error{
-		"the namespace is in doubt": fmt.Errorf("%w: it is terminating", retention.ErrNamespace),
+		"the namespace is in doubt": fmt.Errorf("%w: it is terminating", preflight.ErrNamespace),
 		"the clocks differ":         errors.New("clock skew"),
 	} {
 		t.Run(name, func(t *testing.T) {

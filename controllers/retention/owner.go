@@ -38,7 +38,7 @@ func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) 
 	}
 	permit, cancel := context.WithTimeout(ctx, permitTimeout)
 	defer cancel()
-	since, err := p.owner.Fence.PermitOwner(permit, i.Rule, i.Owner)
+	since, err := p.owner.Live.PermitOwner(permit, i.Rule, i.Owner)
 	if err != nil {
 		return since, func() { p.deferOwner(ctx, it, i, err) }
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -58,7 +59,7 @@ const doubtLasts = 5 * time.Second
 type Options struct {
 	Sources  Sources
 	Remover  Remover
-	Fence    Fence
+	Live     preflight.Live
 	Ledger   Ledger
 	Clock    clock.Clock
 	Observer Observer

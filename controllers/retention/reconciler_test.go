@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/bubble"
@@ -202,7 +203,7 @@ func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 		w.set(func() {
 			w.check = func(namespace string) error {
 				if namespace == "team-a" {
-					return fmt.Errorf("%w: terminating", retention.ErrNamespace)
+					return fmt.Errorf("%w: terminating", preflight.ErrNamespace)
 				}
 				return nil
 			}
@@ -553,7 +554,7 @@ func TestAtMostSoManyAtATime(t *testing.T) {
 func TestObjectsOfADeletedNamespaceAreForgotten(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
-			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", retention.ErrNamespace) }
+			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", preflight.ErrNamespace) }
 		})
 		w.use(fixture.Rule("a"))
 		due := rows("x", 100, w.began.Add(-time.Hour))

@@ -8,11 +8,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
-
-// ErrNamespace is wrapped by the error of a Fence that concerns one namespace only: deletions in others continue.
-var ErrNamespace = errors.New("namespace in doubt")
 
 const (
 	fencePause     = 500 * time.Millisecond // before a worker retries what the fence stopped
@@ -31,7 +29,7 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 		p.tries.forget(it)
 		return nil
 	}
-	f := &preflight{pipeline: p, it: it}
+	f := &attempt{pipeline: p, it: it}
 	var ok bool
 	p.timed(ctx, it, func() { ok = f.begin(ctx) })
 	switch {
@@ -46,7 +44,7 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 
 // begin decides for the first time, and finds the target. If it reports false, nothing can be done now: the subject is retried later, if
 // it still exists.
-func (f *preflight) begin(ctx context.Context) (ok bool) {
+func (f *attempt) begin(ctx context.Context) (ok bool) {
 	f.refresh(ctx, f.it)
 	var known bool
 	if f.likely, known = f.kind.index.Peek(f.it.uid, f.owner.Clock.Now()); !known { // it is deleted: the checks may never succeed again
@@ -140,7 +138,7 @@ func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 // holdBack has a subject retried that the fence stopped. If the fence stops all namespaces, the worker pauses too.
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
-	if errors.Is(err, ErrNamespace) {
+	if errors.Is(err, preflight.ErrNamespace) {
 		p.owner.setDoubt(nil)
 		p.delays.meets(it, Delay{Reason: "NamespaceInDoubt", Message: err.Error() + "; check the conditions of the namespace"}, p.owner.Clock.Now())
 		p.retry(it, namespacePause)

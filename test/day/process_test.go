@@ -67,7 +67,7 @@ func (d *day) start(skew time.Duration) *process {
 		Client: own, Live: own, Objects: cluster, Leadership: p, Clock: p.clock, Identity: fmt.Sprintf("sunset-%d", d.processes),
 	})
 	p.reconciler = retention.New(retention.Options{
-		Sources: cluster, Remover: cluster, Fence: fence{p}, Ledger: p.office, Clock: p.clock, MaxInFlight: 8,
+		Sources: cluster, Remover: cluster, Live: fence{p}, Ledger: p.office, Clock: p.clock, MaxInFlight: 8,
 	})
 	p.office.Decider = ledgers.Decider{
 		Knows: p.reconciler.Knows, Changed: p.nudge, Stopped: p.reconciler.Done(), Check: func(context.Context) error { return p.doubt() },
@@ -175,16 +175,16 @@ func (p *process) doubt() error {
 	return nil
 }
 
-// Check implements retention.Fence.
+// Check implements preflight.Live.
 func (f fence) Check(context.Context, string) (time.Time, error) { return f.clock.Now(), f.doubt() }
 
-// Prefetch implements retention.Fence.
+// Prefetch implements preflight.Live.
 func (f fence) Prefetch(context.Context, string, time.Time) {}
 
-// Permit implements retention.Fence.
+// Permit implements preflight.Live.
 func (f fence) Permit(context.Context, *policy.Rule) (time.Time, error) { return f.clock.Now(), nil }
 
-// PermitOwner implements retention.Fence.
+// PermitOwner implements preflight.Live.
 func (f fence) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.Time, error) {
 	return f.clock.Now(), nil
 }

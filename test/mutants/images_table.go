@@ -49,7 +49,7 @@ var imagesTable = map[string]Mutant{
 	},
 	"images: a removal is sent however old the checks are": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestNoImageIsRemovedByOutdatedAnswers",
-		Old: "if !retention.Fresh(n.Clock.Now(), since) {",
+		Old: "if !preflight.Fresh(n.Clock.Now(), since) {",
 		New: "if since.IsZero() {",
 	},
 	"images: a removal rests on a look of any age": {

@@ -84,7 +84,7 @@ var objectsTable = map[string]Mutant{
 	},
 	"remover: a body is sent however late": {
 		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentLate",
-		Old: "\tif !b.begun && !retention.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
+		Old: "\tif !b.begun && !preflight.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
 		New: "\tif b.since.IsZero() {\n\t\treturn 0, errLate",
 	},
 	"remover: a body that is sent again may be late": {
@@ -94,8 +94,8 @@ var objectsTable = map[string]Mutant{
 	},
 	"remover: a body that was sent is said to be unsent": {
 		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentLate",
-		Old: "\tif !b.begun && !retention.Fresh",
-		New: "\tif !retention.Fresh",
+		Old: "\tif !b.begun && !preflight.Fresh",
+		New: "\tif !preflight.Fresh",
 	},
 	"remover: a broken connection is certain": {
 		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoAnswerIsNoResult",

@@ -43,7 +43,7 @@ var policiesTable = map[string]Mutant{
 		New: " })",
 	},
 	"fence: a RetentionPolicy that cannot be read is no doubt": {
-		File: "controllers/policyset/fence.go", Test: "./controllers/policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
+		File: "controllers/policyset/live_check.go", Test: "./controllers/policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
 		Old: "case unread != nil:",
 		New: "case unread != nil && false:",
 	},
@@ -73,12 +73,12 @@ var policiesTable = map[string]Mutant{
 		New: "cmp.Compare(o.length, p.length)",
 	},
 	"fence: leadership may end while policies are read": {
-		File: "controllers/policyset/fence.go", Test: "./controllers/policyset TestDoubtFailsClosed",
+		File: "controllers/policyset/live_check.go", Test: "./controllers/policyset TestDoubtFailsClosed",
 		Old: "return since, l.Leadership.Check() // reading",
 		New: "return since, nil // reading",
 	},
 	"fence: quotas have no age": {
-		File: "controllers/policyset/fence.go", Test: "./controllers/policyset TestTheAgeOfQuotasCounts",
+		File: "controllers/policyset/live_check.go", Test: "./controllers/policyset TestTheAgeOfQuotasCounts",
 		Old: "\tif bound {\n",
 		New: "\tif bound && namespace == \"\" {\n",
 	},

@@ -72,8 +72,8 @@ var throttleMutants = map[string]Mutant{
 		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
 	},
 	"throttle: only requests are slow, not checks": {
-		File: "controllers/retention/preflight.go", Old: "f.timed(ctx, f.it, func() { obstacle = f.check(ctx, checks, since, round > 0) })",
-		New:  "obstacle = f.check(ctx, checks, since, round > 0)",
+		File: "controllers/retention/attempt.go", Old: "f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.owner.Clock.Now, checks, since, round > 0) })",
+		New:  "obstacle = preflight.Check(ctx, f.owner.Clock.Now, checks, since, round > 0)",
 		Test: "./controllers/retention TestSlowChecksInANamespaceDelayNoOther",
 	},
 	"throttle: a busy server is asked as much as before": {

@@ -75,7 +75,7 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 	h.diary = &removalCounters{brief: node.Summary, pressed: h.pressureLoop.pressed, meters: meters}
 	node.Late = h.diary.Removed
 	h.rules = &rules{live: h.server, clock: at, compiler: compiler, labels: h.cluster.labels, node: h.cluster.confirm, bound: h.pressureLoop.bound}
-	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Fence: h.rules, Clock: at, Observer: h.diary, MaxInFlight: 1})
+	h.reconciler = retention.New(retention.Options{Sources: node, Remover: node, Live: h.rules, Clock: at, Observer: h.diary, MaxInFlight: 1})
 	h.rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)
 		h.reconciler.Use(snapshot, programs)

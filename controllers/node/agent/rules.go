@@ -19,14 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// rules keeps what the node is told. It implements retention.Fence.
+// rules keeps what the node is told. It implements preflight.Live.
 type rules struct {
 	live     client.Reader // past every cache
 	clock    clock.PassiveClock
@@ -65,7 +65,7 @@ const (
 
 var errNoRules = errors.New("rules have not been read yet")
 
-// Check implements retention.Fence. It reads the rules, and whether they are those of the policies by now, if that was last
+// Check implements preflight.Live. It reads the rules, and whether they are those of the policies by now, if that was last
 // done more than a second ago. What was in doubt is asked about again later than that.
 func (r *rules) Check(ctx context.Context, _ string) (since time.Time, err error) {
 	r.mu.Lock()
@@ -73,7 +73,7 @@ func (r *rules) Check(ctx context.Context, _ string) (since time.Time, err error
 	now := r.clock.Now()
 	age := now.Sub(r.asked)
 	doubted := r.doubt != nil && !r.asked.IsZero() && age >= 0 && age < doubtAge
-	if !doubted && !retention.Fresh(now, r.asked) {
+	if !doubted && !preflight.Fresh(now, r.asked) {
 		r.asked, r.doubt = r.confirm(ctx)
 	}
 	return r.asked, r.doubt
@@ -92,13 +92,13 @@ func (r *rules) Settle(ctx context.Context) {
 	}
 }
 
-// Prefetch implements retention.Fence. The rules are one object, which is read quickly.
+// Prefetch implements preflight.Live. The rules are one object, which is read quickly.
 func (r *rules) Prefetch(context.Context, string, time.Time) {}
 
-// Permit implements retention.Fence. Rules about images act with the rights of the agent.
+// Permit implements preflight.Live. Rules about images act with the rights of the agent.
 func (r *rules) Permit(context.Context, *policy.Rule) (time.Time, error) { return r.clock.Now(), nil }
 
-// PermitOwner implements retention.Fence. Images have no owners.
+// PermitOwner implements preflight.Live. Images have no owners.
 func (r *rules) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.Time, error) {
 	return r.clock.Now(), nil
 }

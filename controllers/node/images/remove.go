@@ -11,6 +11,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -93,7 +94,7 @@ func (n *Node) send(ctx context.Context, w policy.DeletePermit, t policy.Target,
 	if err := n.stands(ctx, w, t, p); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
 	}
-	if !retention.Fresh(n.Clock.Now(), since) {
+	if !preflight.Fresh(n.Clock.Now(), since) {
 		return retention.Outcome{Err: errLate, Unsent: true}
 	}
 	n.unsure.take(t.Name)

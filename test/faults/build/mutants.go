@@ -32,26 +32,26 @@ var mutants = map[string][]overlay.Patch{
 	}},
 	// Policies and namespaces are not read again before a DELETE: what the watch has brought is good enough.
 	"no-fence": {{
-		File: "controllers/policyset/fence.go",
+		File: "controllers/policyset/live_check.go",
 		Old:  "return !t.IsZero() && lease.Elapsed(at, t) <= maxAge",
 		New:  "return true || !t.IsZero() && lease.Elapsed(at, t) <= maxAge",
 	}, {
-		File: "controllers/policyset/fence.go",
+		File: "controllers/policyset/live_check.go",
 		Old:  "return since, cmp.Or(",
 		New:  "return l.Clock.Now(), cmp.Or(",
 	}},
 	// What was checked before a slow read counts after it.
 	"checked-before": {{
-		File: "controllers/retention/preflight.go",
+		File: "controllers/retention/attempt.go",
 		Old:  "\t\tf.permission,      // the ServiceAccount",
-		New:  "\t\tf.fence,\n\t\tf.permission, // the ServiceAccount",
+		New:  "\t\tf.live,\n\t\tf.permission, // the ServiceAccount",
 	}, {
-		File: "controllers/retention/preflight.go",
-		Old:  "\t\tf.fence,           // this process leads",
+		File: "controllers/retention/attempt.go",
+		Old:  "\t\tf.live,            // this process leads",
 		New:  "\t\t// this process leads",
 	}, {
-		File: "controllers/retention/preflight.go",
-		Old:  "if oldest := earliest(since...); Fresh(f.owner.Clock.Now(), oldest) {",
+		File: "controllers/retention/attempt.go",
+		Old:  "if oldest := preflight.Oldest(since...); preflight.Fresh(f.owner.Clock.Now(), oldest) {",
 		New:  "if oldest := f.owner.Clock.Now(); true {",
 	}},
 	// An expression that fails is taken for a yes.

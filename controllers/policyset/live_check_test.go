@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/policyset"
-	"github.com/sunset-k8s/sunset/controllers/retention"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -138,7 +138,7 @@ func TestNamespacesSeenOnlyLive(t *testing.T) {
 				}
 				test.change(l.server)
 				rules, err := l.check(test.asked)
-				if doubt := errors.Is(err, retention.ErrNamespace); doubt != test.doubt || (err != nil) != test.doubt {
+				if doubt := errors.Is(err, preflight.ErrNamespace); doubt != test.doubt || (err != nil) != test.doubt {
 					t.Errorf("error %v", err)
 				}
 				if !test.doubt {
@@ -228,7 +228,7 @@ func TestANamespaceInDoubtIsReadOnceASecond(t *testing.T) {
 			l := oneEnforced(t)
 			change(l.server)
 			for range 1000 {
-				if _, err := l.check("team-a"); !errors.Is(err, retention.ErrNamespace) {
+				if _, err := l.check("team-a"); !errors.Is(err, preflight.ErrNamespace) {
 					t.Fatalf("error %v", err)
 				}
 			}
@@ -278,7 +278,7 @@ func TestDoubtFailsClosed(t *testing.T) {
 			l := oneEnforced(t)
 			arrange(l)
 			for range 3 {
-				if _, err := l.check("team-a"); err == nil || errors.Is(err, retention.ErrNamespace) {
+				if _, err := l.check("team-a"); err == nil || errors.Is(err, preflight.ErrNamespace) {
 					t.Errorf("error %v, want one about everything", err)
 				}
 				l.later(200 * time.Millisecond)

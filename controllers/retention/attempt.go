@@ -3,25 +3,14 @@ package retention
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/controllers/process/lease"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
-
-// MaxAge is how old the answer of each precondition may be when the request is sent that deletes or marks. An answer counts from
-// when it came.
-const MaxAge = time.Second
-
-// Fresh reports whether an answer that came at since still counts now. The zero time never does.
-func Fresh(now, since time.Time) bool {
-	return !since.IsZero() && lease.Elapsed(now, since) <= MaxAge
-}
 
 // maxRounds is how often the preconditions are checked in one attempt. If the API server is so slow that the first answer is too old
 // when the last one comes, the subject is retried later.
@@ -32,18 +21,9 @@ const permitTimeout = time.Second
 
 var errSlow = errors.New("the checks before a deletion take more than a second, because the API server responds slowly; Sunset retries later")
 
-// preflight has all checks between the choice of a subject and the request that deletes it, deletes its owner, or marks it. The
-// checks of a deletion, in their order:
-//
-//  1. The preconditions, which read from the API server or the node: see preconditions. Each returns when its answer came.
-//  2. The decision, from memory: see decide. It follows the settings, holds, approvals and facts of that moment, and may differ from
-//     the one with which the attempt began.
-//  3. The age of the answers. If one is older than MaxAge, 1 and 2 are repeated.
-//  4. The ledger, from memory, if the policy has one.
-//  5. The preconditions of the request itself, which the API server compares: UID and resourceVersion of the target.
-//
-// Nothing slow happens between 4 and the request, and the sender checks the age again.
-type preflight struct {
+// attempt is one attempt to delete a subject or its owner, or to mark it: from the choice of the subject to the request. Package preflight
+// lists what it checks. Nothing slow happens between the last check and the request, and the sender checks the age of the answers again.
+type attempt struct {
 	*pipeline
 	it     item
 	likely index.Decision // the decision when the attempt began
@@ -53,31 +33,27 @@ type preflight struct {
 	blocked  *Outcome // why there is no target, or nothing is prepared; nil otherwise
 }
 
-// precondition is one check that may take a while. It returns when its answer came or, if it fails, a func that has the subject retried.
-// Checks of one preflight may run at the same time.
-type precondition func(context.Context) (since time.Time, obstacle func())
-
 // preconditions are those of a deletion, or of a mark, in the order in which they are checked first.
-func (f *preflight) preconditions() []precondition {
+func (f *attempt) preconditions() []preflight.Precondition {
 	if !f.likely.Permit.Valid() {
-		return []precondition{f.permission, f.fence}
+		return []preflight.Precondition{f.permission, f.live}
 	}
-	return []precondition{
+	return []preflight.Precondition{
 		f.permission,      // the ServiceAccount of a RetentionPolicy may delete the subject
 		f.ownerPermission, // and the owner, if that is deleted instead
 		f.prepare,         // if an owner is deleted, the subject has not changed; if an image is, nothing uses it
-		f.fence,           // this process leads; policies, namespace and quotas are known as they are; clocks agree
+		f.live,            // this process leads; policies, namespace and quotas are in force as they are; clocks agree
 	}
 }
 
 // run checks, decides, and sends the request. The Outcome is nil if it sent nothing.
-func (f *preflight) run(ctx context.Context) *Outcome {
+func (f *attempt) run(ctx context.Context) *Outcome {
 	defer f.release()
 	checks := f.preconditions()
 	since := make([]time.Time, len(checks))
 	for round := range maxRounds {
 		var obstacle func()
-		f.timed(ctx, f.it, func() { obstacle = f.check(ctx, checks, since, round > 0) })
+		f.timed(ctx, f.it, func() { obstacle = preflight.Check(ctx, f.owner.Clock.Now, checks, since, round > 0) })
 		if obstacle != nil {
 			f.release()
 			obstacle()
@@ -87,7 +63,7 @@ func (f *preflight) run(ctx context.Context) *Outcome {
 		if !ok {
 			return nil
 		}
-		if oldest := earliest(since...); Fresh(f.owner.Clock.Now(), oldest) {
+		if oldest := preflight.Oldest(since...); preflight.Fresh(f.owner.Clock.Now(), oldest) {
 			return f.carryOut(ctx, j, oldest)
 		}
 		f.kind.index.Release(f.it.uid, f.owner.Clock.Now())
@@ -96,31 +72,7 @@ func (f *preflight) run(ctx context.Context) *Outcome {
 	return nil
 }
 
-// check runs the preconditions whose answers are too old: one after the other, so that one that fails spares the others, or all at the
-// same time, so that no answer gets too old while another is awaited. It returns the first obstacle.
-func (f *preflight) check(ctx context.Context, checks []precondition, since []time.Time, together bool) func() {
-	obstacles := make([]func(), len(checks))
-	var group sync.WaitGroup
-	for i, check := range checks {
-		if Fresh(f.owner.Clock.Now(), since[i]) {
-			continue
-		}
-		if together {
-			group.Go(func() { since[i], obstacles[i] = check(ctx) })
-		} else if since[i], obstacles[i] = check(ctx); obstacles[i] != nil {
-			return obstacles[i]
-		}
-	}
-	group.Wait()
-	for _, obstacle := range obstacles {
-		if obstacle != nil {
-			return obstacle
-		}
-	}
-	return nil
-}
-
-func (f *preflight) permission(ctx context.Context) (time.Time, func()) {
+func (f *attempt) permission(ctx context.Context) (time.Time, func()) {
 	return f.mayAct(ctx, f.it, f.likely.Rules())
 }
 
@@ -130,7 +82,7 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 	defer cancel()
 	since = p.owner.Clock.Now()
 	for _, rule := range rules {
-		at, err := p.owner.Fence.Permit(ctx, rule)
+		at, err := p.owner.Live.Permit(ctx, rule)
 		if err != nil {
 			return at, func() {
 				log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
@@ -138,17 +90,17 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 				p.retry(it, namespacePause)
 			}
 		}
-		since = earliest(since, at)
+		since = preflight.Oldest(since, at)
 	}
 	return since, nil
 }
 
-func (f *preflight) ownerPermission(ctx context.Context) (time.Time, func()) {
+func (f *attempt) ownerPermission(ctx context.Context) (time.Time, func()) {
 	return f.mayTouchOwner(ctx, f.it, f.likely.Permit.Intent())
 }
 
 // prepare does everything for the request but send it.
-func (f *preflight) prepare(ctx context.Context) (time.Time, func()) {
+func (f *attempt) prepare(ctx context.Context) (time.Time, func()) {
 	f.release() // what an earlier round has taken
 	f.prepared, f.blocked = f.owner.Remover.Prepare(ctx, f.likely.Permit, f.target)
 	if f.blocked != nil {
@@ -158,15 +110,15 @@ func (f *preflight) prepare(ctx context.Context) (time.Time, func()) {
 }
 
 // release returns what prepare has acquired.
-func (f *preflight) release() {
+func (f *attempt) release() {
 	if f.prepared.Release != nil {
 		f.prepared.Release()
 	}
 	f.prepared = Prepared{}
 }
 
-func (f *preflight) fence(ctx context.Context) (time.Time, func()) {
-	since, err := f.owner.Fence.Check(ctx, f.it.namespace)
+func (f *attempt) live(ctx context.Context) (time.Time, func()) {
+	since, err := f.owner.Live.Check(ctx, f.it.namespace)
 	if err != nil {
 		return time.Time{}, func() { f.holdBack(ctx, f.it, err) }
 	}
@@ -176,7 +128,7 @@ func (f *preflight) fence(ctx context.Context) (time.Time, func()) {
 
 // decide decides again, from memory. It reports true if the preconditions still cover the decision: its rules are among those whose
 // permissions were checked, and it deletes the same target. Otherwise it has the subject retried, or left until it is due.
-func (f *preflight) decide(ctx context.Context) (j index.Decision, ok bool) {
+func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	likely := f.likely
 	if likely.Permit.Valid() {
 		if err := f.owner.confirm(f.kind, likely.Permit.Subject()); err != nil {
@@ -200,7 +152,7 @@ func (f *preflight) decide(ctx context.Context) (j index.Decision, ok bool) {
 }
 
 // carryOut sends the request for a decision. Since is when the oldest answer came that it depends on.
-func (f *preflight) carryOut(ctx context.Context, j index.Decision, since time.Time) *Outcome {
+func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Time) *Outcome {
 	w := j.Permit
 	if !w.Valid() {
 		return f.mark(ctx, f.it, j.Marking, since)
@@ -228,6 +180,3 @@ func (f *preflight) carryOut(ctx context.Context, j index.Decision, since time.T
 	}
 	return &outcome
 }
-
-// earliest is the first of some times; zero if one of them is.
-func earliest(times ...time.Time) time.Time { return slices.MinFunc(times, time.Time.Compare) }

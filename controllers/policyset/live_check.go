@@ -48,7 +48,7 @@ type freshness struct {
 	clocks     clocks
 }
 
-// Check implements retention.Fence. It reads policies and the namespace live if they were last read more than a second
+// Check implements preflight.Live. It reads policies and the namespace live if they were last read more than a second
 // ago, and puts what has changed in force before it answers.
 func (l *Reconciler) Check(ctx context.Context, namespace string) (since time.Time, err error) {
 	if err := l.Leadership.Check(); err != nil {
@@ -69,7 +69,7 @@ func (l *Reconciler) Check(ctx context.Context, namespace string) (since time.Ti
 	return since, l.Leadership.Check() // reading may have taken a while
 }
 
-// Prefetch implements retention.Fence. Deletions that can do without what it reads do not wait for it.
+// Prefetch implements preflight.Live. Deletions that can do without what it reads do not wait for it.
 func (l *Reconciler) Prefetch(ctx context.Context, namespace string, at time.Time) {
 	if l.Leadership.Check() == nil && l.Complete() {
 		_ = l.refresh(ctx, namespace, at) // the next Check reports what is in doubt
@@ -213,7 +213,7 @@ func (l *Reconciler) fresh(t time.Time) bool { return freshAt(l.Clock.Now(), t) 
 // freshAt reports whether an answer that came at t counts at a time.
 func freshAt(at, t time.Time) bool { return !t.IsZero() && lease.Elapsed(at, t) <= maxAge }
 
-// Permit implements retention.Fence.
+// Permit implements preflight.Live.
 func (l *Reconciler) Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error) {
 	if rule.Namespace == "" {
 		return l.Clock.Now(), nil
@@ -221,7 +221,7 @@ func (l *Reconciler) Permit(ctx context.Context, rule *policy.Rule) (since time.
 	return l.Rights.Check(ctx, rule)
 }
 
-// PermitOwner implements retention.Fence.
+// PermitOwner implements preflight.Live.
 func (l *Reconciler) PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error) {
 	if rule.Namespace == "" {
 		return l.Clock.Now(), nil

@@ -76,7 +76,7 @@ var homes = map[string][]string{
 	"golang.org/x/sys":                    {"controllers/node/images", "controllers/node/agent", "test/containerd", "test/cluster"},
 	"k8s.io/cri-api":                      {"controllers/node/images/cri", "test/containerd"},
 	"google.golang.org/grpc":              {"controllers/node/images", "test/containerd"},
-	"github.com/distribution/reference":   {"controllers/node/images/cri", "cmd/kubectl-sunset/imagename"},
+	"github.com/distribution/reference":   {"controllers/node/images/cri", "cmd/kubectl-sunset/load"},
 	"github.com/google/go-cmp":            {"test"},
 	"github.com/yuin/goldmark":            {"test"},
 }

@@ -12,9 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -30,7 +29,7 @@ type explaining struct {
 	namespace  string
 	node       nodeFlags
 	connection connectionFlags
-	loader     *inventory.Loader
+	loader     *load.Loader
 	defined    map[schema.GroupKind][]string // names of kinds that files define
 }
 
@@ -92,38 +91,38 @@ func (e *explaining) run(ctx context.Context, args []string) error {
 	if e.loader, err = e.protection.loader(engine.Options{}); err != nil {
 		return err
 	}
-	in, err := inventory.Skim(files, e.loader)
+	in, err := load.Skim(files, e.loader)
 	if err != nil {
 		return err
 	}
-	in.Apart(true)
+	in.CheckNames(true)
 	in.Enforce()
 	e.defined = in.Names
 	page, err := e.page(ctx, files, in, object)
 	if err != nil {
-		report.Problems(e.streams.ErrOut, in.Policies)
+		writeProblems(e.streams.ErrOut, in.Policies)
 		return err
 	}
-	about := in.InFilesAbout(policy.StoredAs(schema.FromAPIVersionAndKind(page.Object.APIVersion, page.Object.Kind)))
-	report.Problems(e.streams.ErrOut, about)
-	page.Rehearsed = rehearsed(page, about)
+	about := in.InFilesAbout(policy.StoredAs(schema.FromAPIVersionAndKind(page.APIVersion, page.Kind)))
+	writeProblems(e.streams.ErrOut, about)
+	page.AsEnforced = asEnforced(page, about)
 	if err := e.print(page); err != nil {
 		return err
 	}
-	isInvalid := func(p inventory.Policy) bool { return len(p.Problems) > 0 }
+	isInvalid := func(p load.Policy) bool { return len(p.Problems) > 0 }
 	if slices.ContainsFunc(about, isInvalid) || hasFailed(page) || page.Unread != nil && files.Len() == 0 {
 		return errFindings
 	}
 	return nil
 }
 
-// rehearsed names the policies of files that are dry runs there and have a say about the object here.
-func rehearsed(page *explain.Page, policies []inventory.Policy) []string {
+// asEnforced names the policies of files that are dry runs there and have a say about the object here.
+func asEnforced(page *explain.Page, policies []load.Policy) []string {
 	var names []string
 	for _, p := range policies {
-		selects := func(r explain.Rule) bool { return r.ID.Policy == p.Name }
-		changes := p.Namespace == page.Object.Namespace && len(p.Overrides) > 0
-		if p.Rehearsed && (changes || slices.ContainsFunc(page.Rules, selects)) {
+		selects := func(r explain.Rule) bool { return r.Policy == p.Name }
+		changes := p.Namespace == page.Namespace && len(p.Overrides) > 0
+		if p.WrittenAsDryRun && (changes || slices.ContainsFunc(page.Rules, selects)) {
 			names = append(names, p.Name)
 		}
 	}
@@ -134,7 +133,7 @@ func rehearsed(page *explain.Page, policies []inventory.Policy) []string {
 func hasFailed(page *explain.Page) bool {
 	for _, r := range page.Rules {
 		for _, expression := range r.Expressions {
-			if expression.Err != nil {
+			if expression.Error != "" {
 				return true
 			}
 		}
@@ -145,11 +144,11 @@ func hasFailed(page *explain.Page) bool {
 func (e *explaining) print(page *explain.Page) error {
 	switch e.output.value {
 	case "json":
-		return report.ExplanationJSON(e.streams.Out, page)
+		return page.WriteJSON(e.streams.Out)
 	case "yaml":
-		return report.ExplanationYAML(e.streams.Out, page)
+		return page.WriteYAML(e.streams.Out)
 	default:
-		return report.Explanation(e.streams.Out, page)
+		return page.WriteText(e.streams.Out)
 	}
 }
 
@@ -162,53 +161,4 @@ func (e *explaining) input(policies []*policy.Policy, namespace string) preview.
 		At:         e.at.get(),
 		Namespace:  namespace,
 	}
-}
-
-// write gathers everything about one object whose case is known; more has what only files or the cluster can tell.
-func (e *explaining) write(ctx context.Context, object map[string]any, c *preview.Case, by preview.Input, more explain.Input) *explain.Page {
-	in := explain.Input{
-		At: by.At, Object: object, Namespace: c.Namespace, Subject: c.Subject, Verdict: c.Verdict, Rulings: c.Rulings,
-		Explanations: map[policy.RuleID][]engine.Explanation{},
-		Ranks:        map[policy.RuleID]explain.Rank{},
-		Others:       explain.OthersIn(c.Subject.Namespace, c.Namespace, c.Kind, by.Policies, by.Protection),
-		Status:       more.Status,
-		Unread:       more.Unread,
-		FindOwner:    more.FindOwner,
-		UsedBy:       more.UsedBy,
-		References:   by.Referred.Of(c.Kind, c.Subject.Namespace, c.Subject.Name).References(),
-	}
-	if engine.IsMirror(object) {
-		in.Others = append(explain.Mirrored(c.Applying), in.Others...)
-	}
-	if c.Kind == v1alpha1.ImageKind.GroupKind() {
-		in.Others = append(explain.OnOtherNodes(by.Node, by.Policies), in.Others...)
-	}
-	if by.Node != nil {
-		in.Filesystem = by.Node.Filesystem
-	}
-	around := engine.Surroundings{Node: by.Node, References: in.References}
-	in.Facts = func(rule *policy.Rule, object map[string]any) policy.Facts {
-		program := by.Programs[rule.Key]
-		if program == nil {
-			return policy.Facts{}
-		}
-		evaluator := by.Compiler.NewEvaluator(ctx)
-		defer evaluator.Close()
-		evaluator.SetNode(around.Node)
-		evaluator.SetReferences(around.References)
-		facts := evaluator.Facts(program, object)
-		if facts.Marked && facts.Eligible && facts.Start.IsZero() {
-			facts.Start = by.At // it would be marked now
-		}
-		return facts
-	}
-	for i, r := range in.Rulings {
-		id := r.Rule.ID
-		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainIn(ctx, around, object)
-		if ranked, ok := c.Rankings[id]; ok {
-			in.Ranks[id] = explain.RankOf(ranked.Self, ranked.Members, ranked.Ranking)
-		}
-		in.Rulings[i].Facts.Estimated = c.IsUnmarked(id)
-	}
-	return explain.New(in)
 }

@@ -12,10 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/imagename"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/kinds"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -23,7 +20,7 @@ import (
 )
 
 // page asks the files alone if they have objects, and the cluster otherwise.
-func (e *explaining) page(ctx context.Context, files *manifest.Files, in *inventory.Inventory, object asked) (*explain.Page, error) {
+func (e *explaining) page(ctx context.Context, files *load.Files, in *load.Contents, object asked) (*explain.Page, error) {
 	switch {
 	case in.Others > 0 && len(in.Policies) == 0:
 		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
@@ -41,7 +38,7 @@ func (e *explaining) page(ctx context.Context, files *manifest.Files, in *invent
 }
 
 // fromFiles explains an object of the files, among the others.
-func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *inventory.Inventory, what asked) (*explain.Page, error) {
+func (e *explaining) fromFiles(ctx context.Context, files *load.Files, in *load.Contents, what asked) (*explain.Page, error) {
 	object, err := e.find(files, what)
 	if err != nil {
 		return nil, err
@@ -52,20 +49,20 @@ func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *i
 		return nil, err
 	}
 	input.Kinds = sets.New(policy.StoredAs(kindOf(object)))
-	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
+	if err := input.FindReferred(ctx, files.Feed()); err != nil {
 		return nil, err
 	}
 	noteUnseen(input.Referred, notes{e.streams.ErrOut})
-	c, err := preview.New(input).Case(ctx, object, preview.FromFiles(files))
+	c, err := preview.New(input).Case(ctx, object, files.Feed())
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, c, input, explain.Input{FindOwner: func(o policy.Owner) (map[string]any, error) { return e.ownerIn(files, o) }}), nil
+	return explain.OfCase(ctx, object, c, input, explain.Input{FindOwner: func(o policy.Owner) (map[string]any, error) { return e.ownerIn(files, o) }}), nil
 }
 
 // ownerIn finds an owner among the objects of files.
-func (e *explaining) ownerIn(files *manifest.Files, owner policy.Owner) (found map[string]any, err error) {
-	err = files.Each(func(item manifest.Item) error {
+func (e *explaining) ownerIn(files *load.Files, owner policy.Owner) (found map[string]any, err error) {
+	err = files.Each(func(item load.Item) error {
 		if !item.Mentions(owner.Name) {
 			return nil
 		}
@@ -84,9 +81,9 @@ func (e *explaining) ownerIn(files *manifest.Files, owner policy.Owner) (found m
 }
 
 // find gives the one object that is asked about.
-func (e *explaining) find(files *manifest.Files, what asked) (map[string]any, error) {
+func (e *explaining) find(files *load.Files, what asked) (map[string]any, error) {
 	var found []map[string]any
-	err := files.Each(func(item manifest.Item) error {
+	err := files.Each(func(item load.Item) error {
 		if !item.Mentions(what.name) {
 			return nil
 		}
@@ -121,17 +118,17 @@ func (e *explaining) isAsked(what asked, object map[string]any) bool {
 		return false
 	}
 	if what == (asked{}) {
-		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind) || kinds.IsDefinition(object)
-		return !isContext && !inventory.IsPolicy(object)
+		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind) || load.IsDefinition(object)
+		return !isContext && !load.IsPolicy(object)
 	}
 	return isNamed(what.kind, kind, e.defined[kind.GroupKind()]...) && nameOf(object) == what.name
 }
 
 // findImage gives the one image that a name means.
-func findImage(files *manifest.Files, name string) (map[string]any, error) {
+func findImage(files *load.Files, name string) (map[string]any, error) {
 	var objects []map[string]any
 	var images []engine.Image
-	err := files.Each(func(item manifest.Item) error {
+	err := files.Each(func(item load.Item) error {
 		if !item.Mentions(v1alpha1.ImageKind.Group) {
 			return nil
 		}
@@ -149,7 +146,7 @@ func findImage(files *manifest.Files, name string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := imagename.Find(images, name)
+	found, err := load.FindImage(images, name)
 	if err != nil {
 		return nil, fmt.Errorf("in the files: %w", err)
 	}
@@ -159,7 +156,7 @@ func findImage(files *manifest.Files, name string) (map[string]any, error) {
 // isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch, deploy, or one that is defined.
 func isNamed(name string, kind schema.GroupVersionKind, defined ...string) bool {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
-	for _, known := range slices.Concat(kinds.ShortNames(kind), defined, []string{plural.Resource, singular.Resource}) {
+	for _, known := range slices.Concat(load.ShortNames(kind), defined, []string{plural.Resource, singular.Resource}) {
 		for _, full := range []string{known, known + "." + kind.Group, known + "." + kind.Version + "." + kind.Group} {
 			if strings.EqualFold(strings.TrimSuffix(full, "."), name) {
 				return true

@@ -10,14 +10,14 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // live explains an object of the cluster, by the policies of the files and those of the cluster that they do not replace.
-func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what asked) (*explain.Page, error) {
+func (e *explaining) live(ctx context.Context, in *load.Contents, what asked) (*explain.Page, error) {
 	c, err := e.connection.connect()
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), Unread: force.unread(), FindOwner: func(o policy.Owner) (map[string]any, error) {
+	return explain.OfCase(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), Unread: force.unread(), FindOwner: func(o policy.Owner) (map[string]any, error) {
 		return c.Owner(ctx, o, namespace)
 	}}), nil
 }
@@ -75,7 +75,7 @@ func among(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input pre
 	judged, err := judge.Case(ctx, object, peers.feed(ctx))
 	if err == nil && len(peers.failures) > 0 {
 		f := peers.failures[0]
-		err = fmt.Errorf("%s; rule %s ranks the object among them", f.Message, f.Rule)
+		err = fmt.Errorf("%s; rule %s ranks the object among them", f.Message, f.RuleID)
 	}
 	return object, judged, err
 }
@@ -106,7 +106,7 @@ func (f *inForce) gate() {
 }
 
 // statusOf is the status of the policies that files do not replace.
-func (f *inForce) statusOf(in *inventory.Inventory) map[string]v1alpha1.RetentionPolicyStatus {
+func (f *inForce) statusOf(in *load.Contents) map[string]v1alpha1.RetentionPolicyStatus {
 	status := map[string]v1alpha1.RetentionPolicyStatus{}
 	for _, p := range in.Policies {
 		if known, ok := f.status[p.Name]; ok && p.File == "" {

@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -28,12 +27,12 @@ func (f *fileFlags) add(flags *pflag.FlagSet) {
 }
 
 // open finds the files. Arguments count as files, so that -f *.yaml does what it seems to.
-func (f *fileFlags) open(args []string, stdin io.Reader) (*manifest.Files, error) {
+func (f *fileFlags) open(args []string, stdin io.Reader) (*load.Files, error) {
 	names := append(f.names, args...)
 	if len(f.names) == 0 && len(args) > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; name files with -f", args[0])
 	}
-	files, err := manifest.Open(names, f.recursive, stdin)
+	files, err := load.Open(names, f.recursive, stdin)
 	if err == nil && len(names) > 0 && files.Len() == 0 {
 		return nil, fmt.Errorf("no .yaml, .yml or .json file in %s; -R looks below too", strings.Join(names, ", "))
 	}
@@ -61,12 +60,12 @@ func (f *protectionFlags) protection() policy.Protection {
 }
 
 // loader compiles policies under that protection. The options bound each evaluation.
-func (f *protectionFlags) loader(options engine.Options) (*inventory.Loader, error) {
+func (f *protectionFlags) loader(options engine.Options) (*load.Loader, error) {
 	compiler, err := engine.NewCompiler(options)
 	if err != nil {
 		return nil, err
 	}
-	return inventory.NewLoader(compiler, f.protection()), nil
+	return load.NewLoader(compiler, f.protection()), nil
 }
 
 // timeFlag is a time, or a span of time from now on.

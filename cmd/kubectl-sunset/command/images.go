@@ -11,9 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/crictl"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -38,7 +36,7 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 		return nil, nil
 	}
 	from := stdin
-	if f.file != manifest.Stdin {
+	if f.file != load.Stdin {
 		file, err := os.Open(f.file)
 		if err != nil {
 			return nil, err
@@ -46,7 +44,7 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 		defer file.Close()
 		from = file
 	}
-	images, err := crictl.Read(from, f.unusedSince.get())
+	images, err := load.ReadCrictl(from, f.unusedSince.get())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.file, err)
 	}
@@ -93,7 +91,7 @@ func (t *pastFlag) get() time.Time {
 }
 
 // judgeFiles judges the objects of the files, and the images beside them.
-func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *inventory.Inventory, input preview.Input) (*preview.Result, error) {
+func (p *previewing) judgeFiles(ctx context.Context, files *load.Files, in *load.Contents, input preview.Input) (*preview.Result, error) {
 	images, err := p.images.read(p.streams.In)
 	if err != nil {
 		return nil, err
@@ -103,7 +101,7 @@ func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *
 		return nil, err
 	}
 	input.Policies, input.Namespaces, input.Whole = in.Rules(), in.Namespaces, true
-	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
+	if err := input.FindReferred(ctx, files.Feed()); err != nil {
 		return nil, err
 	}
 	noteUnseen(input.Referred, notes{p.streams.ErrOut})
@@ -113,5 +111,5 @@ func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *
 			notes{p.streams.ErrOut}.note("%s", note)
 		}
 	}
-	return judge.Run(ctx, preview.Both(preview.FromFiles(files), preview.FromImages(images)))
+	return judge.Run(ctx, preview.Both(files.Feed(), preview.FromImages(images)))
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -29,7 +29,7 @@ type inForce struct {
 }
 
 // readInForce lists the cluster's policies.
-func readInForce(ctx context.Context, c *cluster.Cluster, loader *inventory.Loader) (*inForce, error) {
+func readInForce(ctx context.Context, c *cluster.Cluster, loader *load.Loader) (*inForce, error) {
 	force, err := readPermitted(ctx, c, loader, "")
 	if err == nil && len(force.forbidden) > 0 {
 		err = force.forbidden[0]
@@ -38,7 +38,7 @@ func readInForce(ctx context.Context, c *cluster.Cluster, loader *inventory.Load
 }
 
 // readPermitted lists the cluster's policies that the user may list: in all namespaces, or else in one.
-func readPermitted(ctx context.Context, c *cluster.Cluster, loader *inventory.Loader, namespace string) (*inForce, error) {
+func readPermitted(ctx context.Context, c *cluster.Cluster, loader *load.Loader, namespace string) (*inForce, error) {
 	objects, forbidden, err := c.PermittedPolicies(ctx, namespace)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,11 @@ func (f *inForce) unread() *explain.Unread {
 	if len(f.forbidden) == 0 {
 		return nil
 	}
-	return &explain.Unread{Errors: f.forbidden, Grant: grantPolicies}
+	unread := &explain.Unread{Grant: grantPolicies}
+	for _, err := range f.forbidden {
+		unread.Errors = append(unread.Errors, err.Error())
+	}
+	return unread
 }
 
 func permit() string {
@@ -100,16 +104,16 @@ func statusOf(object map[string]any) v1alpha1.RetentionPolicyStatus {
 
 // join adds the policies to those of the files, which replace those of the same name. Applied, a policy keeps its UID, by
 // which the marks of its rules are known.
-func (f *inForce) join(in *inventory.Inventory, loader *inventory.Loader) {
+func (f *inForce) join(in *load.Contents, loader *load.Loader) {
 	fromFiles := in.Policies
 	for _, p := range f.policies {
-		i := slices.IndexFunc(fromFiles, func(o inventory.Policy) bool { return o.Name == p.Name })
+		i := slices.IndexFunc(fromFiles, func(o load.Policy) bool { return o.Name == p.Name })
 		if i < 0 {
-			in.Policies = append(in.Policies, inventory.Policy{Policy: p})
+			in.Policies = append(in.Policies, load.Policy{Policy: p})
 			continue
 		}
 		f.replaced = append(f.replaced, p)
-		loader.Adopt(fromFiles[i].Policy, p.UID)
+		loader.SetUID(fromFiles[i].Policy, p.UID)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/engine"
@@ -69,7 +69,7 @@ func (f *connectionFlags) connect() (*cluster.Cluster, error) {
 }
 
 // judgeLive judges the cluster's objects, by the policies of the files and those of the cluster that they do not replace.
-func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, input preview.Input, loader *inventory.Loader) (*preview.Result, error) {
+func (p *previewing) judgeLive(ctx context.Context, in *load.Contents, input preview.Input, loader *load.Loader) (*preview.Result, error) {
 	c, err := p.connection.connect()
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func rulesAbout(kinds sets.Set[schema.GroupKind], policies ...[]*policy.Policy) 
 func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, p := range policies {
-		kinds = kinds.Union(inventory.KindsOf(p))
+		kinds = kinds.Union(load.KindsOf(p))
 	}
 	return kinds
 }
@@ -271,7 +271,7 @@ func (l *live) fail(kind schema.GroupVersionKind, err *cluster.ListError) {
 	told := sets.New[policy.RuleID]()
 	for _, rule := range l.judge.RulesOf(policy.StoredAs(kind)) {
 		if !told.Has(rule.ID) {
-			l.failures = append(l.failures, preview.Failure{Rule: rule.ID, Message: err.Error()})
+			l.failures = append(l.failures, preview.Failure{RuleID: rule.ID, Message: err.Error()})
 		}
 		told.Insert(rule.ID)
 	}

@@ -11,10 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -58,7 +56,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 }
 
 func (p *previewing) run(ctx context.Context, args []string) error {
-	if p.images.file == manifest.Stdin && slices.Contains(p.files.names, manifest.Stdin) {
+	if p.images.file == load.Stdin && slices.Contains(p.files.names, load.Stdin) {
 		return errors.New("standard input cannot be both -f and --images")
 	}
 	p.files.names = p.images.node.names(p.files.names)
@@ -71,19 +69,19 @@ func (p *previewing) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := inventory.Skim(files, loader)
+	in, err := load.Skim(files, loader)
 	if err != nil {
 		return err
 	}
-	in.Apart(true)
+	in.CheckNames(true)
 	in.Check(loader)
 	in.Enforce()
 	result, err := p.judge(ctx, files, in, loader)
 	if err != nil {
 		return err
 	}
-	report.Problems(p.streams.ErrOut, in.Policies)
-	report.Warnings(p.streams.ErrOut, in.Policies)
+	writeProblems(p.streams.ErrOut, in.Policies)
+	writeWarnings(p.streams.ErrOut, in.Policies)
 	if err := p.print(result); err != nil {
 		return err
 	}
@@ -94,7 +92,7 @@ func (p *previewing) run(ctx context.Context, args []string) error {
 }
 
 // judge asks the files alone if they have objects, and the cluster otherwise.
-func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inventory.Inventory, loader *inventory.Loader) (*preview.Result, error) {
+func (p *previewing) judge(ctx context.Context, files *load.Files, in *load.Contents, loader *load.Loader) (*preview.Result, error) {
 	input, err := p.input(loader)
 	if err != nil {
 		return nil, err
@@ -114,7 +112,7 @@ func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inven
 	}
 }
 
-func (p *previewing) input(loader *inventory.Loader) (preview.Input, error) {
+func (p *previewing) input(loader *load.Loader) (preview.Input, error) {
 	selector, err := labels.Parse(p.selector)
 	if err != nil {
 		return preview.Input{}, fmt.Errorf("--selector: %w", err)
@@ -135,10 +133,10 @@ func (p *previewing) input(loader *inventory.Loader) (preview.Input, error) {
 func (p *previewing) print(result *preview.Result) error {
 	switch p.output.value {
 	case "json":
-		return report.Buffered(p.streams.Out, result, report.JSON)
+		return preview.WriteBuffered(p.streams.Out, result, preview.WriteJSON)
 	case "yaml":
-		return report.Buffered(p.streams.Out, result, report.YAML)
+		return preview.WriteBuffered(p.streams.Out, result, preview.WriteYAML)
 	default:
-		return report.Buffered(p.streams.Out, result, report.Table)
+		return preview.WriteBuffered(p.streams.Out, result, preview.WriteTable)
 	}
 }

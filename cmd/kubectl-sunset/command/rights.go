@@ -13,9 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/rights"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
@@ -110,16 +108,16 @@ func (g *granting) policies(ctx context.Context, args []string) (all []*policy.P
 		all, err = g.inForce(ctx, loader)
 		return all, false, err
 	}
-	in, err := inventory.Skim(files, loader)
+	in, err := load.Skim(files, loader)
 	if err != nil {
 		return nil, false, err
 	}
-	in.Apart(false)
-	report.Problems(g.streams.ErrOut, in.Policies)
+	in.CheckNames(false)
+	writeProblems(g.streams.ErrOut, in.Policies)
 	return in.Rules(), in.Problems() > 0, nil
 }
 
-func (g *granting) inForce(ctx context.Context, loader *inventory.Loader) ([]*policy.Policy, error) {
+func (g *granting) inForce(ctx context.Context, loader *load.Loader) ([]*policy.Policy, error) {
 	c, err := g.connection.connect()
 	if err != nil {
 		return nil, err
@@ -133,7 +131,7 @@ func (g *granting) inForce(ctx context.Context, loader *inventory.Loader) ([]*po
 
 func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Right, error) {
 	if g.local {
-		return g.needed(policies, rights.Guessed), nil
+		return g.needed(policies, guessedResource), nil
 	}
 	c, err := g.connection.connect()
 	if err != nil {
@@ -144,7 +142,7 @@ func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.
 		return needed, nil
 	}
 	var all []rbac.Right
-	missing, err := rights.Missing(ctx, c, g.account.Account, needed)
+	missing, err := missingRights(ctx, c, g.account.Account, needed)
 	for _, m := range missing {
 		all = append(all, m.Right)
 	}
@@ -152,19 +150,19 @@ func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.
 }
 
 // needed is what policies need. What nobody can know is said.
-func (g *granting) needed(policies []*policy.Policy, resources rights.Resources) []rbac.Right {
-	finder := rights.Finder{Resources: resources, Unknown: sets.New[schema.GroupVersionKind]()}
+func (g *granting) needed(policies []*policy.Policy, resources resourceOf) []rbac.Right {
+	finder := roleFinder{resources: resources, unknown: sets.New[schema.GroupVersionKind]()}
 	for _, owner := range g.owners {
-		finder.Owners = append(finder.Owners, schema.ParseGroupResource(owner))
+		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))
 	}
 	var all []rbac.Right
 	for _, p := range policies {
-		all = append(all, finder.Of(p)...)
-		if len(g.owners) == 0 && rights.LetsOwnersGo(p) {
+		all = append(all, finder.of(p)...)
+		if len(g.owners) == 0 && deletesOwners(p) {
 			notes{g.streams.ErrOut}.note("%s deletes owners of objects: name the kinds of owners with --owners", p.Name)
 		}
 	}
-	noteUnknown(finder.Unknown, notes{g.streams.ErrOut})
+	noteUnknown(finder.unknown, notes{g.streams.ErrOut})
 	return all
 }
 

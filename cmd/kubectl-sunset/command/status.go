@@ -6,8 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 )
 
 // status is the command status.
@@ -43,15 +41,15 @@ func (s *status) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies := make([]report.PolicyStatus, 0, len(objects))
+	policies := make([]policyStatus, 0, len(objects))
 	for _, object := range objects {
 		u := &unstructured.Unstructured{Object: object}
 		mode, _, _ := unstructured.NestedString(object, "spec", "mode")
-		policies = append(policies, report.PolicyStatus{
+		policies = append(policies, policyStatus{
 			Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Generation: u.GetGeneration(), Mode: mode, Status: statusOf(object),
 		})
 	}
-	found, err := report.Statuses(s.streams.Out, policies)
+	found, err := writeStatuses(s.streams.Out, policies)
 	if found && err == nil {
 		return errFindings
 	}

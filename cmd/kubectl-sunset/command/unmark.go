@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -69,23 +68,23 @@ func (u *unmarking) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	kinds, trouble, err := u.kinds(c, args)
+	kinds, failures, err := u.kinds(c, args)
 	if err != nil {
 		return err
 	}
 	if err := u.mayStart(ctx, c, kinds); err != nil {
 		return err
 	}
-	all := &report.Unmarking{Kinds: len(kinds), DryRun: u.isDryRun(), Trouble: trouble}
+	all := &unmarkResult{Kinds: len(kinds), DryRun: u.isDryRun(), Errors: failures}
 	for _, kind := range kinds {
 		if err := u.unmark(ctx, c, kind, all); err != nil {
 			return err
 		}
 	}
-	if err := all.Write(u.streams.Out, u.streams.ErrOut); err != nil {
+	if err := all.write(u.streams.Out, u.streams.ErrOut); err != nil {
 		return err
 	}
-	if len(all.Trouble) > 0 {
+	if len(all.Errors) > 0 {
 		return errFindings
 	}
 	return nil
@@ -94,14 +93,14 @@ func (u *unmarking) run(ctx context.Context, args []string) error {
 func (u *unmarking) isDryRun() bool { return u.dryRun.value == "client" }
 
 // kinds are those to look at, and what is in the way of finding others.
-func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, trouble []string, err error) {
+func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, failures []string, err error) {
 	if u.all {
 		kinds, err = c.Changeable()
 		if err != nil && kinds == nil {
 			return nil, nil, err
 		}
 		if err != nil {
-			trouble = append(trouble, err.Error())
+			failures = append(failures, err.Error())
 		}
 	}
 	for _, name := range names {
@@ -114,7 +113,7 @@ func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.K
 	if u.namespace != "" {
 		kinds = slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return !k.Namespaced })
 	}
-	return kinds, trouble, nil
+	return kinds, failures, nil
 }
 
 // mayStart refuses while policies in force would set the marks again.

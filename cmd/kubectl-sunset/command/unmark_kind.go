@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -17,8 +16,8 @@ import (
 const inFlight = 16
 
 // unmark removes the marks from all objects of a kind. What is in the way of some does not keep the others back.
-func (u *unmarking) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *report.Unmarking) error {
-	count := &tally{Unmarked: report.Unmarked{Kind: kind.GroupKind().String()}}
+func (u *unmarking) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *unmarkResult) error {
+	count := &kindCounter{unmarkedKind: unmarkedKind{Kind: kind.GroupKind().String()}}
 	err := c.EachMetadata(ctx, kind, u.namespace, func(page []cluster.Metadata) error {
 		var group errgroup.Group
 		group.SetLimit(inFlight)
@@ -39,21 +38,21 @@ func (u *unmarking) unmark(ctx context.Context, c *cluster.Cluster, kind cluster
 	})
 	var unlisted *cluster.ListError
 	if errors.As(err, &unlisted) {
-		all.Trouble = append(all.Trouble, unlisted.Error())
+		all.Errors = append(all.Errors, unlisted.Error())
 	} else if err != nil {
 		return err
 	}
-	all.Add(count.Unmarked)
+	all.add(count.unmarkedKind)
 	return nil
 }
 
-// tally is filled by many at a time.
-type tally struct {
+// kindCounter is filled by many at a time.
+type kindCounter struct {
 	mu sync.Mutex
-	report.Unmarked
+	unmarkedKind
 }
 
-func (t *tally) add(err error) {
+func (t *kindCounter) add(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {

@@ -9,9 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/rights"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
@@ -61,13 +59,13 @@ func (v *validate) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	in, err := inventory.Read(files, loader)
+	in, err := load.Read(files, loader)
 	if err != nil {
 		return err
 	}
-	in.Apart(false)
+	in.CheckNames(false)
 	in.Check(loader)
-	in.Lack(files)
+	in.FindWithoutPolicy(files)
 	missing, err := v.missing(ctx, in)
 	if err != nil {
 		return err
@@ -82,7 +80,7 @@ func (v *validate) run(ctx context.Context, args []string) error {
 }
 
 // missing is what accounts lack for the policies, by their names.
-func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]rbac.Missing, error) {
+func (v *validate) missing(ctx context.Context, in *load.Contents) ([]rbac.Missing, error) {
 	if !v.rights {
 		return nil, nil
 	}
@@ -91,27 +89,27 @@ func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]rbac
 		return nil, err
 	}
 	say := notes{v.streams.ErrOut}
-	finder := rights.Finder{Resources: c.Resource, Unknown: sets.New[schema.GroupVersionKind]()}
+	finder := roleFinder{resources: c.Resource, unknown: sets.New[schema.GroupVersionKind]()}
 	var needed []rbac.Right
 	for _, p := range in.Rules() {
-		needed = append(needed, finder.Of(p)...)
-		if rights.LetsOwnersGo(p) {
+		needed = append(needed, finder.of(p)...)
+		if deletesOwners(p) {
 			say.note("%s deletes owners of objects; validate does not check the permissions for the owners", p.Name)
 		}
 	}
-	noteUnknown(finder.Unknown, say)
-	return rights.Missing(ctx, c, v.account.Account, needed)
+	noteUnknown(finder.unknown, say)
+	return missingRights(ctx, c, v.account.Account, needed)
 }
 
-func (v *validate) print(files int, in *inventory.Inventory, missing []rbac.Missing) error {
+func (v *validate) print(files int, in *load.Contents, missing []rbac.Missing) error {
 	if v.output.value == "json" {
-		return report.ValidationJSON(v.streams.Out, files, in, missing)
+		return writeValidation(v.streams.Out, files, in, missing)
 	}
-	report.NoPolicies(v.streams.Out, in.Lacking)
-	report.Problems(v.streams.Out, in.Policies)
-	report.Warnings(v.streams.Out, in.Policies)
-	report.MissingRights(v.streams.Out, missing)
-	report.ValidationSummary(v.streams.Out, files, in, len(missing))
+	writeNoPolicies(v.streams.Out, in.WithoutPolicy)
+	writeProblems(v.streams.Out, in.Policies)
+	writeWarnings(v.streams.Out, in.Policies)
+	writeMissing(v.streams.Out, missing)
+	writeSummary(v.streams.Out, files, in, len(missing))
 	return nil
 }
 

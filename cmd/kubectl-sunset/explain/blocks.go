@@ -12,9 +12,9 @@ import (
 
 // Block is something that keeps an object, or keeps it longer, though a rule may find it due.
 type Block struct {
-	Reason  policy.Reason // or Finalizers, which keep no DELETE from being sent
-	Message string
-	Remedy  string // what would end it; empty where nobody should
+	Reason  policy.Reason `json:"reason"` // or Finalizers, which keep no DELETE from being sent
+	Message string        `json:"message"`
+	Remedy  string        `json:"remedy,omitempty"` // what would end it; empty where nobody should
 }
 
 // Finalizers is the Reason of a Block by those on the object.
@@ -28,7 +28,7 @@ func (b Block) isFinal() bool {
 // obstacles are what keeps the object, each with what it would mean if that ended.
 func (in *Input) obstacles(owner *Owner) []step {
 	steps := in.held()
-	for _, r := range in.Rulings {
+	for _, r := range in.Evaluations {
 		for _, b := range in.forbidden(r.Rule) { // it keeps what it does not select too
 			granted := ofPolicy(r.Rule.ID.Policy, b, func(r *policy.Rule) { r.Unpermitted = false })
 			granted.from = func(w *world) { w.change(r.Rule.ID, func(r *policy.Evaluation) { r.Rule.Unpermitted = true }) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -14,10 +15,10 @@ import (
 
 // Change is the smallest set of things that would change the verdict: the object would be deleted, or at another time, or would stay.
 type Change struct {
-	What  string
-	At    time.Time // when the object would be deleted then; zero when it stays, or the time cannot be known
-	Self  bool      // it happens by itself, at that time
-	Stays bool      // the object would stay
+	What  string       `json:"what"`
+	At    preview.Time `json:"at,omitzero"`     // when the object would be deleted then; zero when it stays, or the time cannot be known
+	Self  bool         `json:"-"`               // it happens by itself, at that time
+	Stays bool         `json:"stays,omitempty"` // the object would stay
 
 	steps  []step
 	effect time.Time // since when the verdict is another one; zero when that cannot be known
@@ -31,7 +32,7 @@ const (
 // settle finds what would change the verdict, by deciding again, and leaves out obstacles whose end would change nothing.
 func (p *Page) settle(in *Input) {
 	obstacles := in.obstacles(p.Owner)
-	p.Blocks = in.finalizers()
+	p.Blocks = append(p.Blocks, in.finalizers()...)
 	if i := slices.IndexFunc(obstacles, func(s step) bool { return s.block.isFinal() }); i >= 0 {
 		p.Blocks = append([]Block{obstacles[i].block}, p.Blocks...)
 		return
@@ -48,7 +49,7 @@ func (p *Page) settle(in *Input) {
 			return slices.ContainsFunc(c.steps, func(by step) bool { return by.block == s.block })
 		})
 	}
-	var blocks []Block
+	blocks := []Block{}
 	for _, s := range obstacles {
 		if matters(s) {
 			blocks = append(blocks, s.block)
@@ -168,9 +169,9 @@ func (w *world) changeBy(steps ...step) Change {
 	case then.action == policy.Keep:
 		c.Stays, c.effect = true, next.at
 	case then.action == policy.Delete:
-		c.At, c.effect = next.at, next.at
+		c.At.Time, c.effect = next.at, next.at
 	default:
-		c.At, c.effect = then.due, then.due
+		c.At.Time, c.effect = then.due, then.due
 	}
 	var what []string
 	for _, s := range steps {
@@ -185,7 +186,7 @@ func (w *world) changeBy(steps ...step) Change {
 
 // stepsOf are what would change what a rule says, each once what keeps the object by the rule and the steps before it are gone.
 func (in *Input) stepsOf(evaluation policy.Evaluation, r *Rule) []step {
-	w := (&world{at: in.At, subject: in.Subject, evaluations: []policy.Evaluation{evaluation}}).after(step{do: func(w *world) { w.change(r.ID, permit) }})
+	w := (&world{at: in.At, subject: in.Subject, evaluations: []policy.Evaluation{evaluation}}).after(step{do: func(w *world) { w.change(r.RuleID, permit) }})
 	steps := tryOut(evaluation.Rule, r)
 	said := says(in.Subject, w.evaluations[0], in.At)
 	if said.Reason == policy.Waiting {
@@ -219,7 +220,7 @@ func tryOut(rule *policy.Rule, r *Rule) []step {
 		what:   "set mode: Enforce in RetentionPolicy " + strings.Join(r.Trial.From, " and "),
 		author: true,
 		do: func(w *world) {
-			w.change(r.ID, func(as *policy.Evaluation) {
+			w.change(r.RuleID, func(as *policy.Evaluation) {
 				as.Rule.Keep, as.Rule.Overrides, as.Rule.Suspended = trial.Keep, trial.Overrides, as.Rule.Suspended || suspends
 				as.Standing.Newest = r.Rank.keeps(trial.Keep)
 			})
@@ -229,22 +230,22 @@ func tryOut(rule *policy.Rule, r *Rule) []step {
 
 // stepsBy are what ends a reason that a rule gives. The last of them has the rule let the object go, as far as the reason goes.
 func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
-	id := r.ID.String()
+	id := r.RuleID.String()
 	evaluation := func(what string, how ...func(*world, *policy.Evaluation)) (steps []step) {
 		for _, one := range how {
-			steps = append(steps, step{what: what, guess: true, do: func(w *world) { w.change(r.ID, func(r *policy.Evaluation) { one(w, r) }) }})
+			steps = append(steps, step{what: what, guess: true, do: func(w *world) { w.change(r.RuleID, func(r *policy.Evaluation) { one(w, r) }) }})
 		}
 		return steps
 	}
 	either := func(what string) []step { return evaluation(what, (*world).pass, (*world).find) }
 	facts := func(what string, how func(*policy.Evaluation)) []step {
-		return []step{{what: what, do: func(w *world) { w.change(r.ID, how) }}}
+		return []step{{what: what, do: func(w *world) { w.change(r.RuleID, how) }}}
 	}
 	switch said.Reason {
 	case policy.Waiting:
 		return []step{{what: "it expires by rule " + id, at: said.Due, do: func(w *world) { w.at = said.Due }}}
 	case policy.EvaluationFailed:
-		if in.hasUnreadTTL(r.ID) {
+		if in.hasUnreadTTL(r.RuleID) {
 			return []step{in.readableTTL()}
 		}
 		return either("correct rule " + id + ", or the fields of the object that it reads: an expression fails")

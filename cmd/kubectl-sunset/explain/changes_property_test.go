@@ -205,11 +205,11 @@ func randomInput(r *rand.Rand) Input {
 			ID: policy.RuleID{Policy: fmt.Sprint("p", n), Rule: fmt.Sprint("r", i)}, Mode: policies[n], TTL: b.hours(14),
 			Unapproved: n == waits && policies[n] == v1alpha1.Enforce,
 		}
-		b.in.Rulings = append(b.in.Rulings, b.ruling(rule, isImage))
+		b.in.Evaluations = append(b.in.Evaluations, b.ruling(rule, isImage))
 	}
 	b.in.Facts = func(rule *policy.Rule, _ map[string]any) policy.Facts {
-		i := slices.IndexFunc(b.in.Rulings, func(r policy.Evaluation) bool { return r.Rule.ID == rule.ID })
-		facts := b.in.Rulings[i].Facts
+		i := slices.IndexFunc(b.in.Evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == rule.ID })
+		facts := b.in.Evaluations[i].Facts
 		facts.Selected = true
 		return facts
 	}
@@ -217,7 +217,7 @@ func randomInput(r *rand.Rand) Input {
 		b.status(fmt.Sprint("p", n))
 	}
 	b.in.FindOwner = b.owner()
-	b.in.Verdict, _ = policy.Decide(b.in.Subject, b.in.Rulings, now)
+	b.in.Verdict, _ = policy.Decide(b.in.Subject, b.in.Evaluations, now)
 	return b.in
 }
 
@@ -354,7 +354,7 @@ func (b *builder) status(name string) {
 	}
 	if b.oneIn(2) {
 		add(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "Forbidden")
-		for _, r := range b.in.Rulings {
+		for _, r := range b.in.Evaluations {
 			r.Rule.Unpermitted = r.Rule.Unpermitted || r.Rule.ID.Policy == name && r.Rule.ServiceAccount != ""
 		}
 	}

@@ -36,7 +36,7 @@ type step struct {
 
 // worldOf is the world as it is, in which each step is still to be done.
 func worldOf(in *Input, steps []step) *world {
-	w := &world{at: in.At, subject: in.Subject, evaluations: slices.Clone(in.Rulings), holds: map[string]bool{}, outside: map[Block]bool{}}
+	w := &world{at: in.At, subject: in.Subject, evaluations: slices.Clone(in.Evaluations), holds: map[string]bool{}, outside: map[Block]bool{}}
 	for _, s := range steps {
 		if s.from != nil {
 			s.from(w)

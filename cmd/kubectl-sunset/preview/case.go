@@ -13,14 +13,14 @@ import (
 
 // Case is one object, and what the verdict on it is made of.
 type Case struct {
-	Kind      schema.GroupKind // as it is stored
-	Namespace policy.Namespace // the object's; zero for a cluster-scoped one
-	Subject   policy.Subject   // the object as it is in its namespace
-	Verdict   policy.Verdict
-	Applying  []*policy.Rule      // of its kind in its namespace
-	Rulings   []policy.Evaluation // theirs, with the object's standing; none about a mirror Pod
-	Unmarked  []policy.RuleID     // of the evaluations, those whose start is Input.At because nothing marks the object yet
-	Rankings  map[policy.RuleID]Ranked
+	Kind        schema.GroupKind // as it is stored
+	Namespace   policy.Namespace // the object's; zero for a cluster-scoped one
+	Subject     policy.Subject   // the object as it is in its namespace
+	Verdict     policy.Verdict
+	Applying    []*policy.Rule      // of its kind in its namespace
+	Evaluations []policy.Evaluation // theirs, with the object's standing; none about a mirror Pod
+	Unmarked    []policy.RuleID     // of the evaluations, those whose start is Input.At because nothing marks the object yet
+	Rankings    map[policy.RuleID]Ranked
 }
 
 // Ranked is the ranking of one rule that the object has a part in.
@@ -49,15 +49,15 @@ func (j *Judge) Case(ctx context.Context, object map[string]any, peers Feed) (*C
 	}
 	c := &Case{Kind: policy.StoredAs(self.kind), Namespace: j.places.namespace(self.subject.Namespace), Rankings: map[policy.RuleID]Ranked{}}
 	page := j.places.page(c.Kind, self.subject.Namespace)
-	c.Subject, c.Applying, c.Rulings = page.See(self.subject), j.onNode(page.Rules), slices.Clone(self.evaluations)
-	self.evaluations = c.Rulings
+	c.Subject, c.Applying, c.Evaluations = page.See(self.subject), j.onNode(page.Rules), slices.Clone(self.evaluations)
+	self.evaluations = c.Evaluations
 	c.Unmarked = b.unmarked
 	if ranks, _ := j.Ranks(c.Kind); ranks && heard {
 		if err := j.rankCase(ctx, c, self, peers); err != nil {
 			return nil, err
 		}
 	}
-	c.Verdict = Verdict(c.Subject, c.Rulings, j.At)
+	c.Verdict = Verdict(c.Subject, c.Evaluations, j.At)
 	return c, nil
 }
 

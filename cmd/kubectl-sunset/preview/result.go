@@ -41,14 +41,17 @@ func (r Row) compare(o Row) int {
 }
 
 // Failure is what a rule could not judge.
+//
+// This is also its format in JSON, YAML and want.yaml, which is stable.
 type Failure struct {
-	Rule            policy.RuleID // zero when it is about what refers to an object
-	Namespace, Name string        // empty when it is about no object in particular
-	Message         string
+	policy.RuleID        // zero when it is about what refers to an object
+	Namespace     string `json:"namespace,omitempty"` // with Name empty when it is about no object in particular
+	Name          string `json:"name,omitempty"`
+	Message       string `json:"message"`
 }
 
 func (f Failure) compare(o Failure) int {
-	return cmp.Or(cmp.Compare(f.Namespace, o.Namespace), cmp.Compare(f.Name, o.Name), f.Rule.Compare(o.Rule), cmp.Compare(f.Message, o.Message))
+	return cmp.Or(cmp.Compare(f.Namespace, o.Namespace), cmp.Compare(f.Name, o.Name), f.RuleID.Compare(o.RuleID), cmp.Compare(f.Message, o.Message))
 }
 
 // Tally is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
@@ -162,7 +165,7 @@ func (s *sheet) add(c *candidate) {
 }
 
 func (s *sheet) fail(rule policy.RuleID, subject policy.Subject, message string) {
-	s.failures = append(s.failures, Failure{Rule: rule, Namespace: subject.Namespace, Name: subject.Name, Message: s.intern(message)})
+	s.failures = append(s.failures, Failure{RuleID: rule, Namespace: subject.Namespace, Name: subject.Name, Message: s.intern(message)})
 }
 
 func (s *sheet) tally(rule policy.RuleID) *Tally {

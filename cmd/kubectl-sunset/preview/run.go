@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -17,13 +16,6 @@ type Batch interface {
 
 // Feed gives batches one by one, and stops at the first error of yield, which it returns.
 type Feed func(yield func(Batch) error) error
-
-// FromFiles feeds the objects of files.
-func FromFiles(files *manifest.Files) Feed {
-	return func(yield func(Batch) error) error {
-		return files.Each(func(item manifest.Item) error { return yield(item) })
-	}
-}
 
 // waiting is how many batches wait to be judged. It bounds what is held at a time.
 const waiting = 64

@@ -19,8 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// explaining is the command explain.
-type explaining struct {
+// explainCommand is the command explain.
+type explainCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -34,7 +34,7 @@ type explaining struct {
 }
 
 func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	e := &explaining{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
+	e := &explainCommand{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
 	c := &cobra.Command{
 		Use:     "explain (KIND/NAME [-n NAMESPACE] | image/NAME --node NODE | -f FILE|DIRECTORY...)",
 		Short:   "Explain why an object is deleted or kept",
@@ -57,28 +57,28 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	return c
 }
 
-// asked is the object that somebody asks about. The zero value is the only one there is.
-type asked struct{ kind, name string }
+// objectName is the object to explain. The zero value is the only one there is.
+type objectName struct{ kind, name string }
 
-// parseAsked reads KIND/NAME, or KIND NAME.
-func parseAsked(args []string) (asked, error) {
+// parseObjectName reads KIND/NAME, or KIND NAME.
+func parseObjectName(args []string) (objectName, error) {
 	kind, name := "", ""
 	switch len(args) {
 	case 0:
-		return asked{}, nil
+		return objectName{}, nil
 	case 1:
 		kind, name, _ = strings.Cut(args[0], "/")
 	case 2:
 		kind, name = args[0], args[1]
 	}
 	if kind == "" || name == "" || strings.Contains(name, "/") && !isNamed(kind, v1alpha1.ImageKind) {
-		return asked{}, errors.New("name one object as KIND/NAME, such as job/report")
+		return objectName{}, errors.New("name one object as KIND/NAME, such as job/report")
 	}
-	return asked{kind, name}, nil
+	return objectName{kind, name}, nil
 }
 
-func (e *explaining) run(ctx context.Context, args []string) error {
-	object, err := parseAsked(args)
+func (e *explainCommand) run(ctx context.Context, args []string) error {
+	object, err := parseObjectName(args)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func hasFailed(page *explain.Page) bool {
 	return false
 }
 
-func (e *explaining) print(page *explain.Page) error {
+func (e *explainCommand) print(page *explain.Page) error {
 	switch e.output.value {
 	case "json":
 		return page.WriteJSON(e.streams.Out)
@@ -152,7 +152,7 @@ func (e *explaining) print(page *explain.Page) error {
 	}
 }
 
-func (e *explaining) input(policies []*policy.Policy, namespace string) preview.Input {
+func (e *explainCommand) input(policies []*policy.Policy, namespace string) preview.Input {
 	return preview.Input{
 		Compiler:   e.loader.Compiler,
 		Policies:   policies,

@@ -20,25 +20,25 @@ import (
 )
 
 // page asks the files alone if they have objects, and the cluster otherwise.
-func (e *explaining) page(ctx context.Context, files *load.Files, in *load.Contents, object asked) (*explain.Page, error) {
+func (e *explainCommand) page(ctx context.Context, files *load.Files, in *load.Contents, object objectName) (*explain.Page, error) {
 	switch {
 	case in.Others > 0 && len(in.Policies) == 0:
 		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
 	case in.Others > 0 && e.node.isLive():
-		return nil, e.node.refuse()
+		return nil, e.node.errNoFile()
 	case in.Others > 0:
 		return e.fromFiles(ctx, files, in, object)
-	case object == asked{}:
+	case object == objectName{}:
 		return nil, errors.New("no object; name one as KIND/NAME, or a file that holds one with -f")
 	case e.node.isLive():
 		return e.onNode(ctx, in, object)
 	default:
-		return e.live(ctx, in, object)
+		return e.explainLive(ctx, in, object)
 	}
 }
 
 // fromFiles explains an object of the files, among the others.
-func (e *explaining) fromFiles(ctx context.Context, files *load.Files, in *load.Contents, what asked) (*explain.Page, error) {
+func (e *explainCommand) fromFiles(ctx context.Context, files *load.Files, in *load.Contents, what objectName) (*explain.Page, error) {
 	object, err := e.find(files, what)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (e *explaining) fromFiles(ctx context.Context, files *load.Files, in *load.
 }
 
 // ownerIn finds an owner among the objects of files.
-func (e *explaining) ownerIn(files *load.Files, owner policy.Owner) (found map[string]any, err error) {
+func (e *explainCommand) ownerIn(files *load.Files, owner policy.Owner) (found map[string]any, err error) {
 	err = files.Each(func(item load.Item) error {
 		if !item.Mentions(owner.Name) {
 			return nil
@@ -80,8 +80,8 @@ func (e *explaining) ownerIn(files *load.Files, owner policy.Owner) (found map[s
 	return found, err
 }
 
-// find gives the one object that is asked about.
-func (e *explaining) find(files *load.Files, what asked) (map[string]any, error) {
+// find gives the object to explain.
+func (e *explainCommand) find(files *load.Files, what objectName) (map[string]any, error) {
 	var found []map[string]any
 	err := files.Each(func(item load.Item) error {
 		if !item.Mentions(what.name) {
@@ -89,7 +89,7 @@ func (e *explaining) find(files *load.Files, what asked) (map[string]any, error)
 		}
 		objects, err := item.Objects()
 		for _, object := range objects {
-			if e.isAsked(what, object) {
+			if e.matches(what, object) {
 				found = append(found, object)
 			}
 		}
@@ -100,7 +100,7 @@ func (e *explaining) find(files *load.Files, what asked) (map[string]any, error)
 		return nil, err
 	case len(found) == 1:
 		return found[0], nil
-	case len(found) == 0 && what == asked{}:
+	case len(found) == 0 && what == objectName{}:
 		return nil, errors.New("no object in the files but policies, namespaces, quotas and nodes")
 	case len(found) == 0 && isNamed(what.kind, v1alpha1.ImageKind):
 		return findImage(files, what.name)
@@ -111,13 +111,13 @@ func (e *explaining) find(files *load.Files, what asked) (map[string]any, error)
 	}
 }
 
-// isAsked reports whether an object is the one asked about, or may be where none is named.
-func (e *explaining) isAsked(what asked, object map[string]any) bool {
+// matches reports whether an object is the one to explain, or may be where none is named.
+func (e *explainCommand) matches(what objectName, object map[string]any) bool {
 	kind, namespace := kindOf(object), namespaceOf(object)
 	if e.namespace != "" && namespace != "" && namespace != e.namespace {
 		return false
 	}
-	if what == (asked{}) {
+	if what == (objectName{}) {
 		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind) || load.IsDefinition(object)
 		return !isContext && !load.IsPolicy(object)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // onNode explains an image of a node of the cluster, as the agent there has seen it.
-func (e *explaining) onNode(ctx context.Context, in *load.Contents, what asked) (*explain.Page, error) {
+func (e *explainCommand) onNode(ctx context.Context, in *load.Contents, what objectName) (*explain.Page, error) {
 	if !isNamed(what.kind, v1alpha1.ImageKind) {
 		return nil, errors.New("on a node there are images; name one as image/NAME")
 	}
@@ -23,13 +23,13 @@ func (e *explaining) onNode(ctx context.Context, in *load.Contents, what asked) 
 		return nil, err
 	}
 	say := notes{e.streams.ErrOut}
-	force, err := readPermitted(ctx, c, e.loader, "")
+	current, err := readPermittedPolicies(ctx, c, e.loader, "")
 	if err != nil {
 		return nil, err
 	}
-	force.gate()
-	force.join(in, e.loader)
-	seen, err := e.node.see(ctx, c, e.at.now, say)
+	current.applyStatus()
+	current.addTo(in, e.loader)
+	seen, err := e.node.readImages(ctx, c, e.at.now, say)
 	if err != nil {
 		return nil, err
 	}
@@ -44,5 +44,5 @@ func (e *explaining) onNode(ctx context.Context, in *load.Contents, what asked) 
 	if err != nil {
 		return nil, err
 	}
-	return explain.OfCase(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), Unread: force.unread(), UsedBy: seen.Uses[image.ID]}), nil
+	return explain.OfCase(ctx, object, judged, input, explain.Input{Status: current.statusOf(in), Unread: current.unread(), UsedBy: seen.Uses[image.ID]}), nil
 }

@@ -91,7 +91,7 @@ func (t *pastFlag) get() time.Time {
 }
 
 // judgeFiles judges the objects of the files, and the images beside them.
-func (p *previewing) judgeFiles(ctx context.Context, files *load.Files, in *load.Contents, input preview.Input) (*preview.Result, error) {
+func (p *previewCommand) judgeFiles(ctx context.Context, files *load.Files, in *load.Contents, input preview.Input) (*preview.Result, error) {
 	images, err := p.images.read(p.streams.In)
 	if err != nil {
 		return nil, err

@@ -69,25 +69,25 @@ func (f *connectionFlags) connect() (*cluster.Cluster, error) {
 }
 
 // judgeLive judges the cluster's objects, by the policies of the files and those of the cluster that they do not replace.
-func (p *previewing) judgeLive(ctx context.Context, in *load.Contents, input preview.Input, loader *load.Loader) (*preview.Result, error) {
+func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input preview.Input, loader *load.Loader) (*preview.Result, error) {
 	c, err := p.connection.connect()
 	if err != nil {
 		return nil, err
 	}
 	fromFiles := in.Rules()
-	force, err := readPermitted(ctx, c, loader, p.namespace)
+	current, err := readPermittedPolicies(ctx, c, loader, p.namespace)
 	if err != nil {
 		return nil, err
 	}
-	force.join(in, loader)
+	current.addTo(in, loader)
 	switch {
-	case len(in.Policies) == 0 && len(force.forbidden) > 0:
-		return nil, fmt.Errorf("no policy that you may read: %w; %s", force.forbidden[0], permit())
+	case len(in.Policies) == 0 && len(current.forbidden) > 0:
+		return nil, fmt.Errorf("no policy that you may read: %w; %s", current.forbidden[0], grantHint())
 	case len(in.Policies) == 0:
 		return nil, errors.New("the cluster has no policy; add one with -f")
 	}
 	input.Policies = in.Rules()
-	images, err := p.seeNode(ctx, c, &input)
+	images, err := p.readNode(ctx, c, &input)
 	if err != nil {
 		return nil, err
 	}
@@ -98,23 +98,23 @@ func (p *previewing) judgeLive(ctx context.Context, in *load.Contents, input pre
 		}
 		in.KeepAbout(input.Kinds)
 	}
-	if input.Namespaces, err = force.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies, force.replaced)); err != nil {
+	if input.Namespaces, err = current.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies, current.replaced)); err != nil {
 		return nil, err
 	}
-	judge, err := p.judgeOf(ctx, c, input, force)
+	judge, err := p.judgeOf(ctx, c, input, current)
 	if err != nil {
 		return nil, err
 	}
-	live := &live{cluster: c, input: input, judge: judge, selector: p.selector}
+	live := &clusterReader{cluster: c, input: input, judge: judge, selector: p.selector}
 	result, err := live.judge.Run(ctx, preview.Both(live.feed(ctx), preview.FromImages(images)))
 	if err != nil {
 		return nil, err
 	}
 	result.Fail(live.failures...)
 	if len(fromFiles) == 0 {
-		result.Fail(force.failures()...)
+		result.Fail(current.failures()...)
 	}
-	for _, err := range force.forbidden {
+	for _, err := range current.forbidden {
 		if len(fromFiles) > 0 {
 			notes{p.streams.ErrOut}.note("%v; the preview does not include it, and is not compared with the rules in force", err)
 		}
@@ -122,14 +122,14 @@ func (p *previewing) judgeLive(ctx context.Context, in *load.Contents, input pre
 	return result, nil
 }
 
-// seeNode gives the images of the node that --node names, which rules are asked about from then on.
-func (p *previewing) seeNode(ctx context.Context, c *cluster.Cluster, input *preview.Input) ([]engine.Image, error) {
+// readNode gives the images of the node that --node names, which rules are asked about from then on.
+func (p *previewCommand) readNode(ctx context.Context, c *cluster.Cluster, input *preview.Input) ([]engine.Image, error) {
 	say := notes{p.streams.ErrOut}
 	switch {
 	case p.images.node.isLive() && p.namespace != "":
 		return nil, errors.New("images of nodes have no namespace; omit -n or --node")
 	case p.images.node.isLive():
-		seen, err := p.images.node.see(ctx, c, p.at.now, say)
+		seen, err := p.images.node.readImages(ctx, c, p.at.now, say)
 		if err != nil {
 			return nil, err
 		}
@@ -220,8 +220,8 @@ type judge interface {
 	Run(ctx context.Context, feed preview.Feed) (*preview.Result, error)
 }
 
-// live reads the objects of a cluster for a judge.
-type live struct {
+// clusterReader reads the objects of a cluster for a judge.
+type clusterReader struct {
 	cluster  *cluster.Cluster
 	input    preview.Input
 	judge    judge
@@ -230,7 +230,7 @@ type live struct {
 }
 
 // feed gives the objects of all kinds that rules target. A kind that cannot be listed does not keep the others back.
-func (l *live) feed(ctx context.Context) preview.Feed {
+func (l *clusterReader) feed(ctx context.Context) preview.Feed {
 	return func(yield func(preview.Batch) error) error {
 		for _, kind := range l.judge.Targets() {
 			query := cluster.Query{Kind: kind, Namespace: l.input.Namespace, Selector: l.selector, MetadataOnly: l.metadataOnly(kind)}
@@ -254,7 +254,7 @@ func (l *live) feed(ctx context.Context) preview.Feed {
 }
 
 // metadataOnly reports whether the rules about a kind read nothing but metadata. Of Secrets they never read more.
-func (l *live) metadataOnly(kind schema.GroupVersionKind) bool {
+func (l *clusterReader) metadataOnly(kind schema.GroupVersionKind) bool {
 	if kind.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		return true
 	}
@@ -267,7 +267,7 @@ func (l *live) metadataOnly(kind schema.GroupVersionKind) bool {
 }
 
 // fail tells every rule about a kind that the kind cannot be listed.
-func (l *live) fail(kind schema.GroupVersionKind, err *cluster.ListError) {
+func (l *clusterReader) fail(kind schema.GroupVersionKind, err *cluster.ListError) {
 	told := sets.New[policy.RuleID]()
 	for _, rule := range l.judge.RulesOf(policy.StoredAs(kind)) {
 		if !told.Has(rule.ID) {

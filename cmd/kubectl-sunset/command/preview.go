@@ -16,8 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// previewing is the command preview.
-type previewing struct {
+// previewCommand is the command preview.
+type previewCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -31,7 +31,7 @@ type previewing struct {
 }
 
 func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	p := &previewing{streams: streams, at: timeFlag{now: now}, output: choice{value: "table", of: []string{"table", "json", "yaml"}}}
+	p := &previewCommand{streams: streams, at: timeFlag{now: now}, output: choice{value: "table", of: []string{"table", "json", "yaml"}}}
 	c := &cobra.Command{
 		Use:     "preview [-f FILE|DIRECTORY...]",
 		Short:   "Show which objects would be deleted, and when",
@@ -55,7 +55,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	return c
 }
 
-func (p *previewing) run(ctx context.Context, args []string) error {
+func (p *previewCommand) run(ctx context.Context, args []string) error {
 	if p.images.file == load.Stdin && slices.Contains(p.files.names, load.Stdin) {
 		return errors.New("standard input cannot be both -f and --images")
 	}
@@ -92,7 +92,7 @@ func (p *previewing) run(ctx context.Context, args []string) error {
 }
 
 // judge asks the files alone if they have objects, and the cluster otherwise.
-func (p *previewing) judge(ctx context.Context, files *load.Files, in *load.Contents, loader *load.Loader) (*preview.Result, error) {
+func (p *previewCommand) judge(ctx context.Context, files *load.Files, in *load.Contents, loader *load.Loader) (*preview.Result, error) {
 	input, err := p.input(loader)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (p *previewing) judge(ctx context.Context, files *load.Files, in *load.Cont
 	case offline && len(in.Policies) == 0:
 		return nil, errors.New("the files contain objects and no policy; add a policy with -f")
 	case offline && p.images.node.isLive():
-		return nil, p.images.node.refuse()
+		return nil, p.images.node.errNoFile()
 	case offline:
 		return p.judgeFiles(ctx, files, in, input)
 	case files.Len() > 0 && len(in.Policies) == 0:
@@ -112,7 +112,7 @@ func (p *previewing) judge(ctx context.Context, files *load.Files, in *load.Cont
 	}
 }
 
-func (p *previewing) input(loader *load.Loader) (preview.Input, error) {
+func (p *previewCommand) input(loader *load.Loader) (preview.Input, error) {
 	selector, err := labels.Parse(p.selector)
 	if err != nil {
 		return preview.Input{}, fmt.Errorf("--selector: %w", err)
@@ -130,7 +130,7 @@ func (p *previewing) input(loader *load.Loader) (preview.Input, error) {
 	}, nil
 }
 
-func (p *previewing) print(result *preview.Result) error {
+func (p *previewCommand) print(result *preview.Result) error {
 	switch p.output.value {
 	case "json":
 		return preview.WriteBuffered(p.streams.Out, result, preview.WriteJSON)

@@ -19,8 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// granting is the command rights.
-type granting struct {
+// rightsCommand is the command rights.
+type rightsCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -32,7 +32,7 @@ type granting struct {
 }
 
 func newRights(streams genericiooptions.IOStreams) *cobra.Command {
-	g := &granting{streams: streams}
+	g := &rightsCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "rights [-f FILE|DIRECTORY...]",
 		Short:   "Print the roles that policies need",
@@ -69,7 +69,7 @@ func (f *accountFlag) Set(text string) (err error) {
 // Type implements pflag.Value.
 func (f *accountFlag) Type() string { return "NAMESPACE/NAME" }
 
-func (g *granting) run(ctx context.Context, args []string) error {
+func (g *rightsCommand) run(ctx context.Context, args []string) error {
 	if g.local && (g.missing || len(g.files.names) == 0) {
 		return errors.New("--local does not connect to a cluster: name files with -f, and omit --missing")
 	}
@@ -94,7 +94,7 @@ func (g *granting) run(ctx context.Context, args []string) error {
 }
 
 // policies are those of the files, or without files of the cluster.
-func (g *granting) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
+func (g *rightsCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
 	files, err := g.files.open(args, g.streams.In)
 	if err != nil {
 		return nil, false, err
@@ -117,19 +117,19 @@ func (g *granting) policies(ctx context.Context, args []string) (all []*policy.P
 	return in.Rules(), in.Problems() > 0, nil
 }
 
-func (g *granting) inForce(ctx context.Context, loader *load.Loader) ([]*policy.Policy, error) {
+func (g *rightsCommand) inForce(ctx context.Context, loader *load.Loader) ([]*policy.Policy, error) {
 	c, err := g.connection.connect()
 	if err != nil {
 		return nil, err
 	}
-	force, err := readInForce(ctx, c, loader)
+	current, err := readClusterPolicies(ctx, c, loader)
 	if err != nil {
 		return nil, err
 	}
-	return force.policies, nil
+	return current.policies, nil
 }
 
-func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Right, error) {
+func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Right, error) {
 	if g.local {
 		return g.needed(policies, guessedResource), nil
 	}
@@ -150,7 +150,7 @@ func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.
 }
 
 // needed is what policies need. What nobody can know is said.
-func (g *granting) needed(policies []*policy.Policy, resources resourceOf) []rbac.Right {
+func (g *rightsCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Right {
 	finder := roleFinder{resources: resources, unknown: sets.New[schema.GroupVersionKind]()}
 	for _, owner := range g.owners {
 		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))

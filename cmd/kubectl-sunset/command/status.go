@@ -8,15 +8,15 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// status is the command status.
-type status struct {
+// statusCommand is the command status.
+type statusCommand struct {
 	streams    genericiooptions.IOStreams
 	namespace  string
 	connection connectionFlags
 }
 
 func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
-	s := &status{streams: streams}
+	s := &statusCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "status [-n NAMESPACE]",
 		Short:   "List policies and the causes that stop their deletions",
@@ -32,7 +32,7 @@ func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
 	return c
 }
 
-func (s *status) run(ctx context.Context) error {
+func (s *statusCommand) run(ctx context.Context) error {
 	c, err := s.connection.connect()
 	if err != nil {
 		return err

@@ -14,15 +14,15 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// test is the command of that name.
-type test struct {
+// testCommand is the command of that name.
+type testCommand struct {
 	streams    genericiooptions.IOStreams
 	protection protectionFlags
 	update     bool
 }
 
 func newTest(streams genericiooptions.IOStreams) *cobra.Command {
-	t := &test{streams: streams}
+	t := &testCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "test DIRECTORY...",
 		Short:   "Run the tests of policies",
@@ -41,7 +41,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 // patience is how long one rule may take on one object. A test must not fail because the machine is busy.
 const patience = 5 * time.Second
 
-func (t *test) run(ctx context.Context, dirs []string) error {
+func (t *testCommand) run(ctx context.Context, dirs []string) error {
 	if len(dirs) == 0 {
 		return errors.New("name at least one directory that contains a " + policytest.FileName + ", in it or below it")
 	}
@@ -79,7 +79,7 @@ func (t *test) run(ctx context.Context, dirs []string) error {
 	return nil
 }
 
-func (t *test) one(ctx context.Context, one policyTest, loader *load.Loader) (passed bool, err error) {
+func (t *testCommand) one(ctx context.Context, one policyTest, loader *load.Loader) (passed bool, err error) {
 	got, err := one.run(ctx, loader.Compiler, loader.Protection)
 	if err != nil {
 		return false, err

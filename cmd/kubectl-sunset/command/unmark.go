@@ -17,8 +17,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// unmarking is the command unmark.
-type unmarking struct {
+// unmarkCommand is the command unmark.
+type unmarkCommand struct {
 	streams       genericiooptions.IOStreams
 	all           bool
 	namespace     string
@@ -30,7 +30,7 @@ type unmarking struct {
 }
 
 func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
-	u := &unmarking{streams: streams, dryRun: dryRunFlag()}
+	u := &unmarkCommand{streams: streams, dryRun: dryRunFlag()}
 	c := &cobra.Command{
 		Use:     "unmark (KIND... | --all) [-n NAMESPACE]",
 		Short:   "Remove the marks of Sunset from objects, after you stop or uninstall it",
@@ -52,7 +52,7 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	return c
 }
 
-func (u *unmarking) run(ctx context.Context, args []string) error {
+func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 	if u.all == (len(args) > 0) {
 		return errors.New("name one or more kinds, or use --all for every kind")
 	}
@@ -90,10 +90,10 @@ func (u *unmarking) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-func (u *unmarking) isDryRun() bool { return u.dryRun.value == "client" }
+func (u *unmarkCommand) isDryRun() bool { return u.dryRun.value == "client" }
 
 // kinds are those to look at, and what is in the way of finding others.
-func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, failures []string, err error) {
+func (u *unmarkCommand) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, failures []string, err error) {
 	if u.all {
 		kinds, err = c.Changeable()
 		if err != nil && kinds == nil {
@@ -117,7 +117,7 @@ func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.K
 }
 
 // mayStart refuses while policies in force would set the marks again.
-func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) error {
+func (u *unmarkCommand) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) error {
 	rules, err := u.markingRules(ctx, c, kinds)
 	switch {
 	case err != nil && (u.force || u.isDryRun()):
@@ -137,7 +137,7 @@ func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cl
 }
 
 // markingRules are the rules in force that mark objects of some kinds.
-func (u *unmarking) markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
+func (u *unmarkCommand) markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
 	objects, err := c.Policies(ctx, "")
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 const inFlight = 16
 
 // unmark removes the marks from all objects of a kind. What is in the way of some does not keep the others back.
-func (u *unmarking) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *unmarkResult) error {
+func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *unmarkResult) error {
 	count := &kindCounter{unmarkedKind: unmarkedKind{Kind: kind.GroupKind().String()}}
 	err := c.EachMetadata(ctx, kind, u.namespace, func(page []cluster.Metadata) error {
 		var group errgroup.Group

@@ -14,8 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// validate is the command of that name.
-type validate struct {
+// validateCommand is the command of that name.
+type validateCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -27,7 +27,7 @@ type validate struct {
 }
 
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
-	v := &validate{streams: streams, output: choice{value: "text", of: []string{"text", "json"}}}
+	v := &validateCommand{streams: streams, output: choice{value: "text", of: []string{"text", "json"}}}
 	c := &cobra.Command{
 		Use:     "validate -f FILE|DIRECTORY...",
 		Short:   "Check policies for problems",
@@ -46,7 +46,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	return c
 }
 
-func (v *validate) run(ctx context.Context, args []string) error {
+func (v *validateCommand) run(ctx context.Context, args []string) error {
 	if len(v.files.names) == 0 {
 		return errors.New("name one or more files with -f")
 	}
@@ -80,7 +80,7 @@ func (v *validate) run(ctx context.Context, args []string) error {
 }
 
 // missing is what accounts lack for the policies, by their names.
-func (v *validate) missing(ctx context.Context, in *load.Contents) ([]rbac.Missing, error) {
+func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rbac.Missing, error) {
 	if !v.rights {
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func (v *validate) missing(ctx context.Context, in *load.Contents) ([]rbac.Missi
 	return missingRights(ctx, c, v.account.Account, needed)
 }
 
-func (v *validate) print(files int, in *load.Contents, missing []rbac.Missing) error {
+func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Missing) error {
 	if v.output.value == "json" {
 		return writeValidation(v.streams.Out, files, in, missing)
 	}

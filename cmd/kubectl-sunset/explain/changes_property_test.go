@@ -33,7 +33,7 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 			}
 			continue
 		}
-		w := worldOf(&in, obstacles)
+		w := asItIs(&in, obstacles)
 		steps := p.steps(&in, w, obstacles)
 		size, smallest := smallestSets(w, steps)
 		if len(p.Changes) > changesShown {
@@ -113,10 +113,10 @@ var (
 	}
 )
 
-func changes(w *world, steps []step) bool { return w.after(steps...).outcome() != w.outcome() }
+func changes(w *whatIf, steps []step) bool { return w.after(steps...).outcome() != w.outcome() }
 
 // smallestSets tries all sets of steps, the smaller first.
-func smallestSets(w *world, steps []step) (size int, found [][]step) {
+func smallestSets(w *whatIf, steps []step) (size int, found [][]step) {
 	for size = 1; size <= len(steps) && len(found) == 0; size++ {
 		choose(steps, size, func(some []step) {
 			if changes(w, some) {
@@ -128,7 +128,7 @@ func smallestSets(w *world, steps []step) (size int, found [][]step) {
 }
 
 // isFarther says in its own words what nearest does.
-func isFarther(w *world, a, b Change) bool {
+func isFarther(w *whatIf, a, b Change) bool {
 	type key struct {
 		byHand int
 		effect time.Duration

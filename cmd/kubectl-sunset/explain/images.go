@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// imagesOf are the settings that only rules about images have.
-func (in *Input) imagesOf(r *policy.Rule) []Setting {
+// imageSettings are the settings that only rules about images have.
+func (in *Input) imageSettings(r *policy.Rule) []Setting {
 	if !r.OnNodes() {
 		return nil
 	}
@@ -36,8 +36,8 @@ func acts(r *policy.Rule) bool {
 	return r.Mode == v1alpha1.Enforce && !r.Unapproved && !r.Suspended
 }
 
-// full is what has images go by a rule that lets them go for want of space; empty for any other.
-func full(r *policy.Rule) string {
+// fullFilesystem is what has images go by a rule that lets them go for want of space; empty for any other.
+func fullFilesystem(r *policy.Rule) string {
 	if !r.Images.HasThresholds {
 		return ""
 	}

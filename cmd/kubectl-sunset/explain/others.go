@@ -113,13 +113,13 @@ func (in *Input) selecting(o Other) []step {
 		return nil // it takes other labels too, or there are none that match
 	}
 	isWhole := o.Why == LabelsDiffer && o.rule.Keep == 0 && !o.rule.Capacity.Bounded // else overrides, or other objects, may keep it
-	steps := []step{{what: what, author: o.Why != LabelsDiffer, guess: !isWhole, do: func(w *world) {
+	steps := []step{{what: what, author: o.Why != LabelsDiffer, guess: !isWhole, do: func(w *whatIf) {
 		w.evaluations = append(slices.DeleteFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.RuleID }), evaluation)
 	}}}
-	if said := says(in.Subject, evaluation, in.At); said.Action == policy.Keep {
+	if said := verdictAlone(in.Subject, evaluation, in.At); said.Action == policy.Keep {
 		for _, s := range in.stepsBy(said, &Rule{RuleID: o.RuleID}) {
 			do := s.do
-			s.do = func(w *world) {
+			s.do = func(w *whatIf) {
 				if slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.RuleID && r.Facts.Selected }) {
 					do(w)
 				}

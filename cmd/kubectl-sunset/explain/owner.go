@@ -45,11 +45,11 @@ func (in *Input) owner() *Owner {
 		return nil
 	}
 	o := &Owner{Owner: *preview.OwnerOf(owner), Propagation: rule.Propagation}
-	o.State, o.Message = in.standing(owner, rule)
+	o.State, o.Message = in.ownerState(owner, rule)
 	return o
 }
 
-func (in *Input) standing(o *policy.Owner, rule *policy.Rule) (OwnerState, string) {
+func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, string) {
 	object, err := in.FindOwner(*o)
 	switch {
 	case err != nil:

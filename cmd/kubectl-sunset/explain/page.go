@@ -92,8 +92,8 @@ type Rule struct {
 	Trial       *Trial       `json:"trial,omitempty"` // nil when no RetentionPolicy only tries to change the rule
 	Expressions []Expression `json:"expressions"`
 
-	full  string // what has images go by it for want of space
-	steps []step // that would change what it says
+	fullFilesystem string // what has images go by it for want of space
+	steps          []step // that would change what it says
 }
 
 // Vote is what a rule says about the object: what it would be if the rule were the only one and in force, and nothing held the object.
@@ -130,7 +130,7 @@ func New(in Input) *Page {
 	}
 	p.Others = append(p.Others, in.Others...)
 	p.Owner, p.References = in.owner(), in.references()
-	p.settle(&in)
+	p.findChanges(&in)
 	return p
 }
 
@@ -147,12 +147,12 @@ func objectOf(in Input) Object {
 
 func (in *Input) rule(r policy.Evaluation) Rule {
 	rule := Rule{
-		RuleID:      r.Rule.ID,
-		Mode:        cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
-		Vote:        voteOf(says(in.Subject, r, in.At)),
-		Settings:    append([]Setting{}, slices.Concat(settingsOf(in.Subject, r), in.imagesOf(r.Rule), in.rightsOf(r.Rule))...),
-		Expressions: []Expression{},
-		full:        full(r.Rule),
+		RuleID:         r.Rule.ID,
+		Mode:           cmp.Or(r.Rule.Mode, v1alpha1.DryRun),
+		Vote:           voteOf(verdictAlone(in.Subject, r, in.At)),
+		Settings:       append([]Setting{}, slices.Concat(settingsOf(in.Subject, r), in.imageSettings(r.Rule), in.accountSetting(r.Rule))...),
+		Expressions:    []Expression{},
+		fullFilesystem: fullFilesystem(r.Rule),
 	}
 	for _, problem := range r.Rule.Problems {
 		rule.Problems = append(rule.Problems, problem.String())
@@ -172,8 +172,8 @@ func (in *Input) rule(r policy.Evaluation) Rule {
 // weighed are the flags of a subject that each rule weighs for itself. The others keep the subject whatever the rules say.
 const weighed = policy.HasTTL | policy.OfMultiKueue | policy.OfArgoCD | policy.OfFlux | policy.OfHelm
 
-// says is what a rule says by itself: a forecast of its policy, of which no other rule has a part.
-func says(s policy.Subject, r policy.Evaluation, at time.Time) policy.Verdict {
+// verdictAlone is what a rule says by itself: a forecast of its policy, of which no other rule has a part.
+func verdictAlone(s policy.Subject, r policy.Evaluation, at time.Time) policy.Verdict {
 	s.Flags &= weighed
 	return policy.Forecast(s, []policy.Evaluation{r}, r.Rule.ID.Policy, at)
 }

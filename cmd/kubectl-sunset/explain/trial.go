@@ -26,7 +26,7 @@ func (in *Input) trial(r policy.Evaluation, as *Rule) *Trial {
 	}
 	r.Rule = r.Rule.Trial
 	r.Standing.Newest = as.Rank.keeps(r.Rule.Keep)
-	t.Vote = voteOf(says(in.Subject, r, in.At))
+	t.Vote = voteOf(verdictAlone(in.Subject, r, in.At))
 	for _, s := range settingsOf(in.Subject, r) {
 		if !slices.Contains(as.Settings, s) {
 			t.Settings = append(t.Settings, s)

@@ -26,7 +26,7 @@ func (in *Contents) Check(loader *Loader) {
 	}
 }
 
-// Lack finds which of the files and directories that were named hold no policy, and no CustomResourceDefinition that policies may be about.
+// FindWithoutPolicy finds which of the files and directories that were named hold no policy, and no CustomResourceDefinition that policies may be about.
 func (in *Contents) FindWithoutPolicy(files *Files) {
 	in.WithoutPolicy = files.Without(in.relevant)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Inventory is what files hold.
+// Contents is what files hold.
 type Contents struct {
 	Policies      []Policy
 	Namespaces    map[string]policy.Namespace   // the Namespace objects
@@ -77,7 +77,7 @@ func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 	in.Policies = append(in.Policies, p)
 }
 
-// Apart makes it a problem of a policy that one before it has the same name: of any file, or only of its own. Files that
+// CheckNames makes it a problem of a policy that one before it has the same name: of any file, or only of its own. Files that
 // are alternatives to each other may well use the same names.
 func (in *Contents) CheckNames(anyFile bool) {
 	for i, p := range in.Policies {
@@ -90,7 +90,7 @@ func (in *Contents) CheckNames(anyFile bool) {
 	}
 }
 
-// note keeps what matters of a namespace.
+// addContext keeps what matters of a namespace.
 func (in *Contents) addContext(object map[string]any) {
 	switch object["apiVersion"] {
 	case "v1":
@@ -116,7 +116,7 @@ func (in *Contents) addContext(object map[string]any) {
 	}
 }
 
-// noteQuota keeps what a ResourceQuota allows in its namespace. One that cannot be read allows anything.
+// addQuota keeps what a ResourceQuota allows in its namespace. One that cannot be read allows anything.
 func (in *Contents) addQuota(object map[string]any) {
 	quota := &corev1.ResourceQuota{}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, quota)

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// list is the answer of the container runtime as crictl writes it.
+// crictlList is the answer of the container runtime as crictl writes it.
 type crictlList struct {
 	Images *[]crictlImage `json:"images"`
 }
@@ -30,7 +30,7 @@ type crictlImage struct {
 	} `json:"spec"`
 }
 
-// size is a number of bytes: as text, the way protobuf writes 64 bits in JSON, or as a number.
+// byteCount is a number of bytes: as text, the way protobuf writes 64 bits in JSON, or as a number.
 type byteCount int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -50,7 +50,7 @@ func (s *byteCount) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Read gives the images of a list. Each counts as first seen, and unused, since the given time.
+// ReadCrictl gives the images of a list. Each counts as first seen, and unused, since the given time.
 func ReadCrictl(r io.Reader, unusedSince time.Time) ([]engine.Image, error) {
 	l, err := decodeCrictl(r)
 	if err != nil {
@@ -80,7 +80,7 @@ func ReadCrictl(r io.Reader, unusedSince time.Time) ([]engine.Image, error) {
 	return images, nil
 }
 
-// decode reads one list, behind which nothing more is.
+// decodeCrictl reads one list, behind which nothing more is.
 func decodeCrictl(r io.Reader) ([]crictlImage, error) {
 	var l crictlList
 	d := json.NewDecoder(r)

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Find gives the image that a name means: the one that has it as its ID, a tag or a digest; else that which has the name it is
+// FindImage gives the image that a name means: the one that has it as its ID, a tag or a digest; else that which has the name it is
 // short for, as elsewhere (nginx is docker.io/library/nginx:latest); else that of which it is the end of a tag or digest, or
 // the beginning of the ID, of at least twelve letters. The first way in which it means any image counts.
 func FindImage(images []engine.Image, name string) (*engine.Image, error) {
@@ -60,7 +60,7 @@ func hasNamePart(i *engine.Image, name string) bool {
 	return slices.ContainsFunc(imageNames(i), func(n string) bool { return strings.HasSuffix(n, end) })
 }
 
-// inFull is what a name is short for: on docker.io where it names no registry, in library there where it names no owner, and
+// fullImageName is what a name is short for: on docker.io where it names no registry, in library there where it names no owner, and
 // with the tag latest where it has none. A tag beside a digest means nothing. What is no name is short for nothing.
 func fullImageName(name string) string {
 	full, err := reference.ParseDockerRef(name)
@@ -84,7 +84,7 @@ func withTag(name string) string {
 	}
 }
 
-// split gives the repository and the tag of a name without a digest.
+// splitTag gives the repository and the tag of a name without a digest.
 func splitTag(name string) (repository, tag string) {
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		return name[:i], name[i+1:]
@@ -92,10 +92,10 @@ func splitTag(name string) (repository, tag string) {
 	return name, ""
 }
 
-// shown is how many images an error names.
+// namesShown is how many images an error names.
 const namesShown = 5
 
-// list names images by what people know them by.
+// listImages names images by what people know them by.
 func listImages(images []*engine.Image) string {
 	var names []string
 	for _, i := range images {
@@ -113,7 +113,7 @@ func firstNames(names []string) string {
 	return text
 }
 
-// hint names the tags of repositories that end as the name does, or else the tag that is nearest to it.
+// imageHint names the tags of repositories that end as the name does, or else the tag that is nearest to it.
 func imageHint(images []engine.Image, name string) string {
 	var tags, alike []string
 	last := lastOfRepository(name)
@@ -134,7 +134,7 @@ func imageHint(images []engine.Image, name string) string {
 	return ""
 }
 
-// lastOf is the last part of a repository.
+// lastOfRepository is the last part of a repository.
 func lastOfRepository(name string) string {
 	name, _, _ = strings.Cut(name, "@")
 	repository, _ := splitTag(name)

@@ -14,19 +14,19 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// minor is that of the Kubernetes version, 1.minor, whose kinds Builtin knows: that of k8s.io/client-go in go.mod.
+// kubernetesMinor is that of the Kubernetes version, 1.minor, whose kinds Builtin knows: that of k8s.io/client-go in go.mod.
 const kubernetesMinor = 37
 
-// Version is the Kubernetes version whose kinds Builtin knows.
+// KubernetesVersion is the Kubernetes version whose kinds Builtin knows.
 var KubernetesVersion = fmt.Sprintf("1.%d", kubernetesMinor)
 
-// Known are kinds that are known without a cluster, each with its schema, which is nil where that is not known.
+// KnownKinds are kinds that are known without a cluster, each with its schema, which is nil where that is not known.
 type KnownKinds struct {
 	served  []*metav1.APIResourceList
 	schemas map[schema.GroupVersionKind]func() *spec.Schema
 }
 
-// Builtin are the kinds of Kubernetes that can be listed.
+// BuiltinKinds are the kinds of Kubernetes that can be listed.
 func BuiltinKinds() *KnownKinds {
 	k := &KnownKinds{schemas: map[schema.GroupVersionKind]func() *spec.Schema{}}
 	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {

@@ -37,7 +37,7 @@ type Policy struct {
 
 	Checked []policy.Problem // what Check warns of
 
-	// Rehearsed: it is a dry run as written, which Enforce made act as if it were enforced.
+	// WrittenAsDryRun: it is a dry run as written, which Enforce made act as if it were enforced.
 	WrittenAsDryRun bool
 	ignored         []policy.Problem // warnings of what is written and does not count
 }
@@ -85,7 +85,7 @@ func outsideNamespace(object map[string]any) []policy.Problem {
 
 const cutHint = "YAML takes # and what follows for a comment: write the whole value in quotes, or on a line of its own below >-"
 
-// slipped adds what decoding let pass.
+// addAmbiguity adds what decoding let pass.
 func (p *Policy) addAmbiguity(slip Ambiguity) {
 	isHere := func(other policy.Problem) bool { return other.Path == slip.Path }
 	switch {
@@ -161,7 +161,7 @@ func (l *Loader) Load(object map[string]any) *policy.Policy {
 	return p
 }
 
-// Adopt gives a policy that has none the UID it will have in the cluster. It must not be in a Snapshot yet.
+// SetUID gives a policy that has none the UID it will have in the cluster. It must not be in a Snapshot yet.
 func (l *Loader) SetUID(p *policy.Policy, uid types.UID) {
 	if p.UID != "" || uid == "" {
 		return

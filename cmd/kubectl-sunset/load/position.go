@@ -82,14 +82,14 @@ func child(mapping *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// Slip is what decoding lets pass and whoever must understand every word asks for.
+// Ambiguity is what decoding lets pass and whoever must understand every word asks for.
 type Ambiguity struct {
 	Path    string
 	Tag     string // a value that starts with ! is not a value for YAML but a tag
 	Comment string // what follows a value without quotes on its line, with its #; without a Tag or Comment the field stands twice
 }
 
-// Slips finds fields that stand twice in one mapping, the later hiding the earlier, values that are tags, and values that a comment follows.
+// Ambiguities finds fields that stand twice in one mapping, the later hiding the earlier, values that are tags, and values that a comment follows.
 func (i Item) Ambiguities() []Ambiguity {
 	var found []Ambiguity
 	if i.isJSON {

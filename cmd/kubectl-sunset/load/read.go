@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Read gives every item of a file, in order. It stops at the first error, its own or that of yield. Items may be kept
+// EachItem gives every item of a file, in order. It stops at the first error, its own or that of yield. Items may be kept
 // and decoded by other goroutines.
 func EachItem(name string, r io.Reader, yield func(Item) error) error {
 	return (&reader{source: newSource(r), item: Item{File: name}, yield: yield}).run()
@@ -84,7 +84,7 @@ func (r *reader) here(line int, raw []byte, isJSON bool) Item {
 
 func (r *reader) fail(err error) error { return &Error{File: r.item.File, Line: r.lines + 1, Err: err} }
 
-// list holds back items that do not say their kind until their list has said it.
+// heldItems holds back items that do not say their kind until their list has said it.
 type heldItems struct {
 	held  []Item
 	yield func(Item) error

@@ -45,7 +45,7 @@ func outcomeOf(v policy.Verdict) Outcome { return Outcome{v.Action, v.Reason, Ti
 // changeOf is empty where both come to the same: another rule or reason alone changes nothing, and what is due goes now,
 // however long it has been.
 func changeOf(before, after policy.Verdict, at time.Time) What {
-	switch did, does := goes(before), goes(after); {
+	switch did, does := isDeleted(before), isDeleted(after); {
 	case !did && does:
 		return NewlyGoes
 	case did && !does:
@@ -63,7 +63,7 @@ func changeOf(before, after policy.Verdict, at time.Time) What {
 	}
 }
 
-func goes(v policy.Verdict) bool { return v.Action != policy.Keep }
+func isDeleted(v policy.Verdict) bool { return v.Action != policy.Keep }
 
 // end is when a subject goes, at the earliest now.
 func end(v policy.Verdict, at time.Time) time.Time {

@@ -146,8 +146,8 @@ func TestChangesAreOrderedAndVerdictsAreThoseAskedFor(t *testing.T) {
 	if diff := cmp.Diff(wantRows, rows(got)); diff != "" {
 		t.Error(diff)
 	}
-	if len(got.Tallies) != 1 {
-		t.Errorf("tallies %v, want that of the rule asked about", got.Tallies)
+	if len(got.Counts) != 1 {
+		t.Errorf("tallies %v, want that of the rule asked about", got.Counts)
 	}
 }
 

@@ -135,8 +135,8 @@ func TestWhatCannotBeJudgedIsTold(t *testing.T) {
 
 func TestTalliesCountEachSubjectOnce(t *testing.T) {
 	text := policies + namespaces + pod("dev-a", "due", "") + pod("dev-a", "held", "  annotations: {sunset.x-k8s.io/hold: \"\"}\n") + pod("plain", "week", "")
-	got := judge(t, text, nil).Tallies
-	want := []preview.Tally{
+	got := judge(t, text, nil).Counts
+	want := []preview.RuleCounts{
 		{Rule: policy.RuleID{Policy: "dev", Rule: "pods"}, Matched: 2, Now: 1, Hour: 1, Day: 1, Week: 1, Kept: 1},
 		{Rule: policy.RuleID{Policy: "named", Rule: "pods"}, Matched: 1, Later: 1},
 	}

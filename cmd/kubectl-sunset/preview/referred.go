@@ -84,8 +84,8 @@ type doubt struct {
 	Failure
 }
 
-// sum makes of all doubts one about each kind, which names the first.
-func (r *Referred) sum(all []doubt) {
+// summarize makes of all doubts one about each kind, which names the first.
+func (r *Referred) summarize(all []doubt) {
 	r.doubts = map[references.Kind]error{}
 	for _, of := range r.of {
 		var about []Failure

@@ -14,9 +14,9 @@ import (
 // Result is the answer about all objects.
 type Result struct {
 	At       time.Time
-	Rows     []Row     // by namespace, kind and name
-	Failures []Failure // in the same order, those about no object first
-	Tallies  []Tally   // by policy and rule name; every rule has one
+	Rows     []Row        // by namespace, kind and name
+	Failures []Failure    // in the same order, those about no object first
+	Counts   []RuleCounts // by policy and rule name; every rule has one
 
 	Compared bool     // with the rules in force
 	Changes  []Change // against them, in the order of the rows
@@ -54,8 +54,8 @@ func (f Failure) compare(o Failure) int {
 	return cmp.Or(cmp.Compare(f.Namespace, o.Namespace), cmp.Compare(f.Name, o.Name), f.RuleID.Compare(o.RuleID), cmp.Compare(f.Message, o.Message))
 }
 
-// Tally is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
-type Tally struct {
+// RuleCounts is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
+type RuleCounts struct {
 	Rule                 policy.RuleID
 	Matched              int // subjects that the rule selects
 	Now, Hour, Day, Week int // due by then, each including those before; in a dry run, what would be due
@@ -68,7 +68,7 @@ type Tally struct {
 // Bytes are those of the images that a Tally counts.
 type Bytes struct{ Now, Hour, Day, Week, Later, Kept int64 }
 
-func (t *Tally) count(v policy.Verdict, at time.Time, bytes int64) {
+func (t *RuleCounts) count(v policy.Verdict, at time.Time, bytes int64) {
 	if v.Action == policy.Keep && v.Reason != policy.IsDryRun {
 		t.Kept++
 		t.Bytes.Kept += bytes
@@ -91,7 +91,7 @@ func (t *Tally) count(v policy.Verdict, at time.Time, bytes int64) {
 	}
 }
 
-func (t *Tally) merge(o *Tally) {
+func (t *RuleCounts) merge(o *RuleCounts) {
 	t.Matched += o.Matched
 	t.Now += o.Now
 	t.Hour += o.Hour
@@ -111,34 +111,34 @@ func (b *Bytes) merge(o *Bytes) {
 	b.Kept += o.Kept
 }
 
-// sheet is what one goroutine found.
-type sheet struct {
+// results is what one goroutine found.
+type results struct {
 	at       time.Time
 	rows     []Row
 	failures []Failure
-	tallies  map[policy.RuleID]*Tally
+	counts   map[policy.RuleID]*RuleCounts
 	// candidates have no row yet.
 	candidates []candidate
-	kin        kin // nil where nobody asks about owners
+	owners     ownerGraph // nil where nobody asks about owners
 	texts      map[string]string
 	versions   map[schema.GroupVersion]string
 }
 
-func newSheet(at time.Time) *sheet {
-	return &sheet{
+func newResults(at time.Time) *results {
+	return &results{
 		at:       at,
-		tallies:  map[policy.RuleID]*Tally{},
+		counts:   map[policy.RuleID]*RuleCounts{},
 		texts:    map[string]string{},
 		versions: map[schema.GroupVersion]string{},
 	}
 }
 
 // add notes the verdict on one subject, if any rule selects it.
-func (s *sheet) add(c *candidate) {
+func (s *results) add(c *candidate) {
 	kind, subject, evaluations := c.kind, c.subject, c.evaluations
 	for _, r := range evaluations {
 		if r.Facts.Selected {
-			s.tally(r.Rule.ID).Matched++
+			s.countsOf(r.Rule.ID).Matched++
 		}
 		if r.Facts.Err != nil && !r.Facts.InDoubt() { // what is in doubt is told once for all objects
 			s.fail(r.Rule.ID, subject, r.Facts.Err.Error())
@@ -152,7 +152,7 @@ func (s *sheet) add(c *candidate) {
 	if c.image != nil {
 		bytes = c.image.Bytes
 	}
-	s.tally(v.Rule).count(v, s.at, bytes)
+	s.countsOf(v.Rule).count(v, s.at, bytes)
 	s.rows = append(s.rows, Row{
 		APIVersion: s.version(kind.GroupVersion()),
 		Kind:       s.intern(kind.Kind),
@@ -164,22 +164,22 @@ func (s *sheet) add(c *candidate) {
 	})
 }
 
-func (s *sheet) fail(rule policy.RuleID, subject policy.Subject, message string) {
+func (s *results) fail(rule policy.RuleID, subject policy.Subject, message string) {
 	s.failures = append(s.failures, Failure{RuleID: rule, Namespace: subject.Namespace, Name: subject.Name, Message: s.intern(message)})
 }
 
-func (s *sheet) tally(rule policy.RuleID) *Tally {
-	if s.tallies[rule] == nil {
-		s.tallies[rule] = &Tally{Rule: rule}
+func (s *results) countsOf(rule policy.RuleID) *RuleCounts {
+	if s.counts[rule] == nil {
+		s.counts[rule] = &RuleCounts{Rule: rule}
 	}
-	return s.tallies[rule]
+	return s.counts[rule]
 }
 
 // interned bounds the texts that are remembered: beyond, texts that differ each time gain nothing.
 const interned = 10_000
 
 // intern gives one copy of equal texts, such as the namespace of many objects.
-func (s *sheet) intern(text string) string {
+func (s *results) intern(text string) string {
 	if known, ok := s.texts[text]; ok {
 		return known
 	}
@@ -189,7 +189,7 @@ func (s *sheet) intern(text string) string {
 	return text
 }
 
-func (s *sheet) version(gv schema.GroupVersion) string {
+func (s *results) version(gv schema.GroupVersion) string {
 	text, ok := s.versions[gv]
 	if !ok {
 		text = gv.String()
@@ -198,27 +198,27 @@ func (s *sheet) version(gv schema.GroupVersion) string {
 	return text
 }
 
-// result puts the sheets together. Every rule of the policies gets a tally, so that one that selects nothing shows.
-func (j *Judge) result(sheets []*sheet) *Result {
-	all := newSheet(j.At)
-	for _, p := range j.places.snapshot.Policies() {
+// result merges the results of all workers. Every rule of the policies gets counts, so that one that selects nothing shows.
+func (j *Judge) result(byWorker []*results) *Result {
+	all := newResults(j.At)
+	for _, p := range j.rules.snapshot.Policies() {
 		for _, rule := range p.Rules {
 			if j.about(policy.StoredAs(rule.Kind)) {
-				all.tally(rule.ID)
+				all.countsOf(rule.ID)
 			}
 		}
 	}
 	result := &Result{At: j.At, Failures: j.Referred.Failures()}
-	for _, s := range append(sheets, j.ranked(sheets)) {
+	for _, s := range append(byWorker, j.ranked(byWorker)) {
 		result.Rows = append(result.Rows, s.rows...)
 		result.Failures = append(result.Failures, s.failures...)
-		for id, t := range s.tallies {
-			all.tally(id).merge(t)
+		for id, t := range s.counts {
+			all.countsOf(id).merge(t)
 		}
 	}
-	j.addOwners(result, sheets)
-	for _, t := range all.tallies {
-		result.Tallies = append(result.Tallies, *t)
+	j.addOwners(result, byWorker)
+	for _, t := range all.counts {
+		result.Counts = append(result.Counts, *t)
 	}
 	result.sort()
 	return result
@@ -227,7 +227,7 @@ func (j *Judge) result(sheets []*sheet) *Result {
 func (r *Result) sort() {
 	slices.SortFunc(r.Rows, Row.compare)
 	slices.SortFunc(r.Failures, Failure.compare)
-	slices.SortFunc(r.Tallies, func(a, b Tally) int { return a.Rule.Compare(b.Rule) })
+	slices.SortFunc(r.Counts, func(a, b RuleCounts) int { return a.Rule.Compare(b.Rule) })
 }
 
 // Fail adds failures that came up on the way to the objects.

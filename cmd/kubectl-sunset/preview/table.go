@@ -18,7 +18,7 @@ func WriteTable(w io.Writer, r *Result) error {
 		return err
 	}
 	fmt.Fprintf(w, "\nDue at %s, and within an hour, a day and a week after it:\n", FormatTime(r.At))
-	if err := writeSummary(w, r.Tallies); err != nil {
+	if err := writeSummary(w, r.Counts); err != nil {
 		return err
 	}
 	writeDiff(w, r)
@@ -83,10 +83,10 @@ func Away(t, at time.Time) string {
 	}
 }
 
-func writeSummary(w io.Writer, tallies []Tally) error {
+func writeSummary(w io.Writer, counts []RuleCounts) error {
 	header := []string{"RULE", ">SELECTED", ">NOW", ">+1H", ">+24H", ">+7D", ">LATER", ">KEPT"}
-	return WriteColumns(w, header, len(tallies), func(i int) []string {
-		t := &tallies[i]
+	return WriteColumns(w, header, len(counts), func(i int) []string {
+		t := &counts[i]
 		cells := []string{t.Rule.String()}
 		b := &t.Bytes
 		bytes := []int64{0, b.Now, b.Hour, b.Day, b.Week, b.Later, b.Kept}

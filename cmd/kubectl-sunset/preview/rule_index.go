@@ -9,49 +9,49 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// places knows which rules apply where, in namespaces that nobody has described too.
-type places struct {
+// ruleIndex knows which rules apply where, also in namespaces that are not described.
+type ruleIndex struct {
 	in       Input
 	snapshot *policy.Snapshot
 
-	mu      sync.Mutex
-	strange map[string]*policy.Snapshot // a snapshot for each namespace that is not among the known ones
+	mu          sync.Mutex
+	undescribed map[string]*policy.Snapshot // a snapshot for each namespace that is not among the known ones
 }
 
-func newPlaces(in Input) *places {
-	return &places{
-		in:       in,
-		snapshot: policy.NewSnapshot(in.Policies, in.Namespaces, in.Protection),
-		strange:  map[string]*policy.Snapshot{},
+func newRuleIndex(in Input) *ruleIndex {
+	return &ruleIndex{
+		in:          in,
+		snapshot:    policy.NewSnapshot(in.Policies, in.Namespaces, in.Protection),
+		undescribed: map[string]*policy.Snapshot{},
 	}
 }
 
 // page is the rules that apply to a kind in a namespace.
-func (p *places) page(kind schema.GroupKind, namespace string) *policy.EffectiveRules {
+func (p *ruleIndex) page(kind schema.GroupKind, namespace string) *policy.EffectiveRules {
 	if p.snapshot.Knows(namespace) {
 		return p.snapshot.Effective(kind, namespace)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	snapshot := p.strange[namespace]
+	snapshot := p.undescribed[namespace]
 	if snapshot == nil {
 		only := map[string]policy.Namespace{namespace: p.namespace(namespace)}
 		snapshot = policy.NewSnapshot(p.in.Policies, only, p.in.Protection)
-		p.strange[namespace] = snapshot
+		p.undescribed[namespace] = snapshot
 	}
 	return snapshot.Effective(kind, namespace)
 }
 
 // namespace is one that is known, or what is sure of any other.
-func (p *places) namespace(name string) policy.Namespace {
+func (p *ruleIndex) namespace(name string) policy.Namespace {
 	if known, ok := p.in.Namespaces[name]; ok || name == "" {
 		return known
 	}
 	return policy.Namespace{Labels: labels.Set{"kubernetes.io/metadata.name": name}}
 }
 
-// ranking is how a rule ranks, in namespaces that nobody has described too.
-func (p *places) ranking(kind schema.GroupKind, id policy.RuleID) policy.Ranking {
+// ranking is how a rule ranks, also in namespaces that are not described.
+func (p *ruleIndex) ranking(kind schema.GroupKind, id policy.RuleID) policy.Ranking {
 	ranking := p.snapshot.Ranking(kind, id)
 	ranking.Room = func(namespace string) policy.Allowance { return p.page(kind, namespace).Allowance(id) }
 	return ranking

@@ -20,40 +20,40 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// inForce is the cluster's policies, each in its own mode.
-type inForce struct {
+// clusterPolicies is the cluster's policies, each in its own mode.
+type clusterPolicies struct {
 	policies  []*policy.Policy
 	status    map[string]v1alpha1.RetentionPolicyStatus // by the name of the policy
 	replaced  []*policy.Policy                          // by policies in files
 	forbidden []error                                   // about what the user may not read
 }
 
-// readInForce lists the cluster's policies.
-func readInForce(ctx context.Context, c *cluster.Cluster, loader *load.Loader) (*inForce, error) {
-	force, err := readPermitted(ctx, c, loader, "")
-	if err == nil && len(force.forbidden) > 0 {
-		err = force.forbidden[0]
+// readClusterPolicies lists the cluster's policies.
+func readClusterPolicies(ctx context.Context, c *cluster.Cluster, loader *load.Loader) (*clusterPolicies, error) {
+	current, err := readPermittedPolicies(ctx, c, loader, "")
+	if err == nil && len(current.forbidden) > 0 {
+		err = current.forbidden[0]
 	}
-	return force, err
+	return current, err
 }
 
-// readPermitted lists the cluster's policies that the user may list: in all namespaces, or else in one.
-func readPermitted(ctx context.Context, c *cluster.Cluster, loader *load.Loader, namespace string) (*inForce, error) {
+// readPermittedPolicies lists the cluster's policies that the user may list: in all namespaces, or else in one.
+func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load.Loader, namespace string) (*clusterPolicies, error) {
 	objects, forbidden, err := c.PermittedPolicies(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	force := &inForce{status: map[string]v1alpha1.RetentionPolicyStatus{}, forbidden: forbidden}
+	current := &clusterPolicies{status: map[string]v1alpha1.RetentionPolicyStatus{}, forbidden: forbidden}
 	for _, object := range objects {
 		p := loader.Load(object)
-		force.policies = append(force.policies, p)
-		force.status[p.Name] = statusOf(object)
+		current.policies = append(current.policies, p)
+		current.status[p.Name] = statusOf(object)
 	}
-	return force, nil
+	return current, nil
 }
 
 // namespaces are what namespacesFor gives. One that the user may not read counts as one without labels and holds.
-func (f *inForce) namespaces(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
+func (f *clusterPolicies) namespaces(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
 	known, err := namespacesFor(ctx, c, only, rules)
 	if only != "" && apierrors.IsForbidden(err) {
 		f.forbidden = append(f.forbidden, err)
@@ -69,16 +69,16 @@ var grantPolicies = []string{
 }
 
 // failures say what the user may not read, and how to permit it.
-func (f *inForce) failures() []preview.Failure {
+func (f *clusterPolicies) failures() []preview.Failure {
 	var failures []preview.Failure
 	for _, err := range f.forbidden {
-		failures = append(failures, preview.Failure{Message: err.Error() + "; judged without it; " + permit()})
+		failures = append(failures, preview.Failure{Message: err.Error() + "; judged without it; " + grantHint()})
 	}
 	return failures
 }
 
 // unread is the same for a page.
-func (f *inForce) unread() *explain.Unread {
+func (f *clusterPolicies) unread() *explain.Unread {
 	if len(f.forbidden) == 0 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (f *inForce) unread() *explain.Unread {
 	return unread
 }
 
-func permit() string {
+func grantHint() string {
 	return "to permit it, an administrator runs, with your user name for USER: " + strings.Join(grantPolicies, " && ")
 }
 
@@ -102,9 +102,9 @@ func statusOf(object map[string]any) v1alpha1.RetentionPolicyStatus {
 	return status
 }
 
-// join adds the policies to those of the files, which replace those of the same name. Applied, a policy keeps its UID, by
+// addTo adds the policies to those of the files, which replace those of the same name. Applied, a policy keeps its UID, by
 // which the marks of its rules are known.
-func (f *inForce) join(in *load.Contents, loader *load.Loader) {
+func (f *clusterPolicies) addTo(in *load.Contents, loader *load.Loader) {
 	fromFiles := in.Policies
 	for _, p := range f.policies {
 		i := slices.IndexFunc(fromFiles, func(o load.Policy) bool { return o.Name == p.Name })
@@ -119,13 +119,13 @@ func (f *inForce) join(in *load.Contents, loader *load.Loader) {
 
 // judgeOf compares with the rules in force where there is something to compare: policies in files, and theirs known. What
 // a replaced policy alone is about is compared too, as its rules are gone.
-func (p *previewing) judgeOf(ctx context.Context, c *cluster.Cluster, input preview.Input, force *inForce) (_ judge, err error) {
-	if input.Kinds == nil || len(force.forbidden) > 0 {
-		input.Referred, err = referredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies), notes{p.streams.ErrOut})
+func (p *previewCommand) judgeOf(ctx context.Context, c *cluster.Cluster, input preview.Input, current *clusterPolicies) (_ judge, err error) {
+	if input.Kinds == nil || len(current.forbidden) > 0 {
+		input.Referred, err = findReferredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies), notes{p.streams.ErrOut})
 		return preview.New(input), err
 	}
-	beyond := kindsOf(force.replaced)
-	before, err := force.refer(ctx, c, &input, beyond, notes{p.streams.ErrOut})
+	beyond := kindsOf(current.replaced)
+	before, err := current.findReferrers(ctx, c, &input, beyond, notes{p.streams.ErrOut})
 	if err != nil {
 		return nil, err
 	}
@@ -136,20 +136,20 @@ func (p *previewing) judgeOf(ctx context.Context, c *cluster.Cluster, input prev
 	return comparison, nil
 }
 
-// refer finds what refers to what for the rules of either side. Where they do not declare the same, it is found for each; what
+// findReferrers finds what refers to what for the rules of either side. Where they do not declare the same, it is found for each; what
 // there is to say is said of the new one.
-func (f *inForce) refer(ctx context.Context, c *cluster.Cluster, input *preview.Input, beyond sets.Set[schema.GroupKind], say notes) (before preview.InForce, err error) {
+func (f *clusterPolicies) findReferrers(ctx context.Context, c *cluster.Cluster, input *preview.Input, beyond sets.Set[schema.GroupKind], say notes) (before preview.InForce, err error) {
 	before.Policies = f.policies
 	rules := rulesAbout(input.Kinds.Union(beyond), input.Policies, f.policies)
-	if input.Referred, err = referredIn(ctx, c, input, rules, say); err != nil {
+	if input.Referred, err = findReferredIn(ctx, c, input, rules, say); err != nil {
 		return before, err
 	}
-	if before.Referred = input.Referred; preview.DeclareTheSame(input.Policies, f.policies) {
+	if before.Referred = input.Referred; preview.SameDeclarations(input.Policies, f.policies) {
 		return before, nil
 	}
 	other := *input
 	other.Policies = f.policies
-	before.Referred, err = referredIn(ctx, c, &other, rules, notes{io.Discard})
+	before.Referred, err = findReferredIn(ctx, c, &other, rules, notes{io.Discard})
 	return before, err
 }
 

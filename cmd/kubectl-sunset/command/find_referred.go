@@ -9,10 +9,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// referredIn finds what refers to what in the cluster, as the policies of the input declare it, where some of the rules ask.
+// findReferredIn finds what refers to what in the cluster, as the policies of the input declare it, where some of the rules ask.
 // A kind that cannot be listed leaves that unknown, and does not keep the others back. One that the cluster does not have may
 // be misspelt where it is a policy that declares it: that is told.
-func referredIn(ctx context.Context, c *cluster.Cluster, input *preview.Input, rules []*policy.Rule, say notes) (*preview.Referred, error) {
+func findReferredIn(ctx context.Context, c *cluster.Cluster, input *preview.Input, rules []*policy.Rule, say notes) (*preview.Referred, error) {
 	search := input.Referrers(rules)
 	if search == nil {
 		return nil, nil
@@ -22,7 +22,7 @@ func referredIn(ctx context.Context, c *cluster.Cluster, input *preview.Input, r
 			absent, err := c.EachReferrer(ctx, search.Table(), kind, func(page *cluster.Referrers) error { return yield(page) })
 			var unlisted *cluster.ListError
 			if errors.As(err, &unlisted) {
-				search.Lose(kind, unlisted)
+				search.NoteUnreadable(kind, unlisted)
 			} else if err != nil {
 				return err
 			}

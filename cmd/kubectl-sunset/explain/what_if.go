@@ -8,8 +8,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// world is what becomes of an object depends on.
-type world struct {
+// whatIf is what the verdict depends on, as it is or as it would be after some changes.
+type whatIf struct {
 	at          time.Time
 	subject     policy.Subject
 	evaluations []policy.Evaluation
@@ -23,20 +23,20 @@ type outcome struct {
 	due    time.Time // for Wait: since when it is due does not matter to an object that goes now
 }
 
-// step is something that may change in the world.
+// step is something that may change.
 type step struct {
-	what   string       // in words; empty where nobody should do it
-	at     time.Time    // when it happens by itself; zero when it may never
-	guess  bool         // nobody can know when the object would go then
-	author bool         // it takes the author of a policy, or an administrator
-	block  Block        // what it ends; zero for nothing
-	from   func(*world) // makes the world one where the step is still to be done; nil where it is
-	do     func(*world)
+	what   string        // in words; empty where nobody should do it
+	at     time.Time     // when it happens by itself; zero when it may never
+	guess  bool          // nobody can know when the object would go then
+	author bool          // it takes the author of a policy, or an administrator
+	block  Block         // what it ends; zero for nothing
+	from   func(*whatIf) // makes it one where the step is still to be done; nil where it is
+	do     func(*whatIf)
 }
 
-// worldOf is the world as it is, in which each step is still to be done.
-func worldOf(in *Input, steps []step) *world {
-	w := &world{at: in.At, subject: in.Subject, evaluations: slices.Clone(in.Evaluations), holds: map[string]bool{}, outside: map[Block]bool{}}
+// asItIs is what is so now, in which each step is still to be done.
+func asItIs(in *Input, steps []step) *whatIf {
+	w := &whatIf{at: in.At, subject: in.Subject, evaluations: slices.Clone(in.Evaluations), holds: map[string]bool{}, outside: map[Block]bool{}}
 	for _, s := range steps {
 		if s.from != nil {
 			s.from(w)
@@ -45,16 +45,16 @@ func worldOf(in *Input, steps []step) *world {
 	return w
 }
 
-// after is the world once some steps are done.
-func (w *world) after(steps ...step) *world {
-	next := &world{w.at, w.subject, slices.Clone(w.evaluations), maps.Clone(w.holds), maps.Clone(w.outside)}
+// after is what is so once some steps are done.
+func (w *whatIf) after(steps ...step) *whatIf {
+	next := &whatIf{w.at, w.subject, slices.Clone(w.evaluations), maps.Clone(w.holds), maps.Clone(w.outside)}
 	for _, s := range steps {
 		s.do(next)
 	}
 	return next
 }
 
-func (w *world) outcome() outcome {
+func (w *whatIf) outcome() outcome {
 	s := w.subject
 	if s.Flags &^= policy.IsHeld; len(w.holds) > 0 {
 		s.Flags |= policy.IsHeld
@@ -70,7 +70,7 @@ func (w *world) outcome() outcome {
 }
 
 // change changes what one rule says.
-func (w *world) change(id policy.RuleID, how func(*policy.Evaluation)) {
+func (w *whatIf) change(id policy.RuleID, how func(*policy.Evaluation)) {
 	for i := range w.evaluations {
 		if r := &w.evaluations[i]; r.Rule.ID == id {
 			rule := *r.Rule
@@ -81,14 +81,14 @@ func (w *world) change(id policy.RuleID, how func(*policy.Evaluation)) {
 }
 
 // mark has the time to live of a rule start now, if it has not.
-func (w *world) mark(r *policy.Evaluation) {
+func (w *whatIf) mark(r *policy.Evaluation) {
 	if r.Facts.Estimated {
 		r.Facts.Estimated, r.Facts.Start = false, w.at
 	}
 }
 
 // find makes a rule find the object eligible, since it was created or, if the rule marks, since now.
-func (w *world) find(r *policy.Evaluation) {
+func (w *whatIf) find(r *policy.Evaluation) {
 	if r.Facts.Owner == nil && !r.Facts.Eligible {
 		r.Facts.Owner = &policy.Owner{} // which the engine looks for only then
 	}
@@ -101,18 +101,18 @@ func (w *world) find(r *policy.Evaluation) {
 }
 
 // pass makes a rule find the object not eligible.
-func (w *world) pass(r *policy.Evaluation) {
+func (w *whatIf) pass(r *policy.Evaluation) {
 	r.Facts.Selected, r.Facts.Eligible, r.Facts.Err, r.Rule.Problems = true, false, nil, nil
 }
 
 // ofRule is a change of one rule that ends a block.
 func ofRule(id policy.RuleID, b Block, how func(*policy.Rule)) step {
-	return step{what: b.Remedy, author: true, block: b, do: func(w *world) { w.change(id, func(r *policy.Evaluation) { how(r.Rule) }) }}
+	return step{what: b.Remedy, author: true, block: b, do: func(w *whatIf) { w.change(id, func(r *policy.Evaluation) { how(r.Rule) }) }}
 }
 
 // ofPolicy is a change of all rules of a policy that ends a block. Sunset marks what they find eligible then.
 func ofPolicy(name string, b Block, how func(*policy.Rule)) step {
-	return step{what: b.Remedy, author: true, block: b, do: func(w *world) {
+	return step{what: b.Remedy, author: true, block: b, do: func(w *whatIf) {
 		for _, r := range w.evaluations {
 			if r.Rule.ID.Policy == name {
 				w.change(r.Rule.ID, func(r *policy.Evaluation) { how(r.Rule); w.mark(r) })

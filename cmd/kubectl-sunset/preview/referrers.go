@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -17,7 +17,7 @@ import (
 // Referrers finds what refers to the ConfigMaps and Secrets that rules ask about.
 type Referrers struct {
 	compiler *engine.Compiler
-	table    *referrers.Table
+	table    *extract.Table
 	of       []references.Kind
 	versions map[schema.GroupKind][]schema.GroupVersionKind // at which kinds are read that refer to those
 	mixed    bool                                           // the feed gives objects at other versions too
@@ -37,7 +37,7 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	if len(r.of) == 0 {
 		return nil
 	}
-	whole, refused := referrers.NewTable(in.Compiler, declared(in.Policies, references.ValidReferences))
+	whole, refused := extract.NewTable(in.Compiler, declared(in.Policies, references.ValidReferences))
 	for _, d := range refused {
 		if slices.Contains(r.of, d.To) {
 			r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("what %s refers to is not known: %v", d.From.Kind, d.Err)}})
@@ -82,7 +82,7 @@ func (in *Input) rules() []*policy.Rule {
 }
 
 // Table is how what may refer to that does so.
-func (r *Referrers) Table() *referrers.Table { return r.table }
+func (r *Referrers) Table() *extract.Table { return r.table }
 
 // NoteUnreadable says that the objects of a kind are not known, and why.
 func (r *Referrers) NoteUnreadable(kind schema.GroupVersionKind, why error) {

@@ -1,4 +1,4 @@
-package referrers
+package extract
 
 import (
 	"cmp"
@@ -19,14 +19,15 @@ import (
 // safe for concurrent use. The zero value is of no kind.
 type Table struct {
 	kinds []schema.GroupVersionKind
-	rows  map[schema.GroupVersionKind]*row
+	rows  map[schema.GroupVersionKind]*Row
 }
 
-// row is how objects of one kind refer to others.
-type row struct {
-	kind     schema.GroupVersionKind
-	columns  []column
-	declared bool // by some policy; otherwise it is Kubernetes that has it
+// Row is how objects of one kind refer to others.
+type Row struct {
+	Kind     schema.GroupVersionKind
+	Declared bool // by some policy; otherwise it is Kubernetes that has it
+
+	columns []column
 }
 
 // column is one way in which they do.
@@ -40,13 +41,11 @@ type column struct {
 type Refused struct {
 	references.Declared
 	Err error
-
-	at references.SourceID // what people call it; empty where what it says is its name
 }
 
 // NewTable compiles the built-in referrers and what is declared beside them. Of what is refused the Table has nothing.
 func NewTable(c *engine.Compiler, declared []references.Declared) (*Table, []Refused) {
-	t := &Table{rows: map[schema.GroupVersionKind]*row{}}
+	t := &Table{rows: map[schema.GroupVersionKind]*Row{}}
 	var refused []Refused
 	builtIn := references.BuiltIn()
 	for i, d := range slices.Concat(builtIn, declared) {
@@ -86,14 +85,14 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, declared bool) er
 	}
 	r := t.rows[d.From]
 	if r == nil {
-		r = &row{kind: d.From}
+		r = &Row{Kind: d.From}
 		t.rows[d.From] = r
 		t.kinds = append(t.kinds, d.From)
 	}
 	same := func(have column) bool { return have.to == d.To && have.extractor.Key() == extractor.Key() }
 	if !slices.ContainsFunc(r.columns, same) {
 		r.columns = append(r.columns, column{d.To, extractor, !declared})
-		r.declared = r.declared || declared
+		r.Declared = r.Declared || declared
 	}
 	return nil
 }
@@ -109,10 +108,11 @@ func (t *Table) To(kind schema.GroupVersionKind) []references.Kind {
 	if r == nil {
 		return nil
 	}
-	return r.to()
+	return r.To()
 }
 
-func (r *row) to() []references.Kind {
+// To is what objects of the kind may refer to.
+func (r *Row) To() []references.Kind {
 	var all []references.Kind
 	for _, c := range r.columns {
 		if !slices.Contains(all, c.to) {
@@ -122,12 +122,12 @@ func (r *row) to() []references.Kind {
 	return all
 }
 
-// about gives how objects refer to some kinds, by a key that is the same for what is read in the same way.
-func (t *Table) about(kinds []references.Kind) map[string]*row {
-	rows := map[string]*row{}
+// Rows gives how objects refer to some kinds, by a key that is the same for what is read in the same way.
+func (t *Table) Rows(kinds []references.Kind) map[string]*Row {
+	rows := map[string]*Row{}
 	for _, r := range t.rows {
-		asked := &row{kind: r.kind, declared: r.declared}
-		key := []string{r.kind.String(), strconv.FormatBool(r.declared)}
+		asked := &Row{Kind: r.Kind, Declared: r.Declared}
+		key := []string{r.Kind.String(), strconv.FormatBool(r.Declared)}
 		for _, c := range r.columns {
 			if slices.Contains(kinds, c.to) {
 				asked.columns = append(asked.columns, c)
@@ -141,8 +141,8 @@ func (t *Table) about(kinds []references.Kind) map[string]*row {
 	return rows
 }
 
-// metadataOnly reports whether the metadata of an object is enough to read what it refers to. More of a Secret is never read.
-func (r *row) metadataOnly() bool {
+// MetadataOnly reports whether the metadata of an object is enough to read what it refers to. More of a Secret is never read.
+func (r *Row) MetadataOnly() bool {
 	return !slices.ContainsFunc(r.columns, func(c column) bool { return !c.extractor.MetadataOnly() })
 }
 
@@ -150,12 +150,13 @@ func (r *row) metadataOnly() bool {
 // who they are. It is for one goroutine at a time.
 func (t *Table) NewDecoder(kind schema.GroupVersionKind) *engine.Decoder {
 	if r := t.rows[kind]; r != nil {
-		return r.decoder()
+		return r.NewDecoder()
 	}
 	return engine.NewReferrerDecoder()
 }
 
-func (r *row) decoder() *engine.Decoder {
+// NewDecoder makes a Decoder of objects of the kind. It is for one goroutine at a time.
+func (r *Row) NewDecoder() *engine.Decoder {
 	extractors := make([]*engine.Extractor, len(r.columns))
 	for i, c := range r.columns {
 		extractors[i] = c.extractor
@@ -168,12 +169,13 @@ func (r *row) decoder() *engine.Decoder {
 func (t *Table) Read(e *engine.Evaluator, kind schema.GroupVersionKind, object map[string]any) references.Referrer {
 	r := t.rows[kind]
 	if r == nil {
-		return whoIs(kind, object)
+		return Identify(kind, object)
 	}
-	return r.read(e, object)
+	return r.Read(e, object)
 }
 
-func whoIs(kind schema.GroupVersionKind, object map[string]any) references.Referrer {
+// Identify gives an object of a kind, and nothing that it refers to.
+func Identify(kind schema.GroupVersionKind, object map[string]any) references.Referrer {
 	metadata, _ := object["metadata"].(map[string]any)
 	name := references.Name{Kind: kind.Kind, Namespace: text(metadata, "namespace"), Name: text(metadata, "name")}
 	return references.Referrer{UID: types.UID(text(metadata, "uid")), Name: name}
@@ -184,9 +186,9 @@ func text(metadata map[string]any, field string) string {
 	return s
 }
 
-// read says what an object refers to. One error is enough for nobody to know which objects of a kind.
-func (r *row) read(e *engine.Evaluator, object map[string]any) references.Referrer {
-	found := whoIs(r.kind, object)
+// Read says what an object refers to. One error is enough for nobody to know which objects of a kind.
+func (r *Row) Read(e *engine.Evaluator, object map[string]any) references.Referrer {
+	found := Identify(r.Kind, object)
 	for _, c := range r.columns {
 		targets, err := c.read(e, object, found.Name.Namespace)
 		if err != nil {
@@ -230,4 +232,28 @@ func unread(r references.Referrer, to references.Kind, err error) references.Ref
 		r.Unread = append(r.Unread, to)
 	}
 	return r
+}
+
+// AnyVersion reports whether what objects of a kind refer to is read at any version: where it is Kubernetes that has the
+// kind, it is the same in all. What a policy declares it declares of one version.
+func (t *Table) AnyVersion(kind schema.GroupVersionKind) bool {
+	r := t.rows[kind]
+	return r != nil && !r.Declared
+}
+
+// Row is how objects of a kind refer to others; nil of a kind that is not in the Table.
+func (t *Table) Row(kind schema.GroupVersionKind) *Row { return t.rows[kind] }
+
+// About is the Table of what refers to some kinds.
+func (t *Table) About(kinds []references.Kind) *Table {
+	narrow := &Table{rows: map[schema.GroupVersionKind]*Row{}}
+	for _, r := range t.Rows(kinds) {
+		narrow.rows[r.Kind] = r
+	}
+	for _, kind := range t.kinds {
+		if narrow.rows[kind] != nil {
+			narrow.kinds = append(narrow.kinds, kind)
+		}
+	}
+	return narrow
 }

@@ -45,19 +45,14 @@ func (c *Cluster) EachReferrer(ctx context.Context, t *extract.Table, kind schem
 	if place == nil {
 		return true, nil
 	}
-	var refused error
 	err = pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
 		items, next, err := c.raw(ctx, place, options)
 		if err != nil {
 			return "", err
 		}
-		refused = yield(&Referrers{table: t, kind: kind, items: items})
-		return next, refused
+		return next, yielded(yield(&Referrers{table: t, kind: kind, items: items}))
 	})
-	if err != nil && refused == nil && ctx.Err() == nil {
-		return false, &ListError{kind, err}
-	}
-	return false, err
+	return false, listError(ctx, kind, err)
 }
 
 // acceptMetadataList is how a list without the content of its objects is asked for.

@@ -35,9 +35,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	c.Flags().StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	c.Flags().Var(&a.dryRun, "dry-run", "client: show what would be approved, without changing the policy")
-	a.connection.add(c.Flags())
-	completeContexts(c, &a.connection)
-	completeNamespaces(c, &a.connection)
+	a.connection.add(c)
 	c.ValidArgsFunction = completePolicies(&a.connection, &a.namespace)
 	return c
 }

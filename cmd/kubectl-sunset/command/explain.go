@@ -49,10 +49,7 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the object; the default is the namespace of the kubeconfig, or any namespace for objects in files")
 	e.node.add(flags)
 	e.protection.add(flags)
-	e.connection.add(flags)
-	completeContexts(c, &e.connection)
-	completeNamespaces(c, &e.connection)
-	completeNodes(c, &e.connection)
+	e.connection.add(c)
 	c.ValidArgsFunction = completeObject(&e.connection, &e.namespace)
 	return c
 }

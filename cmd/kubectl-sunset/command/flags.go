@@ -68,29 +68,33 @@ func (f *protectionFlags) loader(options engine.Options) (*load.Loader, error) {
 	return load.NewLoader(compiler, f.protection()), nil
 }
 
-// timeFlag is a time, or a span of time from now on.
+// timeFlag is a time, or a span of time from now on: +7d. In the past it is one before now: 14d or -14d.
 type timeFlag struct {
 	now  time.Time
+	past bool
 	time time.Time
 }
 
-var errNoTime = errors.New(`want a time such as 2026-03-01T12:00:00Z, or a duration from now such as +7d`)
-
 // Set implements pflag.Value.
 func (t *timeFlag) Set(text string) error {
-	if span, found := strings.CutPrefix(text, "+"); found {
-		ttl, err := policy.ParseTTL(span)
-		if err != nil {
-			return errNoTime
-		}
-		t.time = t.now.UTC().Truncate(time.Second).Add(ttl)
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		t.time = at.UTC()
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return errNoTime
+	wrong := errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration from now such as +7d")
+	span, isSpan := strings.CutPrefix(text, "+")
+	if t.past {
+		wrong = errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration before now such as 14d")
+		span, isSpan = strings.TrimPrefix(text, "-"), true
 	}
-	t.time = at.UTC()
+	ttl, err := policy.ParseTTL(span)
+	if err != nil || !isSpan {
+		return wrong
+	}
+	if t.past {
+		ttl = -ttl
+	}
+	t.time = t.now.UTC().Truncate(time.Second).Add(ttl)
 	return nil
 }
 

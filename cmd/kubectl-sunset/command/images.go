@@ -2,11 +2,9 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,18 +12,17 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy"
 )
 
 // imageFlags name a list of images as crictl writes it, and what the list does not say.
 type imageFlags struct {
 	file        string
 	node        nodeFlags
-	unusedSince pastFlag
+	unusedSince timeFlag
 }
 
 func (f *imageFlags) add(flags *pflag.FlagSet, now time.Time) {
-	f.unusedSince = pastFlag{now: now}
+	f.unusedSince = timeFlag{now: now, past: true}
 	flags.StringVar(&f.file, "images", "", `file with the images of a node, in the format of "crictl images -o json"; "-" reads standard input`)
 	f.node.add(flags)
 	flags.Var(&f.unusedSince, "unused-since", "time since when each image of --images exists and is unused: RFC 3339, or a duration before now such as 14d")
@@ -49,45 +46,6 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 		return nil, fmt.Errorf("%s: %w", f.file, err)
 	}
 	return images, nil
-}
-
-// pastFlag is a time, or a span of time before now.
-type pastFlag struct {
-	now  time.Time
-	time time.Time
-}
-
-// Set implements pflag.Value.
-func (t *pastFlag) Set(text string) error {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		t.time = at.UTC()
-		return nil
-	}
-	span, err := policy.ParseTTL(strings.TrimPrefix(text, "-"))
-	if err != nil {
-		return errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration before now such as 14d")
-	}
-	t.time = t.now.UTC().Truncate(time.Second).Add(-span)
-	return nil
-}
-
-// String implements pflag.Value.
-func (t *pastFlag) String() string {
-	if t.time.IsZero() {
-		return "now"
-	}
-	return t.time.Format(time.RFC3339)
-}
-
-// Type implements pflag.Value.
-func (t *pastFlag) Type() string { return "time" }
-
-// get is the time given, or now.
-func (t *pastFlag) get() time.Time {
-	if t.time.IsZero() {
-		return t.now.UTC().Truncate(time.Second)
-	}
-	return t.time
 }
 
 // judgeFiles judges the objects of the files, and the images beside them.

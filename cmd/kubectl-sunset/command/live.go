@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
@@ -27,12 +27,17 @@ type connectionFlags struct {
 	overrides clientcmd.ConfigOverrides
 }
 
-func (f *connectionFlags) add(flags *pflag.FlagSet) {
+// add adds the flags, and completes what a cluster has names for. The command has its other flags already.
+func (f *connectionFlags) add(c *cobra.Command) {
+	flags := c.Flags()
 	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
 	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "kubeconfig file to use instead of the default")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // -n means something else here: only that namespace
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
+	completeContexts(c, f)
+	completeNames(c, f, "namespace", cobra.ShellCompDirectiveNoFileComp, (*cluster.Cluster).NamespaceNames)
+	completeNames(c, f, "node", cobra.ShellCompDirectiveDefault, (*cluster.Cluster).NodeNames) // which may be a file as well
 }
 
 func (f *connectionFlags) client() clientcmd.ClientConfig {

@@ -48,10 +48,7 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	p.images.add(flags, now)
 	p.protection.add(flags)
-	p.connection.add(flags)
-	completeContexts(c, &p.connection)
-	completeNamespaces(c, &p.connection)
-	completeNodes(c, &p.connection)
+	p.connection.add(c)
 	return c
 }
 

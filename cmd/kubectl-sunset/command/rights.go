@@ -47,8 +47,7 @@ func newRights(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringSliceVar(&g.owners, "owners", nil, "kinds of owners that rules may delete, as resource.group")
 	g.account.add(flags)
 	g.protection.add(flags)
-	g.connection.add(flags)
-	completeContexts(c, &g.connection)
+	g.connection.add(c)
 	return c
 }
 

@@ -26,9 +26,7 @@ func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
 	}
 	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "only the RetentionPolicies in this namespace")
-	s.connection.add(c.Flags())
-	completeContexts(c, &s.connection)
-	completeNamespaces(c, &s.connection)
+	s.connection.add(c)
 	return c
 }
 

@@ -45,9 +45,7 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.BoolVar(&u.force, "force", false, "remove marks even if enforced policies would set them again")
 	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, without changing them")
 	u.protection.add(flags)
-	u.connection.add(flags)
-	completeContexts(c, &u.connection)
-	completeNamespaces(c, &u.connection)
+	u.connection.add(c)
 	c.ValidArgsFunction = completeKinds(&u.connection)
 	return c
 }

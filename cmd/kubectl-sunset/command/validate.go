@@ -41,8 +41,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	c.Flags().BoolVar(&v.strict, "warnings-as-errors", false, "exit with code 1 if there are warnings")
 	c.Flags().BoolVar(&v.rights, "rights", false, "ask the cluster which permissions are missing, and print roles that grant them")
 	v.account.add(c.Flags())
-	v.connection.add(c.Flags())
-	completeContexts(c, &v.connection)
+	v.connection.add(c)
 	return c
 }
 

@@ -147,7 +147,7 @@ func TestChangesAreOrderedAndVerdictsAreThoseAskedFor(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(got.Counts) != 1 {
-		t.Errorf("tallies %v, want that of the rule asked about", got.Counts)
+		t.Errorf("counts %v, want those of the rule asked about", got.Counts)
 	}
 }
 

@@ -136,9 +136,10 @@ func TestWhatCannotBeJudgedIsTold(t *testing.T) {
 func TestTalliesCountEachSubjectOnce(t *testing.T) {
 	text := policies + namespaces + pod("dev-a", "due", "") + pod("dev-a", "held", "  annotations: {sunset.x-k8s.io/hold: \"\"}\n") + pod("plain", "week", "")
 	got := judge(t, text, nil).Counts
+	one := preview.Total{Subjects: 1}
 	want := []preview.RuleCounts{
-		{Rule: policy.RuleID{Policy: "dev", Rule: "pods"}, Matched: 2, Now: 1, Hour: 1, Day: 1, Week: 1, Kept: 1},
-		{Rule: policy.RuleID{Policy: "named", Rule: "pods"}, Matched: 1, Later: 1},
+		{Rule: policy.RuleID{Policy: "dev", Rule: "pods"}, Matched: 2, Now: one, Hour: one, Day: one, Week: one, Kept: one},
+		{Rule: policy.RuleID{Policy: "named", Rule: "pods"}, Matched: 1, Later: one},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -57,58 +57,51 @@ func (f Failure) compare(o Failure) int {
 // RuleCounts is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
 type RuleCounts struct {
 	Rule                 policy.RuleID
-	Matched              int // subjects that the rule selects
-	Now, Hour, Day, Week int // due by then, each including those before; in a dry run, what would be due
-	Later                int // due after a week
-	Kept                 int // the rest
-
-	Bytes Bytes // of images
+	Matched              int   // subjects that the rule selects
+	Now, Hour, Day, Week Total // due by then, each including those before; in a dry run, what would be due
+	Later                Total // due after a week
+	Kept                 Total // the rest
 }
 
-// Bytes are those of the images that a Tally counts.
-type Bytes struct{ Now, Hour, Day, Week, Later, Kept int64 }
+// Total is a number of subjects, and the bytes of those that are images.
+type Total struct {
+	Subjects int
+	Bytes    int64
+}
+
+func (t *Total) add(o Total) {
+	t.Subjects += o.Subjects
+	t.Bytes += o.Bytes
+}
 
 func (t *RuleCounts) count(v policy.Verdict, at time.Time, bytes int64) {
+	one := Total{1, bytes}
 	if v.Action == policy.Keep && v.Reason != policy.IsDryRun {
-		t.Kept++
-		t.Bytes.Kept += bytes
+		t.Kept.add(one)
 		return
 	}
-	left, b := v.Due.Sub(at), &t.Bytes
+	left := v.Due.Sub(at)
 	for _, window := range []struct {
-		count *int
-		bytes *int64
+		count *Total
 		span  time.Duration
-	}{{&t.Now, &b.Now, 0}, {&t.Hour, &b.Hour, time.Hour}, {&t.Day, &b.Day, policy.Day}, {&t.Week, &b.Week, policy.Week}} {
+	}{{&t.Now, 0}, {&t.Hour, time.Hour}, {&t.Day, policy.Day}, {&t.Week, policy.Week}} {
 		if left <= window.span {
-			*window.count++
-			*window.bytes += bytes
+			window.count.add(one)
 		}
 	}
 	if left > policy.Week {
-		t.Later++
-		b.Later += bytes
+		t.Later.add(one)
 	}
 }
 
 func (t *RuleCounts) merge(o *RuleCounts) {
 	t.Matched += o.Matched
-	t.Now += o.Now
-	t.Hour += o.Hour
-	t.Day += o.Day
-	t.Week += o.Week
-	t.Later += o.Later
-	t.Kept += o.Kept
-	t.Bytes.merge(&o.Bytes)
-}
-
-func (b *Bytes) merge(o *Bytes) {
-	b.Now += o.Now
-	b.Hour += o.Hour
-	b.Day += o.Day
-	b.Week += o.Week
-	b.Later += o.Later
-	b.Kept += o.Kept
+	t.Now.add(o.Now)
+	t.Hour.add(o.Hour)
+	t.Day.add(o.Day)
+	t.Week.add(o.Week)
+	t.Later.add(o.Later)
+	t.Kept.add(o.Kept)
 }
 
 // results is what one goroutine found.

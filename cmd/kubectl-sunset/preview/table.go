@@ -87,11 +87,9 @@ func writeSummary(w io.Writer, counts []RuleCounts) error {
 	header := []string{"RULE", ">SELECTED", ">NOW", ">+1H", ">+24H", ">+7D", ">LATER", ">KEPT"}
 	return WriteColumns(w, header, len(counts), func(i int) []string {
 		t := &counts[i]
-		cells := []string{t.Rule.String()}
-		b := &t.Bytes
-		bytes := []int64{0, b.Now, b.Hour, b.Day, b.Week, b.Later, b.Kept}
-		for i, n := range []int{t.Matched, t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
-			cells = append(cells, strconv.Itoa(n)+inBytes(bytes[i]))
+		cells := []string{t.Rule.String(), strconv.Itoa(t.Matched)}
+		for _, n := range []Total{t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
+			cells = append(cells, strconv.Itoa(n.Subjects)+inBytes(n.Bytes))
 		}
 		return cells
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -80,18 +79,12 @@ func (e *explainCommand) run(ctx context.Context, args []string) error {
 		return err
 	}
 	e.files.names = e.node.names(e.files.names)
-	files, err := e.files.open(nil, e.streams.In)
+	files, loader, in, err := e.files.load(nil, e.streams.In, &e.protection, load.Skim)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	if e.loader, err = e.protection.loader(engine.Options{}); err != nil {
-		return err
-	}
-	in, err := load.Skim(files, e.loader)
-	if err != nil {
-		return err
-	}
+	e.loader = loader
 	in.CheckNames(true)
 	in.Enforce()
 	e.defined = in.Names

@@ -48,7 +48,7 @@ func (e *explainCommand) fromFiles(ctx context.Context, files *load.Files, in *l
 	if input.Node, err = in.Node(); err != nil {
 		return nil, err
 	}
-	input.Kinds = sets.New(policy.StoredAs(kindOf(object)))
+	input.Kinds = sets.New(policy.StoredAs(preview.KindOf(object)))
 	if err := input.FindReferred(ctx, files.Feed()); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (e *explainCommand) find(files *load.Files, what objectName) (map[string]an
 
 // matches reports whether an object is the one to explain, or may be where none is named.
 func (e *explainCommand) matches(what objectName, object map[string]any) bool {
-	kind, namespace := kindOf(object), namespaceOf(object)
+	kind, namespace := preview.KindOf(object), namespaceOf(object)
 	if e.namespace != "" && namespace != "" && namespace != e.namespace {
 		return false
 	}
@@ -121,7 +121,7 @@ func (e *explainCommand) matches(what objectName, object map[string]any) bool {
 		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind) || load.IsDefinition(object)
 		return !isContext && !load.IsPolicy(object)
 	}
-	return isNamed(what.kind, kind, e.defined[kind.GroupKind()]...) && nameOf(object) == what.name
+	return isNamed(what.kind, kind, e.defined[kind.GroupKind()]...) && load.NameOf(object) == what.name
 }
 
 // findImage gives the one image that a name means.
@@ -134,7 +134,7 @@ func findImage(files *load.Files, name string) (map[string]any, error) {
 		}
 		some, err := item.Objects()
 		for _, object := range some {
-			if kindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
+			if preview.KindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
 				continue
 			}
 			if image, _ := engine.ImageOf(object); image != nil { // what else is wrong with it, its judgement says
@@ -166,18 +166,6 @@ func isNamed(name string, kind schema.GroupVersionKind, defined ...string) bool 
 	return false
 }
 
-func kindOf(object map[string]any) schema.GroupVersionKind {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	return schema.FromAPIVersionAndKind(apiVersion, kind)
-}
-
-func nameOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return name
-}
-
 func namespaceOf(object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
@@ -189,7 +177,7 @@ func namesOf(objects []map[string]any) string {
 	const shown = 5
 	var names []string
 	for _, object := range objects[:min(len(objects), shown)] {
-		name := kindOf(object).Kind + "/" + nameOf(object)
+		name := preview.KindOf(object).Kind + "/" + load.NameOf(object)
 		if namespace := namespaceOf(object); namespace != "" {
 			name += " in " + namespace
 		}

@@ -68,6 +68,21 @@ func (f *protectionFlags) loader(options engine.Options) (*load.Loader, error) {
 	return load.NewLoader(compiler, f.protection()), nil
 }
 
+// load opens the files and reads them with one of the functions of package load. The caller closes them, unless there is an error.
+func (f *fileFlags) load(args []string, stdin io.Reader, p *protectionFlags, read func(*load.Files, *load.Loader) (*load.Contents, error)) (
+	files *load.Files, loader *load.Loader, in *load.Contents, err error) {
+	if files, err = f.open(args, stdin); err != nil {
+		return nil, nil, nil, err
+	}
+	if loader, err = p.loader(engine.Options{}); err == nil {
+		in, err = read(files, loader)
+	}
+	if err != nil {
+		_ = files.Close()
+	}
+	return files, loader, in, err
+}
+
 // timeFlag is a time, or a span of time from now on: +7d. In the past it is one before now: 14d or -14d.
 type timeFlag struct {
 	now  time.Time

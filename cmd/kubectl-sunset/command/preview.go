@@ -13,7 +13,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/engine"
 )
 
 // previewCommand is the command preview.
@@ -57,19 +56,11 @@ func (p *previewCommand) run(ctx context.Context, args []string) error {
 		return errors.New("standard input cannot be both -f and --images")
 	}
 	p.files.names = p.images.node.names(p.files.names)
-	files, err := p.files.open(args, p.streams.In)
+	files, loader, in, err := p.files.load(args, p.streams.In, &p.protection, load.Skim)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	loader, err := p.protection.loader(engine.Options{})
-	if err != nil {
-		return err
-	}
-	in, err := load.Skim(files, loader)
-	if err != nil {
-		return err
-	}
 	in.CheckNames(true)
 	in.Check(loader)
 	in.Enforce()

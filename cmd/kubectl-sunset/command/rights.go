@@ -14,7 +14,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
@@ -94,22 +93,14 @@ func (g *rightsCommand) run(ctx context.Context, args []string) error {
 
 // policies are those of the files, or without files of the cluster.
 func (g *rightsCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
-	files, err := g.files.open(args, g.streams.In)
+	files, loader, in, err := g.files.load(args, g.streams.In, &g.protection, load.Skim)
 	if err != nil {
 		return nil, false, err
 	}
 	defer files.Close()
-	loader, err := g.protection.loader(engine.Options{})
-	if err != nil {
-		return nil, false, err
-	}
 	if len(g.files.names) == 0 {
 		all, err = g.inForce(ctx, loader)
 		return all, false, err
-	}
-	in, err := load.Skim(files, loader)
-	if err != nil {
-		return nil, false, err
 	}
 	in.CheckNames(false)
 	writeProblems(g.streams.ErrOut, in.Policies)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
@@ -49,19 +48,11 @@ func (v *validateCommand) run(ctx context.Context, args []string) error {
 	if len(v.files.names) == 0 {
 		return errors.New("name one or more files with -f")
 	}
-	files, err := v.files.open(args, v.streams.In)
+	files, loader, in, err := v.files.load(args, v.streams.In, &v.protection, load.Read)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	loader, err := v.protection.loader(engine.Options{})
-	if err != nil {
-		return err
-	}
-	in, err := load.Read(files, loader)
-	if err != nil {
-		return err
-	}
 	in.CheckNames(false)
 	in.Check(loader)
 	in.FindWithoutPolicy(files)

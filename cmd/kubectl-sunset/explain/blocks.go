@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -66,7 +68,7 @@ func (in *Input) held() []step {
 	annotations, _ := meta["annotations"].(map[string]any)
 	var steps []step
 	if in.Subject.Flags.Has(policy.IsTerminating) {
-		steps = append(steps, step{block: terminating(textsOf(meta["finalizers"]))})
+		steps = append(steps, step{block: terminating(finalizersOf(in.Object))})
 	}
 	if value, ok := annotations[v1alpha1.HoldAnnotation]; ok && v1alpha1.IsHold(value) {
 		steps = append(steps, hold("the object"))
@@ -91,8 +93,7 @@ func (in *Input) held() []step {
 
 // finalizers keep the object once it is deleted.
 func (in *Input) finalizers() []Block {
-	meta, _ := in.Object["metadata"].(map[string]any)
-	names := textsOf(meta["finalizers"])
+	names := finalizersOf(in.Object)
 	if len(names) == 0 || in.Subject.Flags.Has(policy.IsTerminating) {
 		return nil
 	}
@@ -212,13 +213,8 @@ func unique(steps []step) []step {
 	})
 }
 
-func textsOf(list any) []string {
-	elements, _ := list.([]any)
-	var texts []string
-	for _, element := range elements {
-		if text, ok := element.(string); ok {
-			texts = append(texts, text)
-		}
-	}
-	return texts
+// finalizersOf is empty where they are not all text.
+func finalizersOf(object map[string]any) []string {
+	names, _, _ := unstructured.NestedStringSlice(object, "metadata", "finalizers")
+	return names
 }

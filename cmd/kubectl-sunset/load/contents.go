@@ -102,7 +102,7 @@ func (in *Contents) addContext(object map[string]any) {
 	}
 	switch object["kind"] {
 	case "Namespace":
-		name := nameOf(object)
+		name := NameOf(object)
 		meta, _ := object["metadata"].(map[string]any)
 		set := NameLabel(name)
 		maps.Copy(set, textsOf(meta["labels"]))

@@ -31,5 +31,5 @@ var mayBeNode = []string{"kind: Node", `kind: "Node`, `"kind":"Node`, `"kind": "
 
 func (in *Contents) addNode(object map[string]any) {
 	meta, _ := object["metadata"].(map[string]any)
-	in.Nodes = append(in.Nodes, engine.Node{Name: nameOf(object), Labels: textsOf(meta["labels"])})
+	in.Nodes = append(in.Nodes, engine.Node{Name: NameOf(object), Labels: textsOf(meta["labels"])})
 }

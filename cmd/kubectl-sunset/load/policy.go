@@ -135,7 +135,7 @@ func isMisplaced(object map[string]any) bool {
 
 // Load reads and compiles a policy. Whatever is wrong is among its Problems.
 func (l *Loader) Load(object map[string]any) *policy.Policy {
-	name := nameOf(object)
+	name := NameOf(object)
 	if problem := wrongKind(object); problem != nil {
 		return &policy.Policy{Name: name, Problems: []policy.Problem{*problem}}
 	}
@@ -189,7 +189,8 @@ func wrongKind(object map[string]any) *policy.Problem {
 	return &policy.Problem{Path: path, Message: fmt.Sprintf("%v %v is not known here", object["apiVersion"], kind), Hint: hint}
 }
 
-func nameOf(object map[string]any) string {
+// NameOf is the name of an object; empty without one.
+func NameOf(object map[string]any) string {
 	meta, _ := object["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	return name

@@ -10,24 +10,35 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// WriteJSON writes a result as one JSON object, one verdict a line. There is a diff only where something was compared.
+// section is a list in the output.
+type section struct {
+	name    string
+	len     int
+	element func(i int) any
+}
+
+// sections are the lists of a result. There is a diff only where something was compared.
+func sections(r *Result) []section {
+	all := []section{
+		{"verdicts", len(r.Rows), func(i int) any { return r.Rows[i].Record() }},
+		{"errors", len(r.Failures), func(i int) any { return r.Failures[i] }},
+	}
+	if r.Compared {
+		all = append(all, section{"diff", len(r.Changes), func(i int) any { return r.Changes[i] }})
+	}
+	return all
+}
+
+// WriteJSON writes a result as one JSON object, one verdict a line.
 func WriteJSON(w io.Writer, r *Result) error {
 	e := &encoder{w: w}
-	e.printf("{\"at\": %q, \"verdicts\": [", FormatTime(r.At))
-	for i, row := range r.Rows {
-		e.element(i, row.Record())
-	}
-	e.printf("%s], \"errors\": [", e.end(len(r.Rows)))
-	for i, f := range r.Failures {
-		e.element(i, f)
-	}
-	e.printf("%s]", e.end(len(r.Failures)))
-	if r.Compared {
-		e.printf(", \"diff\": [")
-		for i, c := range r.Changes {
-			e.element(i, c)
+	e.printf("{\"at\": %q", FormatTime(r.At))
+	for _, s := range sections(r) {
+		e.printf(", %q: [", s.name)
+		for i := range s.len {
+			e.element(i, s.element(i))
 		}
-		e.printf("%s]", e.end(len(r.Changes)))
+		e.printf("%s]", e.end(s.len))
 	}
 	e.printf("}\n")
 	return e.err
@@ -78,30 +89,17 @@ func (e *encoder) end(elements int) string {
 func WriteYAML(w io.Writer, r *Result) error {
 	e := &encoder{w: w}
 	e.printf("at: %q\n", FormatTime(r.At))
-	e.list("verdicts", len(r.Rows))
-	for _, row := range r.Rows {
-		e.item(row.Record())
-	}
-	e.list("errors", len(r.Failures))
-	for _, f := range r.Failures {
-		e.item(f)
-	}
-	if !r.Compared {
-		return e.err
-	}
-	e.list("diff", len(r.Changes))
-	for _, c := range r.Changes {
-		e.item(c)
+	for _, s := range sections(r) {
+		if s.len == 0 {
+			e.printf("%s: []\n", s.name)
+			continue
+		}
+		e.printf("%s:\n", s.name)
+		for i := range s.len {
+			e.item(s.element(i))
+		}
 	}
 	return e.err
-}
-
-func (e *encoder) list(key string, elements int) {
-	if elements == 0 {
-		e.printf("%s: []\n", key)
-		return
-	}
-	e.printf("%s:\n", key)
 }
 
 func (e *encoder) item(value any) {

@@ -18,7 +18,7 @@ type Image struct {
 
 // imageOf reads it from the object of an image; nil for any other.
 func imageOf(object map[string]any) *Image {
-	if kindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
+	if KindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
 		return nil
 	}
 	i, err := engine.ImageOf(object)

@@ -90,7 +90,7 @@ func (w *worker) judge(object map[string]any) {
 	if w.results.owners != nil {
 		w.results.owners.add(object)
 	}
-	kind := policy.StoredAs(kindOf(object))
+	kind := policy.StoredAs(KindOf(object))
 	if !w.about(kind) {
 		return
 	}
@@ -115,7 +115,7 @@ func (w *worker) judge(object map[string]any) {
 // evaluate evaluates every rule that applies to an object. The result is good until the next; ok is false where no rule applies,
 // or the object cannot be judged, which is then in the results.
 func (w *worker) evaluate(object map[string]any) (c candidate, ok bool) {
-	c.kind = kindOf(object)
+	c.kind = KindOf(object)
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
 	page := w.rules.page(policy.StoredAs(c.kind), namespace)
@@ -171,7 +171,8 @@ func (w *worker) selected(meta map[string]any) bool {
 	return w.Selector.Matches(set)
 }
 
-func kindOf(object map[string]any) schema.GroupVersionKind {
+// KindOf is the kind that an object says it is.
+func KindOf(object map[string]any) schema.GroupVersionKind {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	return schema.FromAPIVersionAndKind(apiVersion, kind)

@@ -133,7 +133,7 @@ type reader struct {
 
 // read notes to what an object refers.
 func (r *reader) read(object map[string]any) {
-	is := kindOf(object)
+	is := KindOf(object)
 	for _, kind := range r.versions[policy.StoredAs(is)] {
 		if is != kind && !r.mixed {
 			continue

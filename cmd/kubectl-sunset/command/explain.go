@@ -143,12 +143,7 @@ func (e *explainCommand) print(page *explain.Page) error {
 }
 
 func (e *explainCommand) input(policies []*policy.Policy, namespace string) preview.Input {
-	return preview.Input{
-		Compiler:   e.loader.Compiler,
-		Policies:   policies,
-		Programs:   e.loader.Programs,
-		Protection: e.loader.Protection,
-		At:         e.at.get(),
-		Namespace:  namespace,
-	}
+	in := e.loader.Input(e.at.get())
+	in.Policies, in.Namespace = policies, namespace
+	return in
 }

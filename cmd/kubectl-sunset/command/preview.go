@@ -108,14 +108,9 @@ func (p *previewCommand) input(loader *load.Loader) (preview.Input, error) {
 	if p.all {
 		p.namespace = ""
 	}
-	return preview.Input{
-		Compiler:   loader.Compiler,
-		Programs:   loader.Programs,
-		Protection: loader.Protection,
-		At:         p.at.get(),
-		Namespace:  p.namespace,
-		Selector:   selector,
-	}, nil
+	in := loader.Input(p.at.get())
+	in.Namespace, in.Selector = p.namespace, selector
+	return in, nil
 }
 
 func (p *previewCommand) print(result *preview.Result) error {

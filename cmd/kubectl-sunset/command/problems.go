@@ -63,23 +63,18 @@ type validation struct {
 }
 
 type problem struct {
-	File       string `json:"file"`
-	Document   int    `json:"document,omitempty"`
-	Policy     string `json:"policy,omitempty"`
-	FileLine   int    `json:"fileLine,omitempty"`
-	Path       string `json:"path,omitempty"`
-	Line       int    `json:"line,omitempty"`
-	Column     int    `json:"column,omitempty"`
-	Message    string `json:"message"`
-	Hint       string `json:"hint,omitempty"`
-	Expression string `json:"expression,omitempty"`
+	File     string `json:"file"`
+	Document int    `json:"document,omitempty"`
+	Policy   string `json:"policy,omitempty"`
+	FileLine int    `json:"fileLine,omitempty"`
+	policy.Problem
 }
 
 // writeValidation writes the problems for programs, and rights that are missing.
 func writeValidation(w io.Writer, files int, in *load.Contents, absent []rbac.Missing) error {
 	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}, Version: load.KubernetesVersion}
 	for _, name := range in.WithoutPolicy {
-		v.Problems = append(v.Problems, problem{File: name, Message: noPolicy, Hint: noPolicyHint})
+		v.Problems = append(v.Problems, problem{File: name, Problem: policy.Problem{Message: noPolicy, Hint: noPolicyHint}})
 	}
 	for _, p := range in.Policies {
 		for _, found := range p.InOrder() {
@@ -99,11 +94,7 @@ func writeValidation(w io.Writer, files int, in *load.Contents, absent []rbac.Mi
 }
 
 func newProblem(p load.Policy, found policy.Problem) problem {
-	return problem{
-		File: p.File, Document: p.Document, Policy: p.Name,
-		FileLine: p.Line(found), Path: found.Path, Line: found.Line, Column: found.Column,
-		Message: found.Message, Hint: found.Hint, Expression: found.Expression,
-	}
+	return problem{p.File, p.Document, p.Name, p.Line(found), found}
 }
 
 // writeWarnings writes what may be a mistake of every policy, and makes none invalid.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/policytest"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -72,9 +71,8 @@ func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protect
 	if err != nil {
 		return nil, err
 	}
-	input := preview.Input{
-		Compiler: compiler, Policies: in.Rules(), Programs: loader.Programs, Namespaces: in.Namespaces, Protection: protection, Node: node,
-	}
+	input := loader.Input(t.want.At)
+	input.Policies, input.Namespaces, input.Node = in.Rules(), in.Namespaces, node
 	return t.want.Run(ctx, input, files.Feed())
 }
 

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +16,7 @@ const inFlight = 16
 
 // unmark removes the marks from all objects of a kind. What is in the way of some does not keep the others back.
 func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *unmarkResult) error {
-	count := &kindCounter{unmarkedKind: unmarkedKind{Kind: kind.GroupKind().String()}}
+	count := &unmarkedKind{Kind: kind.GroupKind().String()}
 	err := c.EachMetadata(ctx, kind, u.namespace, func(page []cluster.Metadata) error {
 		var group errgroup.Group
 		group.SetLimit(inFlight)
@@ -30,7 +29,7 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 				continue
 			}
 			group.Go(func() error {
-				count.add(removeMark(ctx, c, kind, &page[i]))
+				count.done(removeMark(ctx, c, kind, &page[i]))
 				return ctx.Err()
 			})
 		}
@@ -42,25 +41,8 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 	} else if err != nil {
 		return err
 	}
-	all.add(count.unmarkedKind)
+	all.add(count)
 	return nil
-}
-
-// kindCounter is filled by many at a time.
-type kindCounter struct {
-	mu sync.Mutex
-	unmarkedKind
-}
-
-func (t *kindCounter) add(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case err == nil:
-		t.Done++
-	case t.Failed == nil:
-		t.Failed = err
-	}
 }
 
 // removeMark removes the mark of one object. One that is gone meanwhile, or whose mark is, needs nothing more.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
@@ -13,18 +14,33 @@ type unmarkResult struct {
 	Kinds  int // looked at
 	DryRun bool
 	Errors []string // what could not be done
-	marked []unmarkedKind
+	marked []*unmarkedKind
 }
 
 // unmarkedKind is what became of the objects of one kind.
 type unmarkedKind struct {
-	Kind         string
-	Marked, Done int
-	Failed       error // the first of those that could not be changed
+	Kind   string
+	Marked int
+
+	mu     sync.Mutex
+	Done   int
+	Failed error // the first of those that could not be changed
+}
+
+// done notes what became of one object. It is safe for concurrent use.
+func (k *unmarkedKind) done(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case err == nil:
+		k.Done++
+	case k.Failed == nil:
+		k.Failed = err
+	}
 }
 
 // add adds a kind.
-func (u *unmarkResult) add(kind unmarkedKind) {
+func (u *unmarkResult) add(kind *unmarkedKind) {
 	if kind.Marked > 0 {
 		u.marked = append(u.marked, kind)
 	}

@@ -7,10 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -26,6 +28,11 @@ type Loader struct {
 // NewLoader makes a Loader.
 func NewLoader(compiler *engine.Compiler, protection policy.Protection) *Loader {
 	return &Loader{Compiler: compiler, Protection: protection, Programs: map[string]*engine.Program{}}
+}
+
+// Input is what a preview needs of the loader; the policies and all else are still to be set.
+func (l *Loader) Input(at time.Time) preview.Input {
+	return preview.Input{Compiler: l.Compiler, Programs: l.Programs, Protection: l.Protection, At: at}
 }
 
 // Policy is a policy and where it is written.

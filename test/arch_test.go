@@ -120,6 +120,7 @@ var pure = map[string][]string{
 
 	"controllers/kube/references":         {"k8s.io/apimachinery", "k8s.io/utils/clock"},
 	"controllers/kube/references/extract": {"k8s.io/apimachinery"},
+	"controllers/process/lockorder":       {},
 
 	// What a preview, an explanation and a test of policies are computed with runs in a browser too.
 	"cmd/kubectl-sunset/preview":    {"k8s.io/apimachinery", "golang.org/x/sync", "sigs.k8s.io/yaml"},

@@ -45,32 +45,32 @@ var recoveries = map[string]string{
 	"Paced":                         "retention TestPace",
 
 	// What is checked before each deletion.
-	"retention.Reconciler.doubt":              "retention TestTheFenceHoldsEverythingBack",
-	"retention.doubt.err":                     "retention TestTheFenceHoldsEverythingBack",
-	"Stale":                                   "retention TestTheFenceHoldsEverythingBack, policyset TestDoubtFailsClosed",
-	"policyset.liveResult.err":                "policyset TestDoubtFailsClosed, policyset TestANamespaceThatComesBackIsAllowed",
-	"policyset.clocks.err":                    "policyset TestAWrongClockCountsAsLongAsItsAnswer, policyset TestDoubtFailsClosed",
-	"policyset.Reconciler.skewed":             "policyset TestClocksAreComparedThoughNothingIsDue",
-	"policyset.unread.err":                    "policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone, policyset TestNobodyWaitsForAnEditInAnotherNamespace",
-	"policyset.permission.err":                "policyset TestAnEditCopiesNoPolicyOfAnotherNamespace",
-	"policyset.freshness.unread":              "policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
-	"policyset.failing.err":                   "policyset TestACacheThatRelistsFromALiarForgetsNone",
-	"policyset.CompiledSnapshot.QuotaTrouble": "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
-	"policyset.quotas.trouble":                "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
-	"policyset.CompiledSnapshot.QuotasUnread": "policyset TestAListThatLacksQuotasBindsNothing",
-	"policyset.CompiledSnapshot.Misread":      "kube/referrers TestWhatIsMisreadMayReferToAnything",
-	"policyset.read.err":                      "policyset TestARuleIsCheckedWhenItsDocumentIsThere",
-	"permissions.answer.err":                  "policyset/permissions TestARecoveredReviewIsPublished, policyset/permissions TestTheLoopTellsChanges",
-	"Forbidden":                               "policyset/permissions TestARecoveredReviewIsPublished, kube TestTheRightToDelete, kube/referrers TestRightsAreRefusedAndGranted",
-	"Counting":                                "status TestRulesThatAskAreCountedOnceTheyCanBe, policyset TestANamespaceRestsFromCompiling",
-	"LimitReached":                            "ledgers TestLimitsWaitAndGoOn",
-	"ledgers.worker.trouble":                  "ledgers TestTroubleIsNoStorm",
-	"ledgers.State.Trouble":                   "ledgers TestTroubleIsNoStorm",
-	"LedgerUnavailable":                       "ledgers TestTroubleIsNoStorm, ledgers TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored",
-	"LedgerNotRead":                           "ledgers TestLedgersThatCannotBeListed, ledgers TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime",
-	"ledgers.worker.unread":                   "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
-	"ledgers.State.Unread":                    "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
-	"EntriesUnread":                           "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt, ledgers TestWhatCannotBeLookedAtStopsNoOther",
+	"retention.Reconciler.doubt":                   "retention TestTheFenceHoldsEverythingBack",
+	"retention.doubt.err":                          "retention TestTheFenceHoldsEverythingBack",
+	"Stale":                                        "retention TestTheFenceHoldsEverythingBack, policyset TestDoubtFailsClosed",
+	"policyset.liveResult.err":                     "policyset TestDoubtFailsClosed, policyset TestANamespaceThatComesBackIsAllowed",
+	"policyset.clocks.err":                         "policyset TestAWrongClockCountsAsLongAsItsAnswer, policyset TestDoubtFailsClosed",
+	"policyset.Reconciler.skewed":                  "policyset TestClocksAreComparedThoughNothingIsDue",
+	"policyset.unread.err":                         "policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone, policyset TestNobodyWaitsForAnEditInAnotherNamespace",
+	"policyset.permission.err":                     "policyset TestAnEditCopiesNoPolicyOfAnotherNamespace",
+	"policyset.freshness.unread":                   "policyset TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone",
+	"policyset.failing.err":                        "policyset TestACacheThatRelistsFromALiarForgetsNone",
+	"policyset.CompiledSnapshot.QuotaTrouble":      "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
+	"policyset.quotas.trouble":                     "policyset TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem",
+	"policyset.CompiledSnapshot.QuotasUnread":      "policyset TestAListThatLacksQuotasBindsNothing",
+	"policyset.CompiledSnapshot.InvalidReferences": "kube/referrers TestWhatIsMisreadMayReferToAnything",
+	"policyset.read.err":                           "policyset TestARuleIsCheckedWhenItsDocumentIsThere",
+	"permissions.answer.err":                       "policyset/permissions TestARecoveredReviewIsPublished, policyset/permissions TestTheLoopTellsChanges",
+	"Forbidden":                                    "policyset/permissions TestARecoveredReviewIsPublished, kube TestTheRightToDelete, kube/referrers TestRightsAreRefusedAndGranted",
+	"Counting":                                     "status TestRulesThatAskAreCountedOnceTheyCanBe, policyset TestANamespaceRestsFromCompiling",
+	"LimitReached":                                 "ledgers TestLimitsWaitAndGoOn",
+	"ledgers.worker.trouble":                       "ledgers TestTroubleIsNoStorm",
+	"ledgers.State.Trouble":                        "ledgers TestTroubleIsNoStorm",
+	"LedgerUnavailable":                            "ledgers TestTroubleIsNoStorm, ledgers TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored",
+	"LedgerNotRead":                                "ledgers TestLedgersThatCannotBeListed, ledgers TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime",
+	"ledgers.worker.unread":                        "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
+	"ledgers.State.Unread":                         "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt",
+	"EntriesUnread":                                "ledgers TestWithoutPermissionToReadAnEntryStaysInDoubt, ledgers TestWhatCannotBeLookedAtStopsNoOther",
 
 	// References.
 	"references.from.lost":       "kube/referrers TestRightsAreRefusedAndGranted, kube/references TestDoubtSaysWhoCannotBeRead",
@@ -206,7 +206,7 @@ func TestEveryDoubtEnds(t *testing.T) {
 
 var (
 	doubtType = regexp.MustCompile(`\b(error|SourceError)$`)
-	doubtName = regexp.MustCompile(`(?i)unread|lost|doubt|denied|paused|throttled|skew|failing|stale|unknown|misread`)
+	doubtName = regexp.MustCompile(`(?i)unread|lost|doubt|denied|paused|throttled|skew|failing|stale|unknown|misread|invalidreferences`)
 )
 
 // doubts are the fields of a struct that keep an error or a SourceError, or have the name of a doubt.

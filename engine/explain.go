@@ -25,13 +25,14 @@ type Explanation struct {
 // Part is a sub-expression and what it gives. What loops is one part, whose turns are not told; what is the same
 // whatever the object, such as a literal, is none.
 type Part struct {
-	Text         string // on one line, with the quotes and spaces of docs/cel.md
-	Variable     string // the variable whose expression this is a part of; empty for the rule's own
-	Line, Column int    // where it stands in that expression, from 1
-	Depth        int    // 0 for the parts of the expression itself
-	Value        string // for people; empty when it failed or was not needed
-	Err          string // what went wrong, here or in a part below
-	Skipped      bool   // not needed for the result, so never asked: the right side of false && ...
+	Text     string `json:"text"`               // on one line, with the quotes and spaces of docs/cel.md
+	Variable string `json:"variable,omitempty"` // the variable whose expression this is a part of; empty for the rule's own
+	Line     int    `json:"line"`               // where it stands in that expression, from 1
+	Column   int    `json:"column"`             // likewise
+	Depth    int    `json:"depth"`              // 0 for the parts of the expression itself
+	Value    string `json:"value,omitempty"`    // for people; empty when it failed or was not needed
+	Err      string `json:"error,omitempty"`    // what went wrong, here or in a part below
+	Skipped  bool   `json:"skipped,omitempty"`  // not needed for the result, so never asked: the right side of false && ...
 }
 
 // patience is how many times the deadline of a rule it may take to explain one.

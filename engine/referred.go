@@ -24,7 +24,11 @@ type References struct {
 }
 
 // Referrer is an object that refers to another one.
-type Referrer struct{ Kind, Namespace, Name string }
+type Referrer struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
 
 // isReferredTo reports whether references to objects of a target are followed.
 func isReferredTo(t v1alpha1.Target) bool {

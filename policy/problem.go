@@ -7,14 +7,14 @@ import (
 
 // Problem is one thing that is wrong with a policy as written, said to the person who wrote it.
 type Problem struct {
-	Path    string // field path, such as spec.rules[0].eligible
-	Message string // what is wrong, lower case, no full stop
-	Hint    string // what to write instead; empty when there is nothing better to say than Message
+	Path string `json:"path,omitempty"` // field path, such as spec.rules[0].eligible
 
-	// Expression, Line and Column say where inside a CEL expression; Line is 0 outside of one. Both count from 1.
-	Expression string
-	Line       int
-	Column     int
+	// Line and Column say where inside Expression, which is CEL; Line is 0 outside of one. Both count from 1.
+	Line       int    `json:"line,omitempty"`
+	Column     int    `json:"column,omitempty"`
+	Message    string `json:"message"`        // what is wrong, lower case, no full stop
+	Hint       string `json:"hint,omitempty"` // what to write instead; empty when there is nothing better to say than Message
+	Expression string `json:"expression,omitempty"`
 }
 
 // String is the problem on one line: path, place, message, hint.

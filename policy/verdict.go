@@ -20,6 +20,9 @@ func (a Action) String() string {
 	return [...]string{"Keep", "Wait", "Delete"}[a]
 }
 
+// MarshalText is the same, for JSON and YAML.
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
 // Reason is a stable CamelCase word that says why: metric label, event reason, want.yaml.
 type Reason string
 
@@ -87,8 +90,8 @@ func Reasons() []Reason { return slices.Clone(order) }
 
 // RuleID names a rule. The zero value names none.
 type RuleID struct {
-	Policy string
-	Rule   string
+	Policy string `json:"policy,omitempty"`
+	Rule   string `json:"rule,omitempty"`
 }
 
 // String is POLICY/RULE, or empty for the zero value.

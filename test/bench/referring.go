@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -109,7 +109,7 @@ func (l *lab) readsOfPods(ctx context.Context) error {
 	}
 	evaluator := compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
-	table, refused := referrers.NewTable(compiler, nil)
+	table, refused := extract.NewTable(compiler, nil)
 	if len(refused) > 0 {
 		return refused[0].Err
 	}

@@ -32,16 +32,16 @@ var (
 	pods  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
-// Sight asks the agent on a node for the images there, by way of the API server. The agents are in a namespace; empty means
+// NodeImages asks the agent on a node for the images there, by way of the API server. The agents are in a namespace; empty means
 // any. The error says what to do.
-func (c *Cluster) Sight(ctx context.Context, node, namespace string) (*debug.Handler, error) {
+func (c *Cluster) NodeImages(ctx context.Context, node, namespace string) (*debug.Handler, error) {
 	a, err := c.agent(ctx, node, namespace)
 	if err != nil {
 		return nil, err
 	}
 	answer, err := c.kinds.RESTClient().Get().AbsPath("/api/v1/namespaces", a.Namespace, "pods", a.address(), "proxy", debug.Path).DoRaw(ctx)
 	if err != nil {
-		return nil, a.silent(answer, err)
+		return nil, a.proxyError(answer, err)
 	}
 	seen, err := debug.Read(answer)
 	if err == nil && seen.Node.Name != node {
@@ -128,15 +128,15 @@ func (a agent) port() int {
 	return agentPortDefault
 }
 
-// silent says why an agent was not heard: what the API server says of it is a Status, and all else its own word.
-func (a agent) silent(answer []byte, err error) error {
+// proxyError says why an agent was not heard: what the API server says of it is a Status, and all else its own word.
+func (a agent) proxyError(answer []byte, err error) error {
 	var coded apierrors.APIStatus
 	if !errors.As(err, &coded) {
 		return fmt.Errorf("ask the agent, %s: %w", a, err)
 	}
 	var status metav1.Status
 	if json.Unmarshal(answer, &status) != nil || status.Kind != "Status" {
-		return a.said(int(coded.Status().Code), answer)
+		return a.answerError(int(coded.Status().Code), answer)
 	}
 	if status.Reason == metav1.StatusReasonForbidden {
 		return fmt.Errorf("ask the agent: %s; it takes the right to get pods/proxy in namespace %s", status.Message, a.Namespace)
@@ -144,8 +144,8 @@ func (a agent) silent(answer []byte, err error) error {
 	return fmt.Errorf("the API server does not reach the agent, %s at port %d: %s; with --metrics-bind-address=0 an agent tells nobody", a, a.port(), status.Message)
 }
 
-// said is an answer of the Pod that is no list of images.
-func (a agent) said(code int, answer []byte) error {
+// answerError is an answer of the Pod that is no list of images.
+func (a agent) answerError(code int, answer []byte) error {
 	const longest = 300
 	text := strings.TrimSpace(string(answer))
 	if len(text) > longest {

@@ -26,19 +26,9 @@ func (c *Cluster) GetMetadata(ctx context.Context, kind Kind, namespace, name st
 // EachMetadata gives the metadata of the objects of a kind page by page, of one namespace or, if that is empty, of all.
 // It stops at the first error: a *ListError, or what yield gave.
 func (c *Cluster) EachMetadata(ctx context.Context, kind Kind, namespace string, yield func([]Metadata) error) error {
-	var refused error
-	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
-		list, err := c.metadata.Resource(kind.Resource).Namespace(namespace).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		refused = yield(list.Items)
-		return list.GetContinue(), refused
-	})
-	if err != nil && refused == nil && ctx.Err() == nil {
-		return &ListError{kind.GroupVersionKind, err}
-	}
-	return err
+	return listError(ctx, kind.GroupVersionKind, c.eachMetadata(ctx, kind.Resource, namespace, metav1.ListOptions{}, func(items []Metadata) error {
+		return yielded(yield(items))
+	}))
 }
 
 // Annotate sets one annotation of an object, or removes it where value is nil. It does so to this very version alone: an

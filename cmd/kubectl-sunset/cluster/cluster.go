@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -102,15 +103,11 @@ func (c *Cluster) PermittedPolicies(ctx context.Context, namespace string) (foun
 
 func (c *Cluster) policies(ctx context.Context, policies schema.GroupVersionResource, namespace string) ([]map[string]any, error) {
 	var found []map[string]any
-	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
-		list, err := c.objects.Resource(policies).Namespace(namespace).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for _, item := range list.Items {
+	err := c.eachObject(ctx, policies, namespace, metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
+		for _, item := range items {
 			found = append(found, item.Object)
 		}
-		return list.GetContinue(), nil
+		return nil
 	})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -128,19 +125,15 @@ var (
 
 // AddQuotas adds what ResourceQuotas allow to namespaces, of one or of all.
 func (c *Cluster) AddQuotas(ctx context.Context, known map[string]policy.Namespace, only string) error {
-	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
-		list, err := c.objects.Resource(resourceQuotas).Namespace(only).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for _, item := range list.Items {
+	err := c.eachObject(ctx, resourceQuotas, only, metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
+		for _, item := range items {
 			quota := &corev1.ResourceQuota{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, quota); err != nil {
-				return "", err
+				return err
 			}
 			addQuota(known, quota)
 		}
-		return list.GetContinue(), nil
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("list ResourceQuotas, which percentOfQuota is about: %w", err)
@@ -167,15 +160,11 @@ func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]polic
 	if only != "" {
 		options.FieldSelector = "metadata.name=" + only
 	}
-	err := pages(ctx, options, func(options metav1.ListOptions) (string, error) {
-		list, err := c.metadata.Resource(namespaces).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for _, item := range list.Items {
+	err := c.eachMetadata(ctx, namespaces, "", options, func(items []Metadata) error {
+		for _, item := range items {
 			found[item.Name] = policy.NamespaceOf(maps.Clone(item.Labels), item.Annotations)
 		}
-		return list.GetContinue(), nil
+		return nil
 	})
 	if only != "" && apierrors.IsForbidden(err) {
 		return c.namespace(ctx, only) // which a Role in it permits

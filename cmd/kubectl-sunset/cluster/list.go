@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -54,56 +55,73 @@ func (c *Cluster) Each(ctx context.Context, q Query, yield func(Page) error) err
 	if q.Namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return nil
 	}
-	list := c.full
-	if q.MetadataOnly {
-		list = c.metadataOf
-	}
-	var refused error
 	options := metav1.ListOptions{LabelSelector: q.Selector}
 	if isSecret(q.Kind.GroupKind()) {
 		options.FieldSelector = engine.UnheldSecrets
 	}
-	err = pages(ctx, options, func(options metav1.ListOptions) (string, error) {
-		page, next, err := list(ctx, mapping.Resource, q, options)
+	if !q.MetadataOnly {
+		return listError(ctx, q.Kind, c.eachObject(ctx, mapping.Resource, q.Namespace, options, func(items []unstructured.Unstructured) error {
+			page := make(Page, len(items))
+			for i := range items {
+				page[i] = items[i].Object
+			}
+			return yielded(yield(page))
+		}))
+	}
+	return listError(ctx, q.Kind, c.eachMetadata(ctx, mapping.Resource, q.Namespace, options, func(items []Metadata) error {
+		page := make(Page, len(items))
+		for i := range items {
+			if page[i], err = withoutContent(&items[i], q.Kind); err != nil {
+				return err
+			}
+		}
+		return yielded(yield(page))
+	}))
+}
+
+// yieldError is what a caller's function gave. It is no error of the list.
+type yieldError struct{ error }
+
+func yielded(err error) error {
+	if err == nil {
+		return nil
+	}
+	return yieldError{err}
+}
+
+// listError is a *ListError, but for what yield gave, and for what ends the command.
+func listError(ctx context.Context, kind schema.GroupVersionKind, err error) error {
+	var refused yieldError
+	switch {
+	case errors.As(err, &refused):
+		return refused.error
+	case err == nil, ctx.Err() != nil:
+		return err
+	default:
+		return &ListError{kind, err}
+	}
+}
+
+// eachObject gives the objects of a resource page by page.
+func (c *Cluster) eachObject(ctx context.Context, r schema.GroupVersionResource, namespace string, options metav1.ListOptions, yield func([]unstructured.Unstructured) error) error {
+	return pages(ctx, options, func(options metav1.ListOptions) (string, error) {
+		list, err := c.objects.Resource(r).Namespace(namespace).List(ctx, options)
 		if err != nil {
 			return "", err
 		}
-		refused = yield(page)
-		return next, refused
+		return list.GetContinue(), yield(list.Items)
 	})
-	if err != nil && refused == nil && ctx.Err() == nil {
-		return &ListError{q.Kind, err}
-	}
-	return err
 }
 
-func (c *Cluster) full(ctx context.Context, r schema.GroupVersionResource, q Query, options metav1.ListOptions) (Page, string, error) {
-	list, err := c.objects.Resource(r).Namespace(q.Namespace).List(ctx, options)
-	if err != nil {
-		return nil, "", err
-	}
-	page := make(Page, len(list.Items))
-	for i := range list.Items {
-		page[i] = list.Items[i].Object
-	}
-	return page, list.GetContinue(), nil
-}
-
-// metadataOf gives objects that have metadata only, each with its own kind.
-func (c *Cluster) metadataOf(ctx context.Context, r schema.GroupVersionResource, q Query, options metav1.ListOptions) (Page, string, error) {
-	list, err := c.metadata.Resource(r).Namespace(q.Namespace).List(ctx, options)
-	if err != nil {
-		return nil, "", err
-	}
-	page := make(Page, len(list.Items))
-	for i := range list.Items {
-		object, err := withoutContent(&list.Items[i], q.Kind)
+// eachMetadata is the same for objects without their content.
+func (c *Cluster) eachMetadata(ctx context.Context, r schema.GroupVersionResource, namespace string, options metav1.ListOptions, yield func([]Metadata) error) error {
+	return pages(ctx, options, func(options metav1.ListOptions) (string, error) {
+		list, err := c.metadata.Resource(r).Namespace(namespace).List(ctx, options)
 		if err != nil {
-			return nil, "", err
+			return "", err
 		}
-		page[i] = object
-	}
-	return page, list.GetContinue(), nil
+		return list.GetContinue(), yield(list.Items)
+	})
 }
 
 // withoutContent is an object of a kind that has metadata only.

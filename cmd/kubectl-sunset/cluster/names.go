@@ -22,7 +22,7 @@ func (c *Cluster) NamespaceNames(ctx context.Context) ([]string, error) {
 
 // NodeNames are the names of all nodes.
 func (c *Cluster) NodeNames(ctx context.Context) ([]string, error) {
-	return c.names(ctx, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, "")
+	return c.names(ctx, nodes, "")
 }
 
 // ObjectNames are the names of the objects of a kind, in a namespace where it has any.
@@ -44,15 +44,11 @@ func (c *Cluster) KindNames() (names []string, err error) {
 
 func (c *Cluster) names(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]string, error) {
 	var found []string
-	err := pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
-		list, err := c.metadata.Resource(resource).Namespace(namespace).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for _, item := range list.Items {
+	err := c.eachMetadata(ctx, resource, namespace, metav1.ListOptions{}, func(items []Metadata) error {
+		for _, item := range items {
 			found = append(found, item.Name)
 		}
-		return list.GetContinue(), nil
+		return nil
 	})
 	return found, err
 }

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 )
 
 // Referrers is some objects of a kind of a Table that are not decoded yet, and of which no more will be than is needed to
 // read what they refer to.
 type Referrers struct {
-	table *referrers.Table
+	table *extract.Table
 	kind  schema.GroupVersionKind
 	items []json.RawMessage
 }
@@ -36,27 +37,22 @@ func (r *Referrers) Objects() ([]map[string]any, error) {
 
 // EachReferrer gives all objects of a kind of a Table page by page; none, and absent, of a kind that the cluster surely does
 // not have. It stops at the first error: a *ListError, or what yield gave.
-func (c *Cluster) EachReferrer(ctx context.Context, t *referrers.Table, kind schema.GroupVersionKind, yield func(*Referrers) error) (absent bool, err error) {
-	place, err := t.Find(ctx, c.kinds.RESTClient(), kind)
+func (c *Cluster) EachReferrer(ctx context.Context, t *extract.Table, kind schema.GroupVersionKind, yield func(*Referrers) error) (absent bool, err error) {
+	place, err := referrers.Find(ctx, c.kinds.RESTClient(), t, kind)
 	if err != nil {
 		return false, &ListError{kind, err}
 	}
 	if place == nil {
 		return true, nil
 	}
-	var refused error
 	err = pages(ctx, metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
 		items, next, err := c.raw(ctx, place, options)
 		if err != nil {
 			return "", err
 		}
-		refused = yield(&Referrers{table: t, kind: kind, items: items})
-		return next, refused
+		return next, yielded(yield(&Referrers{table: t, kind: kind, items: items}))
 	})
-	if err != nil && refused == nil && ctx.Err() == nil {
-		return false, &ListError{kind, err}
-	}
-	return false, err
+	return false, listError(ctx, kind, err)
 }
 
 // acceptMetadataList is how a list without the content of its objects is asked for.

@@ -16,8 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// approving is the command approve.
-type approving struct {
+// approveCommand is the command approve.
+type approveCommand struct {
 	streams    genericiooptions.IOStreams
 	namespace  string
 	dryRun     choice
@@ -25,7 +25,7 @@ type approving struct {
 }
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
-	a := &approving{streams: streams, dryRun: dryRunFlag()}
+	a := &approveCommand{streams: streams, dryRun: dryRunFlag()}
 	c := &cobra.Command{
 		Use:     "approve POLICY [-n NAMESPACE]",
 		Short:   "Approve the backlog of a policy",
@@ -35,9 +35,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	c.Flags().StringVarP(&a.namespace, "namespace", "n", "", "the namespace of a RetentionPolicy; without it POLICY is a ClusterRetentionPolicy")
 	c.Flags().Var(&a.dryRun, "dry-run", "client: show what would be approved, without changing the policy")
-	a.connection.add(c.Flags())
-	completeContexts(c, &a.connection)
-	completeNamespaces(c, &a.connection)
+	a.connection.add(c)
 	c.ValidArgsFunction = completePolicies(&a.connection, &a.namespace)
 	return c
 }
@@ -45,7 +43,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 // dryRunFlag is kubectl's, as far as it has a meaning here.
 func dryRunFlag() choice { return choice{value: "none", of: []string{"none", "client"}} }
 
-func (a *approving) run(ctx context.Context, args []string) error {
+func (a *approveCommand) run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return errors.New("name one policy")
 	}
@@ -59,7 +57,7 @@ func (a *approving) run(ctx context.Context, args []string) error {
 // attempts is how often a change is tried on an object that others change meanwhile.
 const attempts = 5
 
-func (a *approving) approve(ctx context.Context, c *cluster.Cluster, name string) error {
+func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name string) error {
 	shown := ""
 	for range attempts {
 		p, err := readBacklog(ctx, c, a.namespace, name)

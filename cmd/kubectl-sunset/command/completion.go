@@ -69,10 +69,14 @@ func completePolicies(connection *connectionFlags, namespace *string) cobra.Comp
 	}
 }
 
-// completeNamespaces lets a command complete -n.
-func completeNamespaces(c *cobra.Command, connection *connectionFlags) {
-	_ = c.RegisterFlagCompletionFunc("namespace", func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) { return in.NamespaceNames(ctx) })
+// completeNames lets a command complete a flag, if it has it.
+func completeNames(c *cobra.Command, connection *connectionFlags, flag string, directive cobra.ShellCompDirective, names func(*cluster.Cluster, context.Context) ([]string, error)) {
+	if c.Flags().Lookup(flag) == nil {
+		return
+	}
+	_ = c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		found, _ := complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) { return names(in, ctx) })
+		return found, directive
 	})
 }
 
@@ -137,14 +141,6 @@ func objectsOf(ctx context.Context, in *cluster.Cluster, connection *connectionF
 		names[i] = name + "/" + names[i]
 	}
 	return names, err
-}
-
-// completeNodes lets a command complete --node, which may be a file as well.
-func completeNodes(c *cobra.Command, connection *connectionFlags) {
-	_ = c.RegisterFlagCompletionFunc("node", func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		names, _ := complete(c, connection, func(ctx context.Context, in *cluster.Cluster) ([]string, error) { return in.NodeNames(ctx) })
-		return names, cobra.ShellCompDirectiveDefault
-	})
 }
 
 // completeFiles lets a command complete -f, to what is read.

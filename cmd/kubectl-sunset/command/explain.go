@@ -12,16 +12,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// explaining is the command explain.
-type explaining struct {
+// explainCommand is the command explain.
+type explainCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -30,12 +28,12 @@ type explaining struct {
 	namespace  string
 	node       nodeFlags
 	connection connectionFlags
-	loader     *inventory.Loader
+	loader     *load.Loader
 	defined    map[schema.GroupKind][]string // names of kinds that files define
 }
 
 func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	e := &explaining{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
+	e := &explainCommand{streams: streams, at: timeFlag{now: now}, output: choice{value: "text", of: []string{"text", "json", "yaml"}}}
 	c := &cobra.Command{
 		Use:     "explain (KIND/NAME [-n NAMESPACE] | image/NAME --node NODE | -f FILE|DIRECTORY...)",
 		Short:   "Explain why an object is deleted or kept",
@@ -50,80 +48,71 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the object; the default is the namespace of the kubeconfig, or any namespace for objects in files")
 	e.node.add(flags)
 	e.protection.add(flags)
-	e.connection.add(flags)
-	completeContexts(c, &e.connection)
-	completeNamespaces(c, &e.connection)
-	completeNodes(c, &e.connection)
+	e.connection.add(c)
 	c.ValidArgsFunction = completeObject(&e.connection, &e.namespace)
 	return c
 }
 
-// asked is the object that somebody asks about. The zero value is the only one there is.
-type asked struct{ kind, name string }
+// objectName is the object to explain. The zero value is the only one there is.
+type objectName struct{ kind, name string }
 
-// parseAsked reads KIND/NAME, or KIND NAME.
-func parseAsked(args []string) (asked, error) {
+// parseObjectName reads KIND/NAME, or KIND NAME.
+func parseObjectName(args []string) (objectName, error) {
 	kind, name := "", ""
 	switch len(args) {
 	case 0:
-		return asked{}, nil
+		return objectName{}, nil
 	case 1:
 		kind, name, _ = strings.Cut(args[0], "/")
 	case 2:
 		kind, name = args[0], args[1]
 	}
 	if kind == "" || name == "" || strings.Contains(name, "/") && !isNamed(kind, v1alpha1.ImageKind) {
-		return asked{}, errors.New("name one object as KIND/NAME, such as job/report")
+		return objectName{}, errors.New("name one object as KIND/NAME, such as job/report")
 	}
-	return asked{kind, name}, nil
+	return objectName{kind, name}, nil
 }
 
-func (e *explaining) run(ctx context.Context, args []string) error {
-	object, err := parseAsked(args)
+func (e *explainCommand) run(ctx context.Context, args []string) error {
+	object, err := parseObjectName(args)
 	if err != nil {
 		return err
 	}
 	e.files.names = e.node.names(e.files.names)
-	files, err := e.files.open(nil, e.streams.In)
+	files, loader, in, err := e.files.load(nil, e.streams.In, &e.protection, load.Skim)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	if e.loader, err = e.protection.loader(engine.Options{}); err != nil {
-		return err
-	}
-	in, err := inventory.Skim(files, e.loader)
-	if err != nil {
-		return err
-	}
-	in.Apart(true)
+	e.loader = loader
+	in.CheckNames(true)
 	in.Enforce()
 	e.defined = in.Names
 	page, err := e.page(ctx, files, in, object)
 	if err != nil {
-		report.Problems(e.streams.ErrOut, in.Policies)
+		writeProblems(e.streams.ErrOut, in.Policies)
 		return err
 	}
-	about := in.InFilesAbout(policy.StoredAs(schema.FromAPIVersionAndKind(page.Object.APIVersion, page.Object.Kind)))
-	report.Problems(e.streams.ErrOut, about)
-	page.Rehearsed = rehearsed(page, about)
+	about := in.InFilesAbout(policy.StoredAs(schema.FromAPIVersionAndKind(page.APIVersion, page.Kind)))
+	writeProblems(e.streams.ErrOut, about)
+	page.AsEnforced = asEnforced(page, about)
 	if err := e.print(page); err != nil {
 		return err
 	}
-	isInvalid := func(p inventory.Policy) bool { return len(p.Problems) > 0 }
+	isInvalid := func(p load.Policy) bool { return len(p.Problems) > 0 }
 	if slices.ContainsFunc(about, isInvalid) || hasFailed(page) || page.Unread != nil && files.Len() == 0 {
 		return errFindings
 	}
 	return nil
 }
 
-// rehearsed names the policies of files that are dry runs there and have a say about the object here.
-func rehearsed(page *explain.Page, policies []inventory.Policy) []string {
+// asEnforced names the policies of files that are dry runs there and have a say about the object here.
+func asEnforced(page *explain.Page, policies []load.Policy) []string {
 	var names []string
 	for _, p := range policies {
-		selects := func(r explain.Rule) bool { return r.ID.Policy == p.Name }
-		changes := p.Namespace == page.Object.Namespace && len(p.Overrides) > 0
-		if p.Rehearsed && (changes || slices.ContainsFunc(page.Rules, selects)) {
+		selects := func(r explain.Rule) bool { return r.Policy == p.Name }
+		changes := p.Namespace == page.Namespace && len(p.Overrides) > 0
+		if p.WrittenAsDryRun && (changes || slices.ContainsFunc(page.Rules, selects)) {
 			names = append(names, p.Name)
 		}
 	}
@@ -134,7 +123,7 @@ func rehearsed(page *explain.Page, policies []inventory.Policy) []string {
 func hasFailed(page *explain.Page) bool {
 	for _, r := range page.Rules {
 		for _, expression := range r.Expressions {
-			if expression.Err != nil {
+			if expression.Error != "" {
 				return true
 			}
 		}
@@ -142,73 +131,19 @@ func hasFailed(page *explain.Page) bool {
 	return false
 }
 
-func (e *explaining) print(page *explain.Page) error {
+func (e *explainCommand) print(page *explain.Page) error {
 	switch e.output.value {
 	case "json":
-		return report.ExplanationJSON(e.streams.Out, page)
+		return page.WriteJSON(e.streams.Out)
 	case "yaml":
-		return report.ExplanationYAML(e.streams.Out, page)
+		return page.WriteYAML(e.streams.Out)
 	default:
-		return report.Explanation(e.streams.Out, page)
+		return page.WriteText(e.streams.Out)
 	}
 }
 
-func (e *explaining) input(policies []*policy.Policy, namespace string) preview.Input {
-	return preview.Input{
-		Compiler:   e.loader.Compiler,
-		Policies:   policies,
-		Programs:   e.loader.Programs,
-		Protection: e.loader.Protection,
-		At:         e.at.get(),
-		Namespace:  namespace,
-	}
-}
-
-// write gathers everything about one object whose case is known; more has what only files or the cluster can tell.
-func (e *explaining) write(ctx context.Context, object map[string]any, c *preview.Case, by preview.Input, more explain.Input) *explain.Page {
-	in := explain.Input{
-		At: by.At, Object: object, Namespace: c.Namespace, Subject: c.Subject, Verdict: c.Verdict, Rulings: c.Rulings,
-		Explanations: map[policy.RuleID][]engine.Explanation{},
-		Ranks:        map[policy.RuleID]explain.Rank{},
-		Others:       explain.OthersIn(c.Subject.Namespace, c.Namespace, c.Kind, by.Policies, by.Protection),
-		Status:       more.Status,
-		Unread:       more.Unread,
-		FindOwner:    more.FindOwner,
-		UsedBy:       more.UsedBy,
-		References:   by.Referred.Of(c.Kind, c.Subject.Namespace, c.Subject.Name).References(),
-	}
-	if engine.IsMirror(object) {
-		in.Others = append(explain.Mirrored(c.Applying), in.Others...)
-	}
-	if c.Kind == v1alpha1.ImageKind.GroupKind() {
-		in.Others = append(explain.OnOtherNodes(by.Node, by.Policies), in.Others...)
-	}
-	if by.Node != nil {
-		in.Filesystem = by.Node.Filesystem
-	}
-	around := engine.Surroundings{Node: by.Node, References: in.References}
-	in.Facts = func(rule *policy.Rule, object map[string]any) policy.Facts {
-		program := by.Programs[rule.Key]
-		if program == nil {
-			return policy.Facts{}
-		}
-		evaluator := by.Compiler.NewEvaluator(ctx)
-		defer evaluator.Close()
-		evaluator.SetNode(around.Node)
-		evaluator.SetReferences(around.References)
-		facts := evaluator.Facts(program, object)
-		if facts.Marked && facts.Eligible && facts.Start.IsZero() {
-			facts.Start = by.At // it would be marked now
-		}
-		return facts
-	}
-	for i, r := range in.Rulings {
-		id := r.Rule.ID
-		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainIn(ctx, around, object)
-		if ranked, ok := c.Rankings[id]; ok {
-			in.Ranks[id] = explain.RankOf(ranked.Self, ranked.Members, ranked.Ranking)
-		}
-		in.Rulings[i].Facts.Estimated = c.IsUnmarked(id)
-	}
-	return explain.New(in)
+func (e *explainCommand) input(policies []*policy.Policy, namespace string) preview.Input {
+	in := e.loader.Input(e.at.get())
+	in.Policies, in.Namespace = policies, namespace
+	return in
 }

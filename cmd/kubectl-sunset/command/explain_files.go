@@ -12,10 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/imagename"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/kinds"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -23,25 +20,25 @@ import (
 )
 
 // page asks the files alone if they have objects, and the cluster otherwise.
-func (e *explaining) page(ctx context.Context, files *manifest.Files, in *inventory.Inventory, object asked) (*explain.Page, error) {
+func (e *explainCommand) page(ctx context.Context, files *load.Files, in *load.Contents, object objectName) (*explain.Page, error) {
 	switch {
 	case in.Others > 0 && len(in.Policies) == 0:
 		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
 	case in.Others > 0 && e.node.isLive():
-		return nil, e.node.refuse()
+		return nil, e.node.errNoFile()
 	case in.Others > 0:
 		return e.fromFiles(ctx, files, in, object)
-	case object == asked{}:
+	case object == objectName{}:
 		return nil, errors.New("no object; name one as KIND/NAME, or a file that holds one with -f")
 	case e.node.isLive():
 		return e.onNode(ctx, in, object)
 	default:
-		return e.live(ctx, in, object)
+		return e.explainLive(ctx, in, object)
 	}
 }
 
 // fromFiles explains an object of the files, among the others.
-func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *inventory.Inventory, what asked) (*explain.Page, error) {
+func (e *explainCommand) fromFiles(ctx context.Context, files *load.Files, in *load.Contents, what objectName) (*explain.Page, error) {
 	object, err := e.find(files, what)
 	if err != nil {
 		return nil, err
@@ -51,21 +48,21 @@ func (e *explaining) fromFiles(ctx context.Context, files *manifest.Files, in *i
 	if input.Node, err = in.Node(); err != nil {
 		return nil, err
 	}
-	input.Kinds = sets.New(policy.StoredAs(kindOf(object)))
-	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
+	input.Kinds = sets.New(policy.StoredAs(preview.KindOf(object)))
+	if err := input.FindReferred(ctx, files.Feed()); err != nil {
 		return nil, err
 	}
 	noteUnseen(input.Referred, notes{e.streams.ErrOut})
-	c, err := preview.New(input).Case(ctx, object, preview.FromFiles(files))
+	c, err := preview.New(input).Case(ctx, object, files.Feed())
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, c, input, explain.Input{FindOwner: func(o policy.Owner) (map[string]any, error) { return e.ownerIn(files, o) }}), nil
+	return explain.OfCase(ctx, object, c, input, explain.Input{FindOwner: func(o policy.Owner) (map[string]any, error) { return e.ownerIn(files, o) }}), nil
 }
 
 // ownerIn finds an owner among the objects of files.
-func (e *explaining) ownerIn(files *manifest.Files, owner policy.Owner) (found map[string]any, err error) {
-	err = files.Each(func(item manifest.Item) error {
+func (e *explainCommand) ownerIn(files *load.Files, owner policy.Owner) (found map[string]any, err error) {
+	err = files.Each(func(item load.Item) error {
 		if !item.Mentions(owner.Name) {
 			return nil
 		}
@@ -83,16 +80,16 @@ func (e *explaining) ownerIn(files *manifest.Files, owner policy.Owner) (found m
 	return found, err
 }
 
-// find gives the one object that is asked about.
-func (e *explaining) find(files *manifest.Files, what asked) (map[string]any, error) {
+// find gives the object to explain.
+func (e *explainCommand) find(files *load.Files, what objectName) (map[string]any, error) {
 	var found []map[string]any
-	err := files.Each(func(item manifest.Item) error {
+	err := files.Each(func(item load.Item) error {
 		if !item.Mentions(what.name) {
 			return nil
 		}
 		objects, err := item.Objects()
 		for _, object := range objects {
-			if e.isAsked(what, object) {
+			if e.matches(what, object) {
 				found = append(found, object)
 			}
 		}
@@ -103,7 +100,7 @@ func (e *explaining) find(files *manifest.Files, what asked) (map[string]any, er
 		return nil, err
 	case len(found) == 1:
 		return found[0], nil
-	case len(found) == 0 && what == asked{}:
+	case len(found) == 0 && what == objectName{}:
 		return nil, errors.New("no object in the files but policies, namespaces, quotas and nodes")
 	case len(found) == 0 && isNamed(what.kind, v1alpha1.ImageKind):
 		return findImage(files, what.name)
@@ -114,30 +111,30 @@ func (e *explaining) find(files *manifest.Files, what asked) (map[string]any, er
 	}
 }
 
-// isAsked reports whether an object is the one asked about, or may be where none is named.
-func (e *explaining) isAsked(what asked, object map[string]any) bool {
-	kind, namespace := kindOf(object), namespaceOf(object)
+// matches reports whether an object is the one to explain, or may be where none is named.
+func (e *explainCommand) matches(what objectName, object map[string]any) bool {
+	kind, namespace := preview.KindOf(object), namespaceOf(object)
 	if e.namespace != "" && namespace != "" && namespace != e.namespace {
 		return false
 	}
-	if what == (asked{}) {
-		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind) || kinds.IsDefinition(object)
-		return !isContext && !inventory.IsPolicy(object)
+	if what == (objectName{}) {
+		isContext := kind.Group == "" && slices.Contains([]string{"Namespace", "ResourceQuota", "Node"}, kind.Kind) || load.IsDefinition(object)
+		return !isContext && !load.IsPolicy(object)
 	}
-	return isNamed(what.kind, kind, e.defined[kind.GroupKind()]...) && nameOf(object) == what.name
+	return isNamed(what.kind, kind, e.defined[kind.GroupKind()]...) && load.NameOf(object) == what.name
 }
 
 // findImage gives the one image that a name means.
-func findImage(files *manifest.Files, name string) (map[string]any, error) {
+func findImage(files *load.Files, name string) (map[string]any, error) {
 	var objects []map[string]any
 	var images []engine.Image
-	err := files.Each(func(item manifest.Item) error {
+	err := files.Each(func(item load.Item) error {
 		if !item.Mentions(v1alpha1.ImageKind.Group) {
 			return nil
 		}
 		some, err := item.Objects()
 		for _, object := range some {
-			if kindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
+			if preview.KindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
 				continue
 			}
 			if image, _ := engine.ImageOf(object); image != nil { // what else is wrong with it, its judgement says
@@ -149,7 +146,7 @@ func findImage(files *manifest.Files, name string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := imagename.Find(images, name)
+	found, err := load.FindImage(images, name)
 	if err != nil {
 		return nil, fmt.Errorf("in the files: %w", err)
 	}
@@ -159,7 +156,7 @@ func findImage(files *manifest.Files, name string) (map[string]any, error) {
 // isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch, deploy, or one that is defined.
 func isNamed(name string, kind schema.GroupVersionKind, defined ...string) bool {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
-	for _, known := range slices.Concat(kinds.ShortNames(kind), defined, []string{plural.Resource, singular.Resource}) {
+	for _, known := range slices.Concat(load.ShortNames(kind), defined, []string{plural.Resource, singular.Resource}) {
 		for _, full := range []string{known, known + "." + kind.Group, known + "." + kind.Version + "." + kind.Group} {
 			if strings.EqualFold(strings.TrimSuffix(full, "."), name) {
 				return true
@@ -167,18 +164,6 @@ func isNamed(name string, kind schema.GroupVersionKind, defined ...string) bool 
 		}
 	}
 	return false
-}
-
-func kindOf(object map[string]any) schema.GroupVersionKind {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	return schema.FromAPIVersionAndKind(apiVersion, kind)
-}
-
-func nameOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return name
 }
 
 func namespaceOf(object map[string]any) string {
@@ -192,7 +177,7 @@ func namesOf(objects []map[string]any) string {
 	const shown = 5
 	var names []string
 	for _, object := range objects[:min(len(objects), shown)] {
-		name := kindOf(object).Kind + "/" + nameOf(object)
+		name := preview.KindOf(object).Kind + "/" + load.NameOf(object)
 		if namespace := namespaceOf(object); namespace != "" {
 			name += " in " + namespace
 		}

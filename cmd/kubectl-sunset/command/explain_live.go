@@ -10,14 +10,14 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// live explains an object of the cluster, by the policies of the files and those of the cluster that they do not replace.
-func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what asked) (*explain.Page, error) {
+// explainLive explains an object of the cluster, by the policies of the files and those of the cluster that they do not replace.
+func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, what objectName) (*explain.Page, error) {
 	c, err := e.connection.connect()
 	if err != nil {
 		return nil, err
@@ -35,34 +35,34 @@ func (e *explaining) live(ctx context.Context, in *inventory.Inventory, what ask
 			return nil, err
 		}
 	}
-	force, err := readPermitted(ctx, c, e.loader, namespace)
+	current, err := readPermittedPolicies(ctx, c, e.loader, namespace)
 	if err != nil {
 		return nil, err
 	}
-	force.gate()
-	force.join(in, e.loader)
+	current.applyStatus()
+	current.addTo(in, e.loader)
 	input := e.input(in.Rules(), namespace)
 	input.Kinds = sets.New(policy.StoredAs(kind.GroupVersionKind))
 	about := rulesAbout(input.Kinds, input.Policies)
 	if namespace != "" {
-		if input.Namespaces, err = force.namespaces(ctx, c, namespace, about); err != nil {
+		if input.Namespaces, err = current.namespaces(ctx, c, namespace, about); err != nil {
 			return nil, err
 		}
 	}
-	if input.Referred, err = referredIn(ctx, c, &input, about, notes{e.streams.ErrOut}); err != nil {
+	if input.Referred, err = findReferredIn(ctx, c, &input, about, notes{e.streams.ErrOut}); err != nil {
 		return nil, err
 	}
-	object, judged, err := among(ctx, c, kind, input, what.name)
+	object, judged, err := readCase(ctx, c, kind, input, what.name)
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), Unread: force.unread(), FindOwner: func(o policy.Owner) (map[string]any, error) {
+	return explain.OfCase(ctx, object, judged, input, explain.Input{Status: current.statusOf(in), Unread: current.unread(), FindOwner: func(o policy.Owner) (map[string]any, error) {
 		return c.Owner(ctx, o, namespace)
 	}}), nil
 }
 
-// among judges an object among those of its kind that rules rank it with. Without them nobody can say what becomes of it.
-func among(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input preview.Input, name string) (map[string]any, *preview.Case, error) {
+// readCase judges an object among those of its kind that rules rank it with. Without them nobody can say what becomes of it.
+func readCase(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input preview.Input, name string) (map[string]any, *preview.Case, error) {
 	judge := preview.New(input)
 	if target, ok := judge.Target(policy.StoredAs(kind.GroupVersionKind)); ok {
 		kind = c.At(kind, target)
@@ -71,17 +71,17 @@ func among(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input pre
 	if err != nil {
 		return nil, nil, err
 	}
-	peers := &live{cluster: c, input: input, judge: judge}
+	peers := &clusterReader{cluster: c, input: input, judge: judge}
 	judged, err := judge.Case(ctx, object, peers.feed(ctx))
 	if err == nil && len(peers.failures) > 0 {
 		f := peers.failures[0]
-		err = fmt.Errorf("%s; rule %s ranks the object among them", f.Message, f.Rule)
+		err = fmt.Errorf("%s; rule %s ranks the object among them", f.Message, f.RuleID)
 	}
 	return object, judged, err
 }
 
-// gate lets policies wait for approval whose status says that they do, and rules keep that lack rights.
-func (f *inForce) gate() {
+// applyStatus lets policies wait for approval whose status says that they do, and rules keep that lack rights.
+func (f *clusterPolicies) applyStatus() {
 	for _, p := range f.policies {
 		status := f.status[p.Name]
 		forbidden := meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionPermitted)
@@ -106,7 +106,7 @@ func (f *inForce) gate() {
 }
 
 // statusOf is the status of the policies that files do not replace.
-func (f *inForce) statusOf(in *inventory.Inventory) map[string]v1alpha1.RetentionPolicyStatus {
+func (f *clusterPolicies) statusOf(in *load.Contents) map[string]v1alpha1.RetentionPolicyStatus {
 	status := map[string]v1alpha1.RetentionPolicyStatus{}
 	for _, p := range in.Policies {
 		if known, ok := f.status[p.Name]; ok && p.File == "" {

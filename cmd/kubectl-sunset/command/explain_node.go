@@ -8,14 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/imagename"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 // onNode explains an image of a node of the cluster, as the agent there has seen it.
-func (e *explaining) onNode(ctx context.Context, in *inventory.Inventory, what asked) (*explain.Page, error) {
+func (e *explainCommand) onNode(ctx context.Context, in *load.Contents, what objectName) (*explain.Page, error) {
 	if !isNamed(what.kind, v1alpha1.ImageKind) {
 		return nil, errors.New("on a node there are images; name one as image/NAME")
 	}
@@ -24,17 +23,17 @@ func (e *explaining) onNode(ctx context.Context, in *inventory.Inventory, what a
 		return nil, err
 	}
 	say := notes{e.streams.ErrOut}
-	force, err := readPermitted(ctx, c, e.loader, "")
+	current, err := readPermittedPolicies(ctx, c, e.loader, "")
 	if err != nil {
 		return nil, err
 	}
-	force.gate()
-	force.join(in, e.loader)
-	seen, err := e.node.see(ctx, c, e.at.now, say)
+	current.applyStatus()
+	current.addTo(in, e.loader)
+	seen, err := e.node.readImages(ctx, c, e.at.now, say)
 	if err != nil {
 		return nil, err
 	}
-	image, err := imagename.Find(seen.Images, what.name)
+	image, err := load.FindImage(seen.Images, what.name)
 	if err != nil {
 		return nil, fmt.Errorf("on node %s: %w", seen.Node.Name, err)
 	}
@@ -45,5 +44,5 @@ func (e *explaining) onNode(ctx context.Context, in *inventory.Inventory, what a
 	if err != nil {
 		return nil, err
 	}
-	return e.write(ctx, object, judged, input, explain.Input{Status: force.statusOf(in), Unread: force.unread(), UsedBy: seen.Uses[image.ID]}), nil
+	return explain.OfCase(ctx, object, judged, input, explain.Input{Status: current.statusOf(in), Unread: current.unread(), UsedBy: seen.Uses[image.ID]}), nil
 }

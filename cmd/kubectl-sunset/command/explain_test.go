@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -184,7 +184,7 @@ func markOf(t *testing.T, text string) string {
 	if err := json.Unmarshal([]byte(text), &object); err != nil {
 		t.Fatal(err)
 	}
-	return inventory.NewLoader(compiler, policy.DefaultProtection()).Load(object).Rules[0].Mark
+	return load.NewLoader(compiler, policy.DefaultProtection()).Load(object).Rules[0].Mark
 }
 
 func TestExplainASecretByItsMetadata(t *testing.T) {

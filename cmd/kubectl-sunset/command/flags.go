@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -28,12 +27,12 @@ func (f *fileFlags) add(flags *pflag.FlagSet) {
 }
 
 // open finds the files. Arguments count as files, so that -f *.yaml does what it seems to.
-func (f *fileFlags) open(args []string, stdin io.Reader) (*manifest.Files, error) {
+func (f *fileFlags) open(args []string, stdin io.Reader) (*load.Files, error) {
 	names := append(f.names, args...)
 	if len(f.names) == 0 && len(args) > 0 {
 		return nil, fmt.Errorf("unexpected argument %q; name files with -f", args[0])
 	}
-	files, err := manifest.Open(names, f.recursive, stdin)
+	files, err := load.Open(names, f.recursive, stdin)
 	if err == nil && len(names) > 0 && files.Len() == 0 {
 		return nil, fmt.Errorf("no .yaml, .yml or .json file in %s; -R looks below too", strings.Join(names, ", "))
 	}
@@ -61,37 +60,56 @@ func (f *protectionFlags) protection() policy.Protection {
 }
 
 // loader compiles policies under that protection. The options bound each evaluation.
-func (f *protectionFlags) loader(options engine.Options) (*inventory.Loader, error) {
+func (f *protectionFlags) loader(options engine.Options) (*load.Loader, error) {
 	compiler, err := engine.NewCompiler(options)
 	if err != nil {
 		return nil, err
 	}
-	return inventory.NewLoader(compiler, f.protection()), nil
+	return load.NewLoader(compiler, f.protection()), nil
 }
 
-// timeFlag is a time, or a span of time from now on.
+// load opens the files and reads them with one of the functions of package load. The caller closes them, unless there is an error.
+func (f *fileFlags) load(args []string, stdin io.Reader, p *protectionFlags, read func(*load.Files, *load.Loader) (*load.Contents, error)) (
+	files *load.Files, loader *load.Loader, in *load.Contents, err error) {
+	if files, err = f.open(args, stdin); err != nil {
+		return nil, nil, nil, err
+	}
+	if loader, err = p.loader(engine.Options{}); err == nil {
+		in, err = read(files, loader)
+	}
+	if err != nil {
+		_ = files.Close()
+	}
+	return files, loader, in, err
+}
+
+// timeFlag is a time, or a span of time from now on: +7d. In the past it is one before now: 14d or -14d.
 type timeFlag struct {
 	now  time.Time
+	past bool
 	time time.Time
 }
 
-var errNoTime = errors.New(`want a time such as 2026-03-01T12:00:00Z, or a duration from now such as +7d`)
-
 // Set implements pflag.Value.
 func (t *timeFlag) Set(text string) error {
-	if span, found := strings.CutPrefix(text, "+"); found {
-		ttl, err := policy.ParseTTL(span)
-		if err != nil {
-			return errNoTime
-		}
-		t.time = t.now.UTC().Truncate(time.Second).Add(ttl)
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		t.time = at.UTC()
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return errNoTime
+	wrong := errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration from now such as +7d")
+	span, isSpan := strings.CutPrefix(text, "+")
+	if t.past {
+		wrong = errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration before now such as 14d")
+		span, isSpan = strings.TrimPrefix(text, "-"), true
 	}
-	t.time = at.UTC()
+	ttl, err := policy.ParseTTL(span)
+	if err != nil || !isSpan {
+		return wrong
+	}
+	if t.past {
+		ttl = -ttl
+	}
+	t.time = t.now.UTC().Truncate(time.Second).Add(ttl)
 	return nil
 }
 

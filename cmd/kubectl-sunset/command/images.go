@@ -2,32 +2,27 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/crictl"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
-	"github.com/sunset-k8s/sunset/policy"
 )
 
 // imageFlags name a list of images as crictl writes it, and what the list does not say.
 type imageFlags struct {
 	file        string
 	node        nodeFlags
-	unusedSince pastFlag
+	unusedSince timeFlag
 }
 
 func (f *imageFlags) add(flags *pflag.FlagSet, now time.Time) {
-	f.unusedSince = pastFlag{now: now}
+	f.unusedSince = timeFlag{now: now, past: true}
 	flags.StringVar(&f.file, "images", "", `file with the images of a node, in the format of "crictl images -o json"; "-" reads standard input`)
 	f.node.add(flags)
 	flags.Var(&f.unusedSince, "unused-since", "time since when each image of --images exists and is unused: RFC 3339, or a duration before now such as 14d")
@@ -38,7 +33,7 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 		return nil, nil
 	}
 	from := stdin
-	if f.file != manifest.Stdin {
+	if f.file != load.Stdin {
 		file, err := os.Open(f.file)
 		if err != nil {
 			return nil, err
@@ -46,54 +41,15 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 		defer file.Close()
 		from = file
 	}
-	images, err := crictl.Read(from, f.unusedSince.get())
+	images, err := load.ReadCrictl(from, f.unusedSince.get())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.file, err)
 	}
 	return images, nil
 }
 
-// pastFlag is a time, or a span of time before now.
-type pastFlag struct {
-	now  time.Time
-	time time.Time
-}
-
-// Set implements pflag.Value.
-func (t *pastFlag) Set(text string) error {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		t.time = at.UTC()
-		return nil
-	}
-	span, err := policy.ParseTTL(strings.TrimPrefix(text, "-"))
-	if err != nil {
-		return errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration before now such as 14d")
-	}
-	t.time = t.now.UTC().Truncate(time.Second).Add(-span)
-	return nil
-}
-
-// String implements pflag.Value.
-func (t *pastFlag) String() string {
-	if t.time.IsZero() {
-		return "now"
-	}
-	return t.time.Format(time.RFC3339)
-}
-
-// Type implements pflag.Value.
-func (t *pastFlag) Type() string { return "time" }
-
-// get is the time given, or now.
-func (t *pastFlag) get() time.Time {
-	if t.time.IsZero() {
-		return t.now.UTC().Truncate(time.Second)
-	}
-	return t.time
-}
-
 // judgeFiles judges the objects of the files, and the images beside them.
-func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *inventory.Inventory, input preview.Input) (*preview.Result, error) {
+func (p *previewCommand) judgeFiles(ctx context.Context, files *load.Files, in *load.Contents, input preview.Input) (*preview.Result, error) {
 	images, err := p.images.read(p.streams.In)
 	if err != nil {
 		return nil, err
@@ -103,7 +59,7 @@ func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *
 		return nil, err
 	}
 	input.Policies, input.Namespaces, input.Whole = in.Rules(), in.Namespaces, true
-	if err := input.FindReferred(ctx, preview.FromFiles(files)); err != nil {
+	if err := input.FindReferred(ctx, files.Feed()); err != nil {
 		return nil, err
 	}
 	noteUnseen(input.Referred, notes{p.streams.ErrOut})
@@ -113,5 +69,5 @@ func (p *previewing) judgeFiles(ctx context.Context, files *manifest.Files, in *
 			notes{p.streams.ErrOut}.note("%s", note)
 		}
 	}
-	return judge.Run(ctx, preview.Both(preview.FromFiles(files), preview.FromImages(images)))
+	return judge.Run(ctx, preview.Both(files.Feed(), preview.FromImages(images)))
 }

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 	"github.com/sunset-k8s/sunset/engine"
@@ -27,12 +27,17 @@ type connectionFlags struct {
 	overrides clientcmd.ConfigOverrides
 }
 
-func (f *connectionFlags) add(flags *pflag.FlagSet) {
+// add adds the flags, and completes what a cluster has names for. The command has its other flags already.
+func (f *connectionFlags) add(c *cobra.Command) {
+	flags := c.Flags()
 	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
 	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "kubeconfig file to use instead of the default")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // -n means something else here: only that namespace
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
+	completeContexts(c, f)
+	completeNames(c, f, "namespace", cobra.ShellCompDirectiveNoFileComp, (*cluster.Cluster).NamespaceNames)
+	completeNames(c, f, "node", cobra.ShellCompDirectiveDefault, (*cluster.Cluster).NodeNames) // which may be a file as well
 }
 
 func (f *connectionFlags) client() clientcmd.ClientConfig {
@@ -69,25 +74,25 @@ func (f *connectionFlags) connect() (*cluster.Cluster, error) {
 }
 
 // judgeLive judges the cluster's objects, by the policies of the files and those of the cluster that they do not replace.
-func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, input preview.Input, loader *inventory.Loader) (*preview.Result, error) {
+func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input preview.Input, loader *load.Loader) (*preview.Result, error) {
 	c, err := p.connection.connect()
 	if err != nil {
 		return nil, err
 	}
 	fromFiles := in.Rules()
-	force, err := readPermitted(ctx, c, loader, p.namespace)
+	current, err := readPermittedPolicies(ctx, c, loader, p.namespace)
 	if err != nil {
 		return nil, err
 	}
-	force.join(in, loader)
+	current.addTo(in, loader)
 	switch {
-	case len(in.Policies) == 0 && len(force.forbidden) > 0:
-		return nil, fmt.Errorf("no policy that you may read: %w; %s", force.forbidden[0], permit())
+	case len(in.Policies) == 0 && len(current.forbidden) > 0:
+		return nil, fmt.Errorf("no policy that you may read: %w; %s", current.forbidden[0], grantHint())
 	case len(in.Policies) == 0:
 		return nil, errors.New("the cluster has no policy; add one with -f")
 	}
 	input.Policies = in.Rules()
-	images, err := p.seeNode(ctx, c, &input)
+	images, err := p.readNode(ctx, c, &input)
 	if err != nil {
 		return nil, err
 	}
@@ -98,23 +103,23 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 		}
 		in.KeepAbout(input.Kinds)
 	}
-	if input.Namespaces, err = force.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies, force.replaced)); err != nil {
+	if input.Namespaces, err = current.namespaces(ctx, c, input.Namespace, rulesOf(input.Policies, current.replaced)); err != nil {
 		return nil, err
 	}
-	judge, err := p.judgeOf(ctx, c, input, force)
+	judge, err := p.judgeOf(ctx, c, input, current)
 	if err != nil {
 		return nil, err
 	}
-	live := &live{cluster: c, input: input, judge: judge, selector: p.selector}
+	live := &clusterReader{cluster: c, input: input, judge: judge, selector: p.selector}
 	result, err := live.judge.Run(ctx, preview.Both(live.feed(ctx), preview.FromImages(images)))
 	if err != nil {
 		return nil, err
 	}
 	result.Fail(live.failures...)
 	if len(fromFiles) == 0 {
-		result.Fail(force.failures()...)
+		result.Fail(current.failures()...)
 	}
-	for _, err := range force.forbidden {
+	for _, err := range current.forbidden {
 		if len(fromFiles) > 0 {
 			notes{p.streams.ErrOut}.note("%v; the preview does not include it, and is not compared with the rules in force", err)
 		}
@@ -122,14 +127,14 @@ func (p *previewing) judgeLive(ctx context.Context, in *inventory.Inventory, inp
 	return result, nil
 }
 
-// seeNode gives the images of the node that --node names, which rules are asked about from then on.
-func (p *previewing) seeNode(ctx context.Context, c *cluster.Cluster, input *preview.Input) ([]engine.Image, error) {
+// readNode gives the images of the node that --node names, which rules are asked about from then on.
+func (p *previewCommand) readNode(ctx context.Context, c *cluster.Cluster, input *preview.Input) ([]engine.Image, error) {
 	say := notes{p.streams.ErrOut}
 	switch {
 	case p.images.node.isLive() && p.namespace != "":
 		return nil, errors.New("images of nodes have no namespace; omit -n or --node")
 	case p.images.node.isLive():
-		seen, err := p.images.node.see(ctx, c, p.at.now, say)
+		seen, err := p.images.node.readImages(ctx, c, p.at.now, say)
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +186,7 @@ func rulesAbout(kinds sets.Set[schema.GroupKind], policies ...[]*policy.Policy) 
 func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, p := range policies {
-		kinds = kinds.Union(inventory.KindsOf(p))
+		kinds = kinds.Union(load.KindsOf(p))
 	}
 	return kinds
 }
@@ -220,8 +225,8 @@ type judge interface {
 	Run(ctx context.Context, feed preview.Feed) (*preview.Result, error)
 }
 
-// live reads the objects of a cluster for a judge.
-type live struct {
+// clusterReader reads the objects of a cluster for a judge.
+type clusterReader struct {
 	cluster  *cluster.Cluster
 	input    preview.Input
 	judge    judge
@@ -230,7 +235,7 @@ type live struct {
 }
 
 // feed gives the objects of all kinds that rules target. A kind that cannot be listed does not keep the others back.
-func (l *live) feed(ctx context.Context) preview.Feed {
+func (l *clusterReader) feed(ctx context.Context) preview.Feed {
 	return func(yield func(preview.Batch) error) error {
 		for _, kind := range l.judge.Targets() {
 			query := cluster.Query{Kind: kind, Namespace: l.input.Namespace, Selector: l.selector, MetadataOnly: l.metadataOnly(kind)}
@@ -254,7 +259,7 @@ func (l *live) feed(ctx context.Context) preview.Feed {
 }
 
 // metadataOnly reports whether the rules about a kind read nothing but metadata. Of Secrets they never read more.
-func (l *live) metadataOnly(kind schema.GroupVersionKind) bool {
+func (l *clusterReader) metadataOnly(kind schema.GroupVersionKind) bool {
 	if kind.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		return true
 	}
@@ -267,11 +272,11 @@ func (l *live) metadataOnly(kind schema.GroupVersionKind) bool {
 }
 
 // fail tells every rule about a kind that the kind cannot be listed.
-func (l *live) fail(kind schema.GroupVersionKind, err *cluster.ListError) {
+func (l *clusterReader) fail(kind schema.GroupVersionKind, err *cluster.ListError) {
 	told := sets.New[policy.RuleID]()
 	for _, rule := range l.judge.RulesOf(policy.StoredAs(kind)) {
 		if !told.Has(rule.ID) {
-			l.failures = append(l.failures, preview.Failure{Rule: rule.ID, Message: err.Error()})
+			l.failures = append(l.failures, preview.Failure{RuleID: rule.ID, Message: err.Error()})
 		}
 		told.Insert(rule.ID)
 	}

@@ -41,21 +41,21 @@ func (f *nodeFlags) names(files []string) []string {
 	return append(files[:len(files):len(files)], f.node)
 }
 
-// refuse is the error where objects are in files, and so no cluster is asked.
-func (f *nodeFlags) refuse() error {
+// errNoFile is the error where objects are in files, and so no cluster is asked.
+func (f *nodeFlags) errNoFile() error {
 	return fmt.Errorf("file %s does not exist; with objects in files, --node must name a file with the Node object", f.node)
 }
 
-// longAgo is how long ago an agent has not looked that looks.
-const longAgo = 5 * time.Minute
+// staleAfter is how long ago an agent has not looked that looks.
+const staleAfter = 5 * time.Minute
 
-// see asks the agent on the node what it saw last, and says so if that was long ago.
-func (f *nodeFlags) see(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*debug.Handler, error) {
-	seen, err := c.Sight(ctx, f.node, f.agents)
+// readImages asks the agent on the node what it saw last, and says so if that was long ago.
+func (f *nodeFlags) readImages(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*debug.Handler, error) {
+	seen, err := c.NodeImages(ctx, f.node, f.agents)
 	if err != nil {
 		return nil, err
 	}
-	if ago := now.Sub(seen.Taken); ago > longAgo {
+	if ago := now.Sub(seen.Taken); ago > staleAfter {
 		say.note("the agent on node %s last listed its images %s ago", f.node, duration.HumanDuration(ago))
 	}
 	return seen, nil

@@ -11,15 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	"github.com/sunset-k8s/sunset/engine"
 )
 
-// previewing is the command preview.
-type previewing struct {
+// previewCommand is the command preview.
+type previewCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -33,7 +30,7 @@ type previewing struct {
 }
 
 func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
-	p := &previewing{streams: streams, at: timeFlag{now: now}, output: choice{value: "table", of: []string{"table", "json", "yaml"}}}
+	p := &previewCommand{streams: streams, at: timeFlag{now: now}, output: choice{value: "table", of: []string{"table", "json", "yaml"}}}
 	c := &cobra.Command{
 		Use:     "preview [-f FILE|DIRECTORY...]",
 		Short:   "Show which objects would be deleted, and when",
@@ -50,40 +47,29 @@ func newPreview(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	flags.StringVarP(&p.selector, "selector", "l", "", "only objects that match this label selector, such as team=data,tier!=gold")
 	p.images.add(flags, now)
 	p.protection.add(flags)
-	p.connection.add(flags)
-	completeContexts(c, &p.connection)
-	completeNamespaces(c, &p.connection)
-	completeNodes(c, &p.connection)
+	p.connection.add(c)
 	return c
 }
 
-func (p *previewing) run(ctx context.Context, args []string) error {
-	if p.images.file == manifest.Stdin && slices.Contains(p.files.names, manifest.Stdin) {
+func (p *previewCommand) run(ctx context.Context, args []string) error {
+	if p.images.file == load.Stdin && slices.Contains(p.files.names, load.Stdin) {
 		return errors.New("standard input cannot be both -f and --images")
 	}
 	p.files.names = p.images.node.names(p.files.names)
-	files, err := p.files.open(args, p.streams.In)
+	files, loader, in, err := p.files.load(args, p.streams.In, &p.protection, load.Skim)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	loader, err := p.protection.loader(engine.Options{})
-	if err != nil {
-		return err
-	}
-	in, err := inventory.Skim(files, loader)
-	if err != nil {
-		return err
-	}
-	in.Apart(true)
+	in.CheckNames(true)
 	in.Check(loader)
 	in.Enforce()
 	result, err := p.judge(ctx, files, in, loader)
 	if err != nil {
 		return err
 	}
-	report.Problems(p.streams.ErrOut, in.Policies)
-	report.Warnings(p.streams.ErrOut, in.Policies)
+	writeProblems(p.streams.ErrOut, in.Policies)
+	writeWarnings(p.streams.ErrOut, in.Policies)
 	if err := p.print(result); err != nil {
 		return err
 	}
@@ -94,7 +80,7 @@ func (p *previewing) run(ctx context.Context, args []string) error {
 }
 
 // judge asks the files alone if they have objects, and the cluster otherwise.
-func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inventory.Inventory, loader *inventory.Loader) (*preview.Result, error) {
+func (p *previewCommand) judge(ctx context.Context, files *load.Files, in *load.Contents, loader *load.Loader) (*preview.Result, error) {
 	input, err := p.input(loader)
 	if err != nil {
 		return nil, err
@@ -104,7 +90,7 @@ func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inven
 	case offline && len(in.Policies) == 0:
 		return nil, errors.New("the files contain objects and no policy; add a policy with -f")
 	case offline && p.images.node.isLive():
-		return nil, p.images.node.refuse()
+		return nil, p.images.node.errNoFile()
 	case offline:
 		return p.judgeFiles(ctx, files, in, input)
 	case files.Len() > 0 && len(in.Policies) == 0:
@@ -114,7 +100,7 @@ func (p *previewing) judge(ctx context.Context, files *manifest.Files, in *inven
 	}
 }
 
-func (p *previewing) input(loader *inventory.Loader) (preview.Input, error) {
+func (p *previewCommand) input(loader *load.Loader) (preview.Input, error) {
 	selector, err := labels.Parse(p.selector)
 	if err != nil {
 		return preview.Input{}, fmt.Errorf("--selector: %w", err)
@@ -122,23 +108,18 @@ func (p *previewing) input(loader *inventory.Loader) (preview.Input, error) {
 	if p.all {
 		p.namespace = ""
 	}
-	return preview.Input{
-		Compiler:   loader.Compiler,
-		Programs:   loader.Programs,
-		Protection: loader.Protection,
-		At:         p.at.get(),
-		Namespace:  p.namespace,
-		Selector:   selector,
-	}, nil
+	in := loader.Input(p.at.get())
+	in.Namespace, in.Selector = p.namespace, selector
+	return in, nil
 }
 
-func (p *previewing) print(result *preview.Result) error {
+func (p *previewCommand) print(result *preview.Result) error {
 	switch p.output.value {
 	case "json":
-		return report.Buffered(p.streams.Out, result, report.JSON)
+		return preview.WriteBuffered(p.streams.Out, result, preview.WriteJSON)
 	case "yaml":
-		return report.Buffered(p.streams.Out, result, report.YAML)
+		return preview.WriteBuffered(p.streams.Out, result, preview.WriteYAML)
 	default:
-		return report.Buffered(p.streams.Out, result, report.Table)
+		return preview.WriteBuffered(p.streams.Out, result, preview.WriteTable)
 	}
 }

@@ -64,8 +64,8 @@ func newReferring(t *testing.T, policies ...string) *apiServer {
 }
 
 func TestReferencesInFiles(t *testing.T) {
-	wants(t, run(t, "", "test", "../golden/testdata"), command.ExitFine, "2 passed, 0 failed")
-	wants(t, run(t, "", "preview", "-f", "../golden/testdata/references-unknown", "--at", "2026-03-01T12:00:00Z"), command.ExitFindings,
+	wants(t, run(t, "", "test", "../policytest/testdata"), command.ExitFine, "2 passed, 0 failed")
+	wants(t, run(t, "", "preview", "-f", "../policytest/testdata/references-unknown", "--at", "2026-03-01T12:00:00Z"), command.ExitFindings,
 		"ConfigMap   unused   Keep     ReferencesUnknown", "3 errors:\n", "  shop/cart: what this App refers to is not known: names: no such key: config")
 }
 
@@ -77,7 +77,7 @@ func TestARuleThatDoesNotAskIsWarnedOf(t *testing.T) {
 
 // TestWhatIsNeededIsToldApart: a hold that nobody has written says what it is.
 func TestWhatIsNeededIsToldApart(t *testing.T) {
-	const files, at = "../golden/testdata/references", "2026-03-01T12:00:00Z"
+	const files, at = "../policytest/testdata/references", "2026-03-01T12:00:00Z"
 	wants(t, run(t, "", "preview", "-f", files, "--at", at, "-o", "json"), command.ExitFine,
 		`"message":"Pods know the API server by it"`, `"message":"it is the token of a ServiceAccount"`)
 	wants(t, run(t, "", "explain", "configmap/kube-root-ca.crt", "-n", "shop", "-f", files, "--at", at), command.ExitFine,

@@ -13,16 +13,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/rights"
-	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// granting is the command rights.
-type granting struct {
+// rightsCommand is the command rights.
+type rightsCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -34,7 +31,7 @@ type granting struct {
 }
 
 func newRights(streams genericiooptions.IOStreams) *cobra.Command {
-	g := &granting{streams: streams}
+	g := &rightsCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "rights [-f FILE|DIRECTORY...]",
 		Short:   "Print the roles that policies need",
@@ -49,8 +46,7 @@ func newRights(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringSliceVar(&g.owners, "owners", nil, "kinds of owners that rules may delete, as resource.group")
 	g.account.add(flags)
 	g.protection.add(flags)
-	g.connection.add(flags)
-	completeContexts(c, &g.connection)
+	g.connection.add(c)
 	return c
 }
 
@@ -71,7 +67,7 @@ func (f *accountFlag) Set(text string) (err error) {
 // Type implements pflag.Value.
 func (f *accountFlag) Type() string { return "NAMESPACE/NAME" }
 
-func (g *granting) run(ctx context.Context, args []string) error {
+func (g *rightsCommand) run(ctx context.Context, args []string) error {
 	if g.local && (g.missing || len(g.files.names) == 0) {
 		return errors.New("--local does not connect to a cluster: name files with -f, and omit --missing")
 	}
@@ -96,44 +92,36 @@ func (g *granting) run(ctx context.Context, args []string) error {
 }
 
 // policies are those of the files, or without files of the cluster.
-func (g *granting) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
-	files, err := g.files.open(args, g.streams.In)
+func (g *rightsCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
+	files, loader, in, err := g.files.load(args, g.streams.In, &g.protection, load.Skim)
 	if err != nil {
 		return nil, false, err
 	}
 	defer files.Close()
-	loader, err := g.protection.loader(engine.Options{})
-	if err != nil {
-		return nil, false, err
-	}
 	if len(g.files.names) == 0 {
 		all, err = g.inForce(ctx, loader)
 		return all, false, err
 	}
-	in, err := inventory.Skim(files, loader)
-	if err != nil {
-		return nil, false, err
-	}
-	in.Apart(false)
-	report.Problems(g.streams.ErrOut, in.Policies)
+	in.CheckNames(false)
+	writeProblems(g.streams.ErrOut, in.Policies)
 	return in.Rules(), in.Problems() > 0, nil
 }
 
-func (g *granting) inForce(ctx context.Context, loader *inventory.Loader) ([]*policy.Policy, error) {
+func (g *rightsCommand) inForce(ctx context.Context, loader *load.Loader) ([]*policy.Policy, error) {
 	c, err := g.connection.connect()
 	if err != nil {
 		return nil, err
 	}
-	force, err := readInForce(ctx, c, loader)
+	current, err := readClusterPolicies(ctx, c, loader)
 	if err != nil {
 		return nil, err
 	}
-	return force.policies, nil
+	return current.policies, nil
 }
 
-func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Right, error) {
+func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]rbac.Right, error) {
 	if g.local {
-		return g.needed(policies, rights.Guessed), nil
+		return g.needed(policies, guessedResource), nil
 	}
 	c, err := g.connection.connect()
 	if err != nil {
@@ -144,7 +132,7 @@ func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.
 		return needed, nil
 	}
 	var all []rbac.Right
-	missing, err := rights.Missing(ctx, c, g.account.Account, needed)
+	missing, err := missingRights(ctx, c, g.account.Account, needed)
 	for _, m := range missing {
 		all = append(all, m.Right)
 	}
@@ -152,19 +140,19 @@ func (g *granting) find(ctx context.Context, policies []*policy.Policy) ([]rbac.
 }
 
 // needed is what policies need. What nobody can know is said.
-func (g *granting) needed(policies []*policy.Policy, resources rights.Resources) []rbac.Right {
-	finder := rights.Finder{Resources: resources, Unknown: sets.New[schema.GroupVersionKind]()}
+func (g *rightsCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Right {
+	finder := roleFinder{resources: resources, unknown: sets.New[schema.GroupVersionKind]()}
 	for _, owner := range g.owners {
-		finder.Owners = append(finder.Owners, schema.ParseGroupResource(owner))
+		finder.owners = append(finder.owners, schema.ParseGroupResource(owner))
 	}
 	var all []rbac.Right
 	for _, p := range policies {
-		all = append(all, finder.Of(p)...)
-		if len(g.owners) == 0 && rights.LetsOwnersGo(p) {
+		all = append(all, finder.of(p)...)
+		if len(g.owners) == 0 && deletesOwners(p) {
 			notes{g.streams.ErrOut}.note("%s deletes owners of objects: name the kinds of owners with --owners", p.Name)
 		}
 	}
-	noteUnknown(finder.Unknown, notes{g.streams.ErrOut})
+	noteUnknown(finder.unknown, notes{g.streams.ErrOut})
 	return all
 }
 

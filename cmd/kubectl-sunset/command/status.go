@@ -6,19 +6,17 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 )
 
-// status is the command status.
-type status struct {
+// statusCommand is the command status.
+type statusCommand struct {
 	streams    genericiooptions.IOStreams
 	namespace  string
 	connection connectionFlags
 }
 
 func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
-	s := &status{streams: streams}
+	s := &statusCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "status [-n NAMESPACE]",
 		Short:   "List policies and the causes that stop their deletions",
@@ -28,13 +26,11 @@ func newStatus(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
 	}
 	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "only the RetentionPolicies in this namespace")
-	s.connection.add(c.Flags())
-	completeContexts(c, &s.connection)
-	completeNamespaces(c, &s.connection)
+	s.connection.add(c)
 	return c
 }
 
-func (s *status) run(ctx context.Context) error {
+func (s *statusCommand) run(ctx context.Context) error {
 	c, err := s.connection.connect()
 	if err != nil {
 		return err
@@ -43,15 +39,15 @@ func (s *status) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policies := make([]report.PolicyStatus, 0, len(objects))
+	policies := make([]policyStatus, 0, len(objects))
 	for _, object := range objects {
 		u := &unstructured.Unstructured{Object: object}
 		mode, _, _ := unstructured.NestedString(object, "spec", "mode")
-		policies = append(policies, report.PolicyStatus{
+		policies = append(policies, policyStatus{
 			Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Generation: u.GetGeneration(), Mode: mode, Status: statusOf(object),
 		})
 	}
-	found, err := report.Statuses(s.streams.Out, policies)
+	found, err := writeStatuses(s.streams.Out, policies)
 	if found && err == nil {
 		return errFindings
 	}

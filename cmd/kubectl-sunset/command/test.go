@@ -9,20 +9,20 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/golden"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/policytest"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// test is the command of that name.
-type test struct {
+// testCommand is the command of that name.
+type testCommand struct {
 	streams    genericiooptions.IOStreams
 	protection protectionFlags
 	update     bool
 }
 
 func newTest(streams genericiooptions.IOStreams) *cobra.Command {
-	t := &test{streams: streams}
+	t := &testCommand{streams: streams}
 	c := &cobra.Command{
 		Use:     "test DIRECTORY...",
 		Short:   "Run the tests of policies",
@@ -34,61 +34,67 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	t.protection.add(c.Flags())
-	c.Flags().BoolVar(&t.update, "update", false, "replace verdicts, errors and problems in each "+golden.FileName+" with the actual results")
+	c.Flags().BoolVar(&t.update, "update", false, "replace verdicts, errors and problems in each "+policytest.FileName+" with the actual results")
 	return c
 }
 
 // patience is how long one rule may take on one object. A test must not fail because the machine is busy.
 const patience = 5 * time.Second
 
-func (t *test) run(ctx context.Context, dirs []string) error {
+func (t *testCommand) run(ctx context.Context, dirs []string) error {
 	if len(dirs) == 0 {
-		return errors.New("name at least one directory that contains a " + golden.FileName + ", in it or below it")
+		return errors.New("name at least one directory that contains a " + policytest.FileName + ", in it or below it")
 	}
-	cases, err := golden.Find(dirs)
+	paths, err := findTests(dirs)
 	if err != nil {
 		return err
 	}
-	if len(cases) == 0 {
-		return fmt.Errorf("no %s in or below %v", golden.FileName, dirs)
+	if len(paths) == 0 {
+		return fmt.Errorf("no %s in or below %v", policytest.FileName, dirs)
 	}
 	loader, err := t.protection.loader(engine.Options{EvalDeadline: patience})
 	if err != nil {
 		return err
 	}
 	failed := 0
-	for _, c := range cases {
-		passed, err := t.one(ctx, c, loader)
+	tests := make([]policyTest, len(paths))
+	for i, path := range paths {
+		if tests[i], err = readTest(path); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	for _, one := range tests {
+		passed, err := t.one(ctx, one, loader)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.Dir, err)
+			return fmt.Errorf("%s: %w", one.dir, err)
 		}
 		if !passed {
 			failed++
 		}
 	}
-	fmt.Fprintf(t.streams.Out, "%d passed, %d failed\n", len(cases)-failed, failed)
+	fmt.Fprintf(t.streams.Out, "%d passed, %d failed\n", len(paths)-failed, failed)
 	if failed > 0 {
 		return errFindings
 	}
 	return nil
 }
 
-func (t *test) one(ctx context.Context, c golden.Case, loader *inventory.Loader) (passed bool, err error) {
-	got, err := c.Run(ctx, loader.Compiler, loader.Protection)
+func (t *testCommand) one(ctx context.Context, one policyTest, loader *load.Loader) (passed bool, err error) {
+	got, err := one.run(ctx, loader.Compiler, loader.Protection)
 	if err != nil {
 		return false, err
 	}
-	lines := golden.Diff(c.Want, got)
+	lines := policytest.Diff(one.want, got)
 	if t.update {
 		if len(lines) > 0 {
-			fmt.Fprintf(t.streams.Out, "UPDATED %s\n", c.Dir)
+			fmt.Fprintf(t.streams.Out, "UPDATED %s\n", one.dir)
 		}
-		return true, c.Update(got)
+		return true, one.update(got)
 	}
 	if len(lines) == 0 {
 		return true, nil
 	}
-	fmt.Fprintf(t.streams.Out, "FAIL %s\n", c.Dir)
+	fmt.Fprintf(t.streams.Out, "FAIL %s\n", one.dir)
 	for _, line := range lines {
 		fmt.Fprintf(t.streams.Out, "  %s\n", line)
 	}

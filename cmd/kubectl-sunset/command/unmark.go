@@ -12,14 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// unmarking is the command unmark.
-type unmarking struct {
+// unmarkCommand is the command unmark.
+type unmarkCommand struct {
 	streams       genericiooptions.IOStreams
 	all           bool
 	namespace     string
@@ -31,7 +30,7 @@ type unmarking struct {
 }
 
 func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
-	u := &unmarking{streams: streams, dryRun: dryRunFlag()}
+	u := &unmarkCommand{streams: streams, dryRun: dryRunFlag()}
 	c := &cobra.Command{
 		Use:     "unmark (KIND... | --all) [-n NAMESPACE]",
 		Short:   "Remove the marks of Sunset from objects, after you stop or uninstall it",
@@ -46,14 +45,12 @@ func newUnmark(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.BoolVar(&u.force, "force", false, "remove marks even if enforced policies would set them again")
 	flags.Var(&u.dryRun, "dry-run", "client: count the marked objects, without changing them")
 	u.protection.add(flags)
-	u.connection.add(flags)
-	completeContexts(c, &u.connection)
-	completeNamespaces(c, &u.connection)
+	u.connection.add(c)
 	c.ValidArgsFunction = completeKinds(&u.connection)
 	return c
 }
 
-func (u *unmarking) run(ctx context.Context, args []string) error {
+func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 	if u.all == (len(args) > 0) {
 		return errors.New("name one or more kinds, or use --all for every kind")
 	}
@@ -69,39 +66,39 @@ func (u *unmarking) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	kinds, trouble, err := u.kinds(c, args)
+	kinds, failures, err := u.kinds(c, args)
 	if err != nil {
 		return err
 	}
 	if err := u.mayStart(ctx, c, kinds); err != nil {
 		return err
 	}
-	all := &report.Unmarking{Kinds: len(kinds), DryRun: u.isDryRun(), Trouble: trouble}
+	all := &unmarkResult{Kinds: len(kinds), DryRun: u.isDryRun(), Errors: failures}
 	for _, kind := range kinds {
 		if err := u.unmark(ctx, c, kind, all); err != nil {
 			return err
 		}
 	}
-	if err := all.Write(u.streams.Out, u.streams.ErrOut); err != nil {
+	if err := all.write(u.streams.Out, u.streams.ErrOut); err != nil {
 		return err
 	}
-	if len(all.Trouble) > 0 {
+	if len(all.Errors) > 0 {
 		return errFindings
 	}
 	return nil
 }
 
-func (u *unmarking) isDryRun() bool { return u.dryRun.value == "client" }
+func (u *unmarkCommand) isDryRun() bool { return u.dryRun.value == "client" }
 
 // kinds are those to look at, and what is in the way of finding others.
-func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, trouble []string, err error) {
+func (u *unmarkCommand) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, failures []string, err error) {
 	if u.all {
 		kinds, err = c.Changeable()
 		if err != nil && kinds == nil {
 			return nil, nil, err
 		}
 		if err != nil {
-			trouble = append(trouble, err.Error())
+			failures = append(failures, err.Error())
 		}
 	}
 	for _, name := range names {
@@ -114,11 +111,11 @@ func (u *unmarking) kinds(c *cluster.Cluster, names []string) (kinds []cluster.K
 	if u.namespace != "" {
 		kinds = slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return !k.Namespaced })
 	}
-	return kinds, trouble, nil
+	return kinds, failures, nil
 }
 
 // mayStart refuses while policies in force would set the marks again.
-func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) error {
+func (u *unmarkCommand) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) error {
 	rules, err := u.markingRules(ctx, c, kinds)
 	switch {
 	case err != nil && (u.force || u.isDryRun()):
@@ -138,7 +135,7 @@ func (u *unmarking) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cl
 }
 
 // markingRules are the rules in force that mark objects of some kinds.
-func (u *unmarking) markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
+func (u *unmarkCommand) markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
 	objects, err := c.Policies(ctx, "")
 	if err != nil {
 		return nil, err

@@ -3,13 +3,11 @@ package command
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -17,8 +15,8 @@ import (
 const inFlight = 16
 
 // unmark removes the marks from all objects of a kind. What is in the way of some does not keep the others back.
-func (u *unmarking) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *report.Unmarking) error {
-	count := &tally{Unmarked: report.Unmarked{Kind: kind.GroupKind().String()}}
+func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *unmarkResult) error {
+	count := &unmarkedKind{Kind: kind.GroupKind().String()}
 	err := c.EachMetadata(ctx, kind, u.namespace, func(page []cluster.Metadata) error {
 		var group errgroup.Group
 		group.SetLimit(inFlight)
@@ -31,7 +29,7 @@ func (u *unmarking) unmark(ctx context.Context, c *cluster.Cluster, kind cluster
 				continue
 			}
 			group.Go(func() error {
-				count.add(removeMark(ctx, c, kind, &page[i]))
+				count.done(removeMark(ctx, c, kind, &page[i]))
 				return ctx.Err()
 			})
 		}
@@ -39,29 +37,12 @@ func (u *unmarking) unmark(ctx context.Context, c *cluster.Cluster, kind cluster
 	})
 	var unlisted *cluster.ListError
 	if errors.As(err, &unlisted) {
-		all.Trouble = append(all.Trouble, unlisted.Error())
+		all.Errors = append(all.Errors, unlisted.Error())
 	} else if err != nil {
 		return err
 	}
-	all.Add(count.Unmarked)
+	all.add(count)
 	return nil
-}
-
-// tally is filled by many at a time.
-type tally struct {
-	mu sync.Mutex
-	report.Unmarked
-}
-
-func (t *tally) add(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case err == nil:
-		t.Done++
-	case t.Failed == nil:
-		t.Failed = err
-	}
 }
 
 // removeMark removes the mark of one object. One that is gone meanwhile, or whose mark is, needs nothing more.

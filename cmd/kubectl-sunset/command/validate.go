@@ -9,15 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/report"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/rights"
-	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// validate is the command of that name.
-type validate struct {
+// validateCommand is the command of that name.
+type validateCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
 	protection protectionFlags
@@ -29,7 +26,7 @@ type validate struct {
 }
 
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
-	v := &validate{streams: streams, output: choice{value: "text", of: []string{"text", "json"}}}
+	v := &validateCommand{streams: streams, output: choice{value: "text", of: []string{"text", "json"}}}
 	c := &cobra.Command{
 		Use:     "validate -f FILE|DIRECTORY...",
 		Short:   "Check policies for problems",
@@ -43,31 +40,22 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	c.Flags().BoolVar(&v.strict, "warnings-as-errors", false, "exit with code 1 if there are warnings")
 	c.Flags().BoolVar(&v.rights, "rights", false, "ask the cluster which permissions are missing, and print roles that grant them")
 	v.account.add(c.Flags())
-	v.connection.add(c.Flags())
-	completeContexts(c, &v.connection)
+	v.connection.add(c)
 	return c
 }
 
-func (v *validate) run(ctx context.Context, args []string) error {
+func (v *validateCommand) run(ctx context.Context, args []string) error {
 	if len(v.files.names) == 0 {
 		return errors.New("name one or more files with -f")
 	}
-	files, err := v.files.open(args, v.streams.In)
+	files, loader, in, err := v.files.load(args, v.streams.In, &v.protection, load.Read)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	loader, err := v.protection.loader(engine.Options{})
-	if err != nil {
-		return err
-	}
-	in, err := inventory.Read(files, loader)
-	if err != nil {
-		return err
-	}
-	in.Apart(false)
+	in.CheckNames(false)
 	in.Check(loader)
-	in.Lack(files)
+	in.FindWithoutPolicy(files)
 	missing, err := v.missing(ctx, in)
 	if err != nil {
 		return err
@@ -82,7 +70,7 @@ func (v *validate) run(ctx context.Context, args []string) error {
 }
 
 // missing is what accounts lack for the policies, by their names.
-func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]rbac.Missing, error) {
+func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rbac.Missing, error) {
 	if !v.rights {
 		return nil, nil
 	}
@@ -91,27 +79,27 @@ func (v *validate) missing(ctx context.Context, in *inventory.Inventory) ([]rbac
 		return nil, err
 	}
 	say := notes{v.streams.ErrOut}
-	finder := rights.Finder{Resources: c.Resource, Unknown: sets.New[schema.GroupVersionKind]()}
+	finder := roleFinder{resources: c.Resource, unknown: sets.New[schema.GroupVersionKind]()}
 	var needed []rbac.Right
 	for _, p := range in.Rules() {
-		needed = append(needed, finder.Of(p)...)
-		if rights.LetsOwnersGo(p) {
+		needed = append(needed, finder.of(p)...)
+		if deletesOwners(p) {
 			say.note("%s deletes owners of objects; validate does not check the permissions for the owners", p.Name)
 		}
 	}
-	noteUnknown(finder.Unknown, say)
-	return rights.Missing(ctx, c, v.account.Account, needed)
+	noteUnknown(finder.unknown, say)
+	return missingRights(ctx, c, v.account.Account, needed)
 }
 
-func (v *validate) print(files int, in *inventory.Inventory, missing []rbac.Missing) error {
+func (v *validateCommand) print(files int, in *load.Contents, missing []rbac.Missing) error {
 	if v.output.value == "json" {
-		return report.ValidationJSON(v.streams.Out, files, in, missing)
+		return writeValidation(v.streams.Out, files, in, missing)
 	}
-	report.NoPolicies(v.streams.Out, in.Lacking)
-	report.Problems(v.streams.Out, in.Policies)
-	report.Warnings(v.streams.Out, in.Policies)
-	report.MissingRights(v.streams.Out, missing)
-	report.ValidationSummary(v.streams.Out, files, in, len(missing))
+	writeNoPolicies(v.streams.Out, in.WithoutPolicy)
+	writeProblems(v.streams.Out, in.Policies)
+	writeWarnings(v.streams.Out, in.Policies)
+	writeMissing(v.streams.Out, missing)
+	writeSummary(v.streams.Out, files, in, len(missing))
 	return nil
 }
 

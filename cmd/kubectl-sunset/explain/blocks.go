@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -12,9 +14,9 @@ import (
 
 // Block is something that keeps an object, or keeps it longer, though a rule may find it due.
 type Block struct {
-	Reason  policy.Reason // or Finalizers, which keep no DELETE from being sent
-	Message string
-	Remedy  string // what would end it; empty where nobody should
+	Reason  policy.Reason `json:"reason"` // or Finalizers, which keep no DELETE from being sent
+	Message string        `json:"message"`
+	Remedy  string        `json:"remedy,omitempty"` // what would end it; empty where nobody should
 }
 
 // Finalizers is the Reason of a Block by those on the object.
@@ -28,18 +30,18 @@ func (b Block) isFinal() bool {
 // obstacles are what keeps the object, each with what it would mean if that ended.
 func (in *Input) obstacles(owner *Owner) []step {
 	steps := in.held()
-	for _, r := range in.Rulings {
-		for _, b := range in.forbidden(r.Rule) { // it keeps what it does not select too
+	for _, r := range in.Evaluations {
+		for _, b := range in.permissionBlocks(r.Rule) { // it keeps what it does not select too
 			granted := ofPolicy(r.Rule.ID.Policy, b, func(r *policy.Rule) { r.Unpermitted = false })
-			granted.from = func(w *world) { w.change(r.Rule.ID, func(r *policy.Evaluation) { r.Rule.Unpermitted = true }) }
+			granted.from = func(w *whatIf) { w.change(r.Rule.ID, func(r *policy.Evaluation) { r.Rule.Unpermitted = true }) }
 			steps = append(steps, granted)
 		}
 		if r.Known && r.Facts.Selected {
 			steps = append(steps, in.obstaclesOf(r)...)
-			for _, b := range in.counting(r.Rule) {
+			for _, b := range in.ledgerBlocks(r.Rule) {
 				steps = append(steps, byAuthor([]step{outside(b)})...)
 			}
-			for _, b := range in.recreated(r.Rule) {
+			for _, b := range in.recreatedBlocks(r.Rule) {
 				steps = append(steps, outside(b))
 			}
 		}
@@ -52,12 +54,12 @@ func (in *Input) obstacles(owner *Owner) []step {
 
 // outside is an obstacle of which the rules know nothing.
 func outside(b Block) step {
-	return step{what: b.Remedy, block: b, from: func(w *world) { w.outside[b] = true }, do: func(w *world) { delete(w.outside, b) }}
+	return step{what: b.Remedy, block: b, from: func(w *whatIf) { w.outside[b] = true }, do: func(w *whatIf) { delete(w.outside, b) }}
 }
 
 // flag is an obstacle that the object has itself.
 func flag(b Block, flag policy.Flags) step {
-	return step{what: b.Remedy, block: b, do: func(w *world) { w.subject.Flags &^= flag }}
+	return step{what: b.Remedy, block: b, do: func(w *whatIf) { w.subject.Flags &^= flag }}
 }
 
 // held is what keeps the object whatever the rules say.
@@ -66,7 +68,7 @@ func (in *Input) held() []step {
 	annotations, _ := meta["annotations"].(map[string]any)
 	var steps []step
 	if in.Subject.Flags.Has(policy.IsTerminating) {
-		steps = append(steps, step{block: terminating(textsOf(meta["finalizers"]))})
+		steps = append(steps, step{block: terminating(finalizersOf(in.Object))})
 	}
 	if value, ok := annotations[v1alpha1.HoldAnnotation]; ok && v1alpha1.IsHold(value) {
 		steps = append(steps, hold("the object"))
@@ -91,8 +93,7 @@ func (in *Input) held() []step {
 
 // finalizers keep the object once it is deleted.
 func (in *Input) finalizers() []Block {
-	meta, _ := in.Object["metadata"].(map[string]any)
-	names := textsOf(meta["finalizers"])
+	names := finalizersOf(in.Object)
 	if len(names) == 0 || in.Subject.Flags.Has(policy.IsTerminating) {
 		return nil
 	}
@@ -118,7 +119,7 @@ func terminating(finalizers []string) Block {
 func hold(where string) step {
 	annotation := "annotation " + v1alpha1.HoldAnnotation
 	b := Block{policy.Held, annotation + " on " + where, "remove " + annotation + " from " + where}
-	return step{what: b.Remedy, block: b, from: func(w *world) { w.holds[where] = true }, do: func(w *world) { delete(w.holds, where) }}
+	return step{what: b.Remedy, block: b, from: func(w *whatIf) { w.holds[where] = true }, do: func(w *whatIf) { delete(w.holds, where) }}
 }
 
 // obstaclesOf are what keeps the word of one rule from being carried out.
@@ -147,7 +148,7 @@ func (in *Input) obstaclesOf(r policy.Evaluation) []step {
 			func(r *policy.Rule) { r.Unapproved = false }))
 	case r.Facts.Estimated:
 		b := Block{policy.Unmarked, "the object is not marked eligible for " + id.String() + " yet", "Sunset marks it eligible for " + id.String()}
-		steps = append(steps, step{what: b.Remedy, block: b, do: func(w *world) { w.change(id, w.mark) }})
+		steps = append(steps, step{what: b.Remedy, block: b, do: func(w *whatIf) { w.change(id, w.mark) }})
 	}
 	return steps
 }
@@ -158,7 +159,7 @@ func suspension(o *policy.Override) step {
 	if o.Invalid {
 		b.Message, b.Remedy = override(o)+" cannot be understood, so it keeps", "correct "+override(o)+": kubectl sunset validate says what is wrong"
 	}
-	return step{what: b.Remedy, author: true, guess: o.Invalid, block: b, do: func(w *world) {
+	return step{what: b.Remedy, author: true, guess: o.Invalid, block: b, do: func(w *whatIf) {
 		for _, r := range w.evaluations {
 			w.change(r.Rule.ID, func(r *policy.Evaluation) {
 				r.Rule.Overrides = slices.Clone(r.Rule.Overrides)
@@ -212,13 +213,8 @@ func unique(steps []step) []step {
 	})
 }
 
-func textsOf(list any) []string {
-	elements, _ := list.([]any)
-	var texts []string
-	for _, element := range elements {
-		if text, ok := element.(string); ok {
-			texts = append(texts, text)
-		}
-	}
-	return texts
+// finalizersOf is empty where they are not all text.
+func finalizersOf(object map[string]any) []string {
+	names, _, _ := unstructured.NestedStringSlice(object, "metadata", "finalizers")
+	return names
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -14,10 +15,10 @@ import (
 
 // Change is the smallest set of things that would change the verdict: the object would be deleted, or at another time, or would stay.
 type Change struct {
-	What  string
-	At    time.Time // when the object would be deleted then; zero when it stays, or the time cannot be known
-	Self  bool      // it happens by itself, at that time
-	Stays bool      // the object would stay
+	What  string       `json:"what"`
+	At    preview.Time `json:"at,omitzero"`     // when the object would be deleted then; zero when it stays, or the time cannot be known
+	Self  bool         `json:"-"`               // it happens by itself, at that time
+	Stays bool         `json:"stays,omitempty"` // the object would stay
 
 	steps  []step
 	effect time.Time // since when the verdict is another one; zero when that cannot be known
@@ -28,15 +29,15 @@ const (
 	mostTried    = 20_000 // sets of one size, before one set is found that is small but perhaps not the smallest
 )
 
-// settle finds what would change the verdict, by deciding again, and leaves out obstacles whose end would change nothing.
-func (p *Page) settle(in *Input) {
+// findChanges finds what would change the verdict, by deciding again, and leaves out obstacles whose end would change nothing.
+func (p *Page) findChanges(in *Input) {
 	obstacles := in.obstacles(p.Owner)
-	p.Blocks = in.finalizers()
+	p.Blocks = append(p.Blocks, in.finalizers()...)
 	if i := slices.IndexFunc(obstacles, func(s step) bool { return s.block.isFinal() }); i >= 0 {
 		p.Blocks = append([]Block{obstacles[i].block}, p.Blocks...)
 		return
 	}
-	w := worldOf(in, obstacles)
+	w := asItIs(in, obstacles)
 	found := search(w, p.steps(in, w, obstacles))
 	for _, c := range found {
 		if c.What != "" && len(p.Changes) < changesShown {
@@ -48,7 +49,7 @@ func (p *Page) settle(in *Input) {
 			return slices.ContainsFunc(c.steps, func(by step) bool { return by.block == s.block })
 		})
 	}
-	var blocks []Block
+	blocks := []Block{}
 	for _, s := range obstacles {
 		if matters(s) {
 			blocks = append(blocks, s.block)
@@ -58,7 +59,7 @@ func (p *Page) settle(in *Input) {
 }
 
 // steps are all that may change.
-func (p *Page) steps(in *Input, w *world, obstacles []step) []step {
+func (p *Page) steps(in *Input, w *whatIf, obstacles []step) []step {
 	steps := slices.Clone(obstacles)
 	for i := range p.Rules {
 		steps = append(steps, p.Rules[i].steps...)
@@ -70,14 +71,14 @@ func (p *Page) steps(in *Input, w *world, obstacles []step) []step {
 	}
 	if w.outcome().action != policy.Keep && p.Object.Kind != v1alpha1.ImageKind.Kind {
 		steps = append(steps, step{what: "set annotation " + v1alpha1.HoldAnnotation + `: "true" on the object`,
-			do: func(w *world) { w.holds["now"] = true }})
+			do: func(w *whatIf) { w.holds["now"] = true }})
 	}
 	return steps
 }
 
 // search finds the smallest sets of steps that change what becomes of the object, the nearest first. Where there are too many sets to
 // try, it finds one that no step can be left out of.
-func search(w *world, steps []step) []Change {
+func search(w *whatIf, steps []step) []Change {
 	before := w.outcome()
 	changes := func(some ...step) bool { return w.after(some...).outcome() != before }
 	var found []Change
@@ -160,7 +161,7 @@ func (c *Change) needsAuthor() bool {
 }
 
 // changeBy says nothing where a step is nothing that anybody can do.
-func (w *world) changeBy(steps ...step) Change {
+func (w *whatIf) changeBy(steps ...step) Change {
 	c := Change{steps: steps, Self: len(steps) == 1 && !steps[0].at.IsZero()}
 	next := w.after(steps...)
 	switch then := next.outcome(); {
@@ -168,9 +169,9 @@ func (w *world) changeBy(steps ...step) Change {
 	case then.action == policy.Keep:
 		c.Stays, c.effect = true, next.at
 	case then.action == policy.Delete:
-		c.At, c.effect = next.at, next.at
+		c.At.Time, c.effect = next.at, next.at
 	default:
-		c.At, c.effect = then.due, then.due
+		c.At.Time, c.effect = then.due, then.due
 	}
 	var what []string
 	for _, s := range steps {
@@ -185,13 +186,13 @@ func (w *world) changeBy(steps ...step) Change {
 
 // stepsOf are what would change what a rule says, each once what keeps the object by the rule and the steps before it are gone.
 func (in *Input) stepsOf(evaluation policy.Evaluation, r *Rule) []step {
-	w := (&world{at: in.At, subject: in.Subject, evaluations: []policy.Evaluation{evaluation}}).after(step{do: func(w *world) { w.change(r.ID, permit) }})
+	w := (&whatIf{at: in.At, subject: in.Subject, evaluations: []policy.Evaluation{evaluation}}).after(step{do: func(w *whatIf) { w.change(r.RuleID, permit) }})
 	steps := tryOut(evaluation.Rule, r)
-	said := says(in.Subject, w.evaluations[0], in.At)
+	said := verdictAlone(in.Subject, w.evaluations[0], in.At)
 	if said.Reason == policy.Waiting {
 		return append(steps, in.stepsBy(said, r)...)
 	}
-	for reason := policy.Reason(""); said.Action == policy.Keep && said.Reason != reason; said = says(in.Subject, w.evaluations[0], in.At) {
+	for reason := policy.Reason(""); said.Action == policy.Keep && said.Reason != reason; said = verdictAlone(in.Subject, w.evaluations[0], in.At) {
 		reason = said.Reason
 		next := in.stepsBy(said, r)
 		if len(next) == 0 {
@@ -218,8 +219,8 @@ func tryOut(rule *policy.Rule, r *Rule) []step {
 	return []step{{
 		what:   "set mode: Enforce in RetentionPolicy " + strings.Join(r.Trial.From, " and "),
 		author: true,
-		do: func(w *world) {
-			w.change(r.ID, func(as *policy.Evaluation) {
+		do: func(w *whatIf) {
+			w.change(r.RuleID, func(as *policy.Evaluation) {
 				as.Rule.Keep, as.Rule.Overrides, as.Rule.Suspended = trial.Keep, trial.Overrides, as.Rule.Suspended || suspends
 				as.Standing.Newest = r.Rank.keeps(trial.Keep)
 			})
@@ -229,22 +230,22 @@ func tryOut(rule *policy.Rule, r *Rule) []step {
 
 // stepsBy are what ends a reason that a rule gives. The last of them has the rule let the object go, as far as the reason goes.
 func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
-	id := r.ID.String()
-	evaluation := func(what string, how ...func(*world, *policy.Evaluation)) (steps []step) {
+	id := r.RuleID.String()
+	evaluation := func(what string, how ...func(*whatIf, *policy.Evaluation)) (steps []step) {
 		for _, one := range how {
-			steps = append(steps, step{what: what, guess: true, do: func(w *world) { w.change(r.ID, func(r *policy.Evaluation) { one(w, r) }) }})
+			steps = append(steps, step{what: what, guess: true, do: func(w *whatIf) { w.change(r.RuleID, func(r *policy.Evaluation) { one(w, r) }) }})
 		}
 		return steps
 	}
-	either := func(what string) []step { return evaluation(what, (*world).pass, (*world).find) }
+	either := func(what string) []step { return evaluation(what, (*whatIf).pass, (*whatIf).find) }
 	facts := func(what string, how func(*policy.Evaluation)) []step {
-		return []step{{what: what, do: func(w *world) { w.change(r.ID, how) }}}
+		return []step{{what: what, do: func(w *whatIf) { w.change(r.RuleID, how) }}}
 	}
 	switch said.Reason {
 	case policy.Waiting:
-		return []step{{what: "it expires by rule " + id, at: said.Due, do: func(w *world) { w.at = said.Due }}}
+		return []step{{what: "it expires by rule " + id, at: said.Due, do: func(w *whatIf) { w.at = said.Due }}}
 	case policy.EvaluationFailed:
-		if in.hasUnreadTTL(r.ID) {
+		if in.hasUnreadTTL(r.RuleID) {
 			return []step{in.readableTTL()}
 		}
 		return either("correct rule " + id + ", or the fields of the object that it reads: an expression fails")
@@ -253,19 +254,19 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	case policy.RuleInvalid:
 		return byAuthor(either("correct rule " + id + ": kubectl sunset validate says what is wrong"))
 	case policy.NotEligible:
-		return evaluation("eligible of rule "+id+" gives true"+r.nowFalse(), (*world).find)
+		return evaluation("eligible of rule "+id+" gives true"+r.nowFalse(), (*whatIf).find)
 	case policy.NoStartTime:
-		return evaluation("startTime of rule "+id+" gives a time", (*world).find)
+		return evaluation("startTime of rule "+id+" gives a time", (*whatIf).find)
 	case policy.Unpullable:
 		return byAuthor(facts("set images.allowUnpullable: true in rule "+id, func(r *policy.Evaluation) { r.Rule.Images.AllowUnpullable = true }))
 	case policy.NoOwner:
-		return evaluation("the object gets a controller in its ownerReferences, for rule "+id+" to delete", func(_ *world, r *policy.Evaluation) { r.Facts.Owner = &policy.Owner{} })
+		return evaluation("the object gets a controller in its ownerReferences, for rule "+id+" to delete", func(_ *whatIf, r *policy.Evaluation) { r.Facts.Owner = &policy.Owner{} })
 	case policy.NeverDue:
-		return evaluation("ttlExpression of rule "+id+" gives a time to live", func(_ *world, r *policy.Evaluation) { r.Facts.TTL = 0 })
+		return evaluation("ttlExpression of rule "+id+" gives a time to live", func(_ *whatIf, r *policy.Evaluation) { r.Facts.TTL = 0 })
 	case policy.KeptNewest:
 		return facts(r.Rank.newer()+" eligible by rule "+id, func(r *policy.Evaluation) { r.Standing.Newest = false })
 	case policy.WithinCapacity:
-		what := r.full
+		what := r.fullFilesystem
 		if what == "" {
 			what = "more objects become eligible than rule " + id + " has capacity for"
 		}
@@ -291,7 +292,7 @@ const ownTTL = "annotation " + v1alpha1.TTLAnnotation
 
 // readableTTL ends the failure of all rules that read the annotation.
 func (in *Input) readableTTL() step {
-	return step{what: "correct " + ownTTL + " of the object, or remove it", guess: true, do: func(w *world) {
+	return step{what: "correct " + ownTTL + " of the object, or remove it", guess: true, do: func(w *whatIf) {
 		for _, r := range w.evaluations {
 			if in.hasUnreadTTL(r.Rule.ID) {
 				w.change(r.Rule.ID, w.find)

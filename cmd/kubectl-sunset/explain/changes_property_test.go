@@ -33,7 +33,7 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 			}
 			continue
 		}
-		w := worldOf(&in, obstacles)
+		w := asItIs(&in, obstacles)
 		steps := p.steps(&in, w, obstacles)
 		size, smallest := smallestSets(w, steps)
 		if len(p.Changes) > changesShown {
@@ -113,10 +113,10 @@ var (
 	}
 )
 
-func changes(w *world, steps []step) bool { return w.after(steps...).outcome() != w.outcome() }
+func changes(w *whatIf, steps []step) bool { return w.after(steps...).outcome() != w.outcome() }
 
 // smallestSets tries all sets of steps, the smaller first.
-func smallestSets(w *world, steps []step) (size int, found [][]step) {
+func smallestSets(w *whatIf, steps []step) (size int, found [][]step) {
 	for size = 1; size <= len(steps) && len(found) == 0; size++ {
 		choose(steps, size, func(some []step) {
 			if changes(w, some) {
@@ -128,7 +128,7 @@ func smallestSets(w *world, steps []step) (size int, found [][]step) {
 }
 
 // isFarther says in its own words what nearest does.
-func isFarther(w *world, a, b Change) bool {
+func isFarther(w *whatIf, a, b Change) bool {
 	type key struct {
 		byHand int
 		effect time.Duration
@@ -205,11 +205,11 @@ func randomInput(r *rand.Rand) Input {
 			ID: policy.RuleID{Policy: fmt.Sprint("p", n), Rule: fmt.Sprint("r", i)}, Mode: policies[n], TTL: b.hours(14),
 			Unapproved: n == waits && policies[n] == v1alpha1.Enforce,
 		}
-		b.in.Rulings = append(b.in.Rulings, b.ruling(rule, isImage))
+		b.in.Evaluations = append(b.in.Evaluations, b.ruling(rule, isImage))
 	}
 	b.in.Facts = func(rule *policy.Rule, _ map[string]any) policy.Facts {
-		i := slices.IndexFunc(b.in.Rulings, func(r policy.Evaluation) bool { return r.Rule.ID == rule.ID })
-		facts := b.in.Rulings[i].Facts
+		i := slices.IndexFunc(b.in.Evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == rule.ID })
+		facts := b.in.Evaluations[i].Facts
 		facts.Selected = true
 		return facts
 	}
@@ -217,7 +217,7 @@ func randomInput(r *rand.Rand) Input {
 		b.status(fmt.Sprint("p", n))
 	}
 	b.in.FindOwner = b.owner()
-	b.in.Verdict, _ = policy.Decide(b.in.Subject, b.in.Rulings, now)
+	b.in.Verdict, _ = policy.Decide(b.in.Subject, b.in.Evaluations, now)
 	return b.in
 }
 
@@ -354,7 +354,7 @@ func (b *builder) status(name string) {
 	}
 	if b.oneIn(2) {
 		add(v1alpha1.ConditionPermitted, metav1.ConditionFalse, "Forbidden")
-		for _, r := range b.in.Rulings {
+		for _, r := range b.in.Evaluations {
 			r.Rule.Unpermitted = r.Rule.Unpermitted || r.Rule.ID.Policy == name && r.Rule.ServiceAccount != ""
 		}
 	}

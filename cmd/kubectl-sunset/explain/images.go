@@ -2,13 +2,18 @@ package explain
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// imagesOf are the settings that only rules about images have.
-func (in *Input) imagesOf(r *policy.Rule) []Setting {
+// imageSettings are the settings that only rules about images have.
+func (in *Input) imageSettings(r *policy.Rule) []Setting {
 	if !r.OnNodes() {
 		return nil
 	}
@@ -31,10 +36,66 @@ func acts(r *policy.Rule) bool {
 	return r.Mode == v1alpha1.Enforce && !r.Unapproved && !r.Suspended
 }
 
-// full is what has images go by a rule that lets them go for want of space; empty for any other.
-func full(r *policy.Rule) string {
+// fullFilesystem is what has images go by a rule that lets them go for want of space; empty for any other.
+func fullFilesystem(r *policy.Rule) string {
 	if !r.Images.HasThresholds {
 		return ""
 	}
 	return fmt.Sprintf("the filesystem of the images is %d %% full: rule %s deletes the images that were unused for longest", r.Images.High, r.ID)
+}
+
+// Image is what a page says of an image.
+type Image struct {
+	Tags        []string     `json:"tags"`
+	Digests     []string     `json:"digests"`
+	Bytes       int64        `json:"bytes"`
+	Pinned      bool         `json:"pinned"`
+	InUse       bool         `json:"inUse"`
+	FirstSeen   preview.Time `json:"firstSeen,omitzero"`
+	LastUsed    preview.Time `json:"lastUsed,omitzero"`
+	UnusedSince preview.Time `json:"unusedSince,omitzero"`
+}
+
+// imageOf is nil for nil. Since is when the age of the image began.
+func imageOf(i *engine.Image, since time.Time) *Image {
+	if i == nil {
+		return nil
+	}
+	image := &Image{
+		Tags: append([]string{}, i.Tags...), Digests: append([]string{}, i.Digests...), Bytes: i.SizeBytes, Pinned: i.Pinned, InUse: i.InUse,
+		FirstSeen: preview.Time{Time: i.FirstSeen}, LastUsed: preview.Time{Time: i.LastUsed},
+	}
+	if !i.InUse {
+		image.UnusedSince.Time = since
+	}
+	return image
+}
+
+// image is what people know an image by, as its ID says nothing to them, and since when it is as it is.
+func (e *textWriter) image(o *Object) {
+	i := o.Image
+	if i == nil {
+		return
+	}
+	name := "an image without a name"
+	if names := slices.Concat(i.Tags, i.Digests); len(names) > 0 {
+		name = names[0]
+	}
+	if more := len(i.Tags) - 1; more > 0 {
+		name += fmt.Sprintf(" +%d", more)
+	}
+	e.line(0, "%s, %s", name, preview.FormatBytes(i.Bytes))
+	var since []string
+	if !i.FirstSeen.IsZero() {
+		since = append(since, "first seen "+preview.FormatTime(i.FirstSeen.Time))
+	}
+	switch {
+	case i.InUse:
+		since = append(since, "in use")
+	case !i.UnusedSince.IsZero():
+		since = append(since, "unused since "+preview.FormatTime(i.UnusedSince.Time))
+	}
+	if len(since) > 0 {
+		e.line(0, "%s", strings.Join(since, "; "))
+	}
 }

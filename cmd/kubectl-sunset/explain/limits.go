@@ -11,9 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// recreated is what keeps an object that is due because objects of its name came back each time. Only the controller knows the
+// recreatedBlocks is what keeps an object that is due because objects of its name came back each time. Only the controller knows the
 // names: the status of the policy has how many they are, and some of them.
-func (in *Input) recreated(r *policy.Rule) []Block {
+func (in *Input) recreatedBlocks(r *policy.Rule) []Block {
 	c := meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, v1alpha1.ConditionRecreated)
 	if in.Verdict.Action != policy.Delete || in.Verdict.Rule != r.ID || c == nil || c.Status != metav1.ConditionTrue {
 		return nil
@@ -26,9 +26,9 @@ func (in *Input) recreated(r *policy.Rule) []Block {
 		"stop the controller that re-creates it, then delete the object by hand; or change " + r.ID.String() + ", and Sunset tries again"}}
 }
 
-// counting is what keeps an object that is due because its deletion cannot be written down now: limits are reached, or the
+// ledgerBlocks is what keeps an object that is due because its deletion cannot be written down now: limits are reached, or the
 // ledger is in trouble. The cluster's status says so.
-func (in *Input) counting(r *policy.Rule) []Block {
+func (in *Input) ledgerBlocks(r *policy.Rule) []Block {
 	c := meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, v1alpha1.ConditionEnforcing)
 	if !r.Ledger || in.Verdict.Action != policy.Delete || in.Verdict.Rule != r.ID || c == nil || c.Status != metav1.ConditionFalse {
 		return nil

@@ -15,10 +15,10 @@ import (
 
 // Other is a rule about the object's kind that does not select it.
 type Other struct {
-	ID      policy.RuleID
-	Mode    v1alpha1.Mode
-	Why     Why
-	Message string
+	policy.RuleID
+	Mode    v1alpha1.Mode `json:"mode"`
+	Why     Why           `json:"why"`
+	Message string        `json:"message"`
 
 	rule *policy.Rule
 }
@@ -40,7 +40,7 @@ const (
 func Mirrored(rules []*policy.Rule) []Other {
 	var others []Other
 	for _, r := range rules {
-		others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: MirrorPod, Message: "it mirrors a Pod that only its node can end"})
+		others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: MirrorPod, Message: "it mirrors a Pod that only its node can end"})
 	}
 	return others
 }
@@ -54,7 +54,7 @@ func OnOtherNodes(node *engine.Node, policies []*policy.Policy) []Other {
 	for _, p := range policies {
 		for _, r := range p.Rules {
 			if r.OnNodes() && !r.SelectsNode(node.Labels) {
-				others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: NodeNotSelected, Message: "nodeSelector wants " + r.NodeSelector.String()})
+				others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: NodeNotSelected, Message: "nodeSelector wants " + r.NodeSelector.String()})
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func OthersIn(namespace string, n policy.Namespace, kind schema.GroupKind, polic
 				continue
 			}
 			if why, message := whyNot(p, namespace, n, protection); why != "" {
-				others = append(others, Other{ID: r.ID, Mode: r.Mode, Why: why, Message: message, rule: r})
+				others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: why, Message: message, rule: r})
 			}
 		}
 	}
@@ -102,9 +102,9 @@ func (in *Input) selecting(o Other) []step {
 	case LabelsDiffer:
 		object, what = matching(in.Object, o.rule.Spec.Target.Selector)
 	case NamespaceNotSelected:
-		what = "select " + in.Subject.Namespace + " in namespaceSelector of " + o.ID.Policy
+		what = "select " + in.Subject.Namespace + " in namespaceSelector of " + o.Policy
 	case NamespaceExcluded:
-		what = "remove " + in.Subject.Namespace + " from excludeNamespaces of " + o.ID.Policy
+		what = "remove " + in.Subject.Namespace + " from excludeNamespaces of " + o.Policy
 	default:
 		return nil
 	}
@@ -113,14 +113,14 @@ func (in *Input) selecting(o Other) []step {
 		return nil // it takes other labels too, or there are none that match
 	}
 	isWhole := o.Why == LabelsDiffer && o.rule.Keep == 0 && !o.rule.Capacity.Bounded // else overrides, or other objects, may keep it
-	steps := []step{{what: what, author: o.Why != LabelsDiffer, guess: !isWhole, do: func(w *world) {
-		w.evaluations = append(slices.DeleteFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.ID }), evaluation)
+	steps := []step{{what: what, author: o.Why != LabelsDiffer, guess: !isWhole, do: func(w *whatIf) {
+		w.evaluations = append(slices.DeleteFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.RuleID }), evaluation)
 	}}}
-	if said := says(in.Subject, evaluation, in.At); said.Action == policy.Keep {
-		for _, s := range in.stepsBy(said, &Rule{ID: o.ID}) {
+	if said := verdictAlone(in.Subject, evaluation, in.At); said.Action == policy.Keep {
+		for _, s := range in.stepsBy(said, &Rule{RuleID: o.RuleID}) {
 			do := s.do
-			s.do = func(w *world) {
-				if slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.ID && r.Facts.Selected }) {
+			s.do = func(w *whatIf) {
+				if slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.RuleID && r.Facts.Selected }) {
 					do(w)
 				}
 			}

@@ -5,16 +5,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Owner is what goes instead of the object, by a rule that lets owners go, and takes it along.
 type Owner struct {
-	policy.Owner
-	Propagation metav1.DeletionPropagation // what becomes of what it owns
-	State       OwnerState
-	Message     string // what the state means for the object
+	preview.Owner
+	State       OwnerState                 `json:"state"`
+	Message     string                     `json:"message"`           // what the state means for the object
+	Propagation metav1.DeletionPropagation `json:"propagationPolicy"` // what becomes of what it owns
 }
 
 // OwnerState is how an owner stands, as far as itself tells: the rules about its own kind are told of on its own page.
@@ -35,7 +36,7 @@ const StayingOwner policy.Reason = "Owner"
 func (in *Input) owner() *Owner {
 	var rule *policy.Rule
 	var owner *policy.Owner
-	for _, r := range in.Rulings {
+	for _, r := range in.Evaluations {
 		if r.Rule.Owner && r.Facts.Owner != nil && (rule == nil || r.Rule.ID == in.Verdict.Rule) {
 			rule, owner = r.Rule, r.Facts.Owner
 		}
@@ -43,17 +44,17 @@ func (in *Input) owner() *Owner {
 	if rule == nil || in.FindOwner == nil {
 		return nil
 	}
-	o := &Owner{Owner: *owner, Propagation: rule.Propagation}
-	o.State, o.Message = in.standing(o, rule)
+	o := &Owner{Owner: *preview.OwnerOf(owner), Propagation: rule.Propagation}
+	o.State, o.Message = in.ownerState(owner, rule)
 	return o
 }
 
-func (in *Input) standing(o *Owner, rule *policy.Rule) (OwnerState, string) {
-	object, err := in.FindOwner(o.Owner)
+func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, string) {
+	object, err := in.FindOwner(*o)
 	switch {
 	case err != nil:
 		return OwnerUnknown, "its owner " + o.String() + " cannot be read: " + err.Error()
-	case isLeaving(object, o.Owner):
+	case isLeaving(object, *o):
 		return OwnerLeaves, "its owner " + o.String() + " is deleted or being deleted: the garbage collector deletes the object too"
 	}
 	meta, _ := object["metadata"].(map[string]any)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,10 +66,10 @@ func TestOthersIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]explain.Why{}
 			for _, o := range explain.OthersIn(tc.namespace, policy.Namespace{Labels: tc.labels}, pods, all, policy.DefaultProtection()) {
-				if o.ID.Rule != "Pod" || o.Message == "" {
+				if o.Rule != "Pod" || o.Message == "" {
 					t.Errorf("got %+v", o)
 				}
-				got[o.ID.Policy] = o.Why
+				got[o.Policy] = o.Why
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -182,8 +183,8 @@ func TestSettings(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.facts.Selected = true
-			page := explain.New(explain.Input{At: at, Rulings: []policy.Evaluation{{Rule: &tc.rule, Facts: tc.facts, Known: true}}})
-			if diff := cmp.Diff(tc.want, page.Rules[0].Settings); diff != "" {
+			page := explain.New(explain.Input{At: at, Evaluations: []policy.Evaluation{{Rule: &tc.rule, Facts: tc.facts, Known: true}}})
+			if diff := cmp.Diff(tc.want, page.Rules[0].Settings, cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -196,7 +197,7 @@ func TestBlocksAreToldOnce(t *testing.T) {
 		r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, Mode: v1alpha1.DryRun, TTL: time.Hour}
 		return policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}
 	}
-	page := explain.New(explain.Input{At: at, Rulings: []policy.Evaluation{dryRun("a"), dryRun("b")}})
+	page := explain.New(explain.Input{At: at, Evaluations: []policy.Evaluation{dryRun("a"), dryRun("b")}})
 	want := []explain.Block{{Reason: policy.IsDryRun, Message: "policy p is a dry run", Remedy: "set mode: Enforce in policy p"}}
 	if diff := cmp.Diff(want, page.Blocks); diff != "" {
 		t.Error(diff)
@@ -223,8 +224,8 @@ func TestRankOf(t *testing.T) {
 		want    explain.Rank
 	}{
 		"of one group in one namespace, ties by UID": {self, room(2, policy.Limit{}), explain.Rank{Group: "web", Place: 3, Of: 4, Keep: 2, Unknown: 1}},
-		"room in the namespace, whatever the group":  {self, room(0, policy.AtMost(9)), explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Room: &explain.Room{Count: 5, Max: 9}}},
-		"room that all share":                        {self, fair, explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Room: &explain.Room{Count: 6, Max: 4, Everywhere: true}}},
+		"room in the namespace, whatever the group":  {self, room(0, policy.AtMost(9)), explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Capacity: &explain.Capacity{Count: 5, Max: 9}}},
+		"room that all share":                        {self, fair, explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Capacity: &explain.Capacity{Count: 6, Max: 4, AllNamespaces: true}}},
 		"it cannot be judged itself":                 {odd, room(2, policy.Limit{}), explain.Rank{Keep: 2, Unknown: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,10 +245,10 @@ func TestARuleWithoutItsRights(t *testing.T) {
 		metav1.ConditionFalse: {{Reason: policy.IsForbidden, Message: "may not delete", Remedy: "grant ServiceAccount team-a/cleaner the missing permission"}},
 	} {
 		condition := metav1.Condition{Type: v1alpha1.ConditionPermitted, Status: status, Message: "may not delete"}
-		page := explain.New(explain.Input{At: at, Rulings: evaluations, Status: map[string]v1alpha1.RetentionPolicyStatus{
+		page := explain.New(explain.Input{At: at, Evaluations: evaluations, Status: map[string]v1alpha1.RetentionPolicyStatus{
 			"team-a/own": {Conditions: []metav1.Condition{condition}},
 		}})
-		if diff := cmp.Diff(want, page.Blocks); diff != "" {
+		if diff := cmp.Diff(want, page.Blocks, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", status, diff)
 		}
 	}
@@ -277,7 +278,7 @@ func TestWhatSuspends(t *testing.T) {
 				}
 				evaluations = append(evaluations, policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true})
 			}
-			page := explain.New(explain.Input{At: at, Rulings: evaluations})
+			page := explain.New(explain.Input{At: at, Evaluations: evaluations})
 			if len(page.Changes) != 1 || page.Changes[0].What != tc.want {
 				t.Errorf("got %+v, want %q", page.Changes, tc.want)
 			}
@@ -291,10 +292,10 @@ func TestAnAnnotationThatCannotBeRead(t *testing.T) {
 	in := explain.Input{At: at, Explanations: map[policy.RuleID][]engine.Explanation{}}
 	for _, rule := range []string{"a", "b"} {
 		r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: rule}, Mode: v1alpha1.Enforce, TTL: time.Hour}
-		in.Rulings = append(in.Rulings, policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Err: failure}, Known: true})
+		in.Evaluations = append(in.Evaluations, policy.Evaluation{Rule: r, Facts: policy.Facts{Selected: true, Err: failure}, Known: true})
 		in.Explanations[r.ID] = []engine.Explanation{{Field: "eligible", Value: "true"}, {Field: "annotation sunset.x-k8s.io/ttl", Err: failure}}
 	}
-	in.Verdict, _ = policy.Decide(in.Subject, in.Rulings, at)
+	in.Verdict, _ = policy.Decide(in.Subject, in.Evaluations, at)
 	var got []string
 	for _, c := range explain.New(in).Changes {
 		got = append(got, c.What)

@@ -9,18 +9,20 @@ import (
 
 // Rank is the place of the object among those of its kind that the rule finds eligible.
 type Rank struct {
-	Group     string // what keepNewest.groupBy gave; empty without one
-	Place, Of int    // in the group; 1 is the newest; 0 when nobody can say
-	Keep      int    // how many of the newest stay; 0 without keepNewest
-	Unknown   int    // objects of the namespace that cannot be judged: each stays, and takes no place
-	Room      *Room  // nil without a capacity
-	OnNode    bool   // of images: a node stands in the place of the namespace
+	Group    string    `json:"group,omitempty"`    // what keepNewest.groupBy gave; empty without one
+	Place    int       `json:"place,omitempty"`    // in the group; 1 is the newest; 0 when it is unknown
+	Of       int       `json:"of,omitempty"`       // how many are in the group
+	Keep     int       `json:"keep,omitempty"`     // how many of the newest stay; 0 without keepNewest
+	Unknown  int       `json:"unknown,omitempty"`  // objects of the namespace that cannot be judged: each stays, and takes no place
+	Capacity *Capacity `json:"capacity,omitempty"` // nil without one
+	OnNode   bool      `json:"-"`                  // of images: a node stands in the place of the namespace
 }
 
-// Room is a capacity and what takes it.
-type Room struct {
-	Count, Max int
-	Everywhere bool // counted over all namespaces together
+// Capacity is how many objects a rule lets stay, and how many there are.
+type Capacity struct {
+	Count         int  `json:"count"`
+	Max           int  `json:"max"`
+	AllNamespaces bool `json:"allNamespaces,omitempty"` // counted over all namespaces together
 }
 
 // RankOf is the rank of a member among all, itself included.
@@ -44,9 +46,9 @@ func RankOf(self policy.Candidate, members []policy.Candidate, ranking policy.Ra
 	}
 	switch {
 	case ranking.Fair.Bounded:
-		rank.Room = &Room{everywhere, ranking.Fair.Places(), true}
+		rank.Capacity = &Capacity{everywhere, ranking.Fair.Places(), true}
 	case settings.Limit.Bounded:
-		rank.Room = &Room{inNamespace, settings.Limit.Places(), false}
+		rank.Capacity = &Capacity{inNamespace, settings.Limit.Places(), false}
 	}
 	return rank
 }

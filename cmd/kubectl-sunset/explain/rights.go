@@ -9,8 +9,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// rightsOf says with whose rights a rule of a RetentionPolicy acts.
-func (in *Input) rightsOf(r *policy.Rule) []Setting {
+// accountSetting says with whose rights a rule of a RetentionPolicy acts.
+func (in *Input) accountSetting(r *policy.Rule) []Setting {
 	if r.ServiceAccount == "" {
 		return nil
 	}
@@ -21,8 +21,8 @@ func (in *Input) rightsOf(r *policy.Rule) []Setting {
 	return []Setting{rights}
 }
 
-// forbidden is what keeps the rule's word from being carried out because a right is missing.
-func (in *Input) forbidden(r *policy.Rule) []Block {
+// permissionBlocks is what keeps the rule's word from being carried out because a right is missing.
+func (in *Input) permissionBlocks(r *policy.Rule) []Block {
 	c := in.permitted(r)
 	if r.ServiceAccount == "" || c == nil || c.Status != metav1.ConditionFalse {
 		return nil

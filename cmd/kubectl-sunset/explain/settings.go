@@ -11,9 +11,10 @@ import (
 
 // Setting is a setting of a rule as it applies to the object.
 type Setting struct {
-	Name, Value string
-	From        string // where it is written
-	Note        string // what else is written; may be empty
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	From  string `json:"from,omitempty"` // where it is written
+	Note  string `json:"note,omitempty"` // what else is written
 }
 
 // theRule is where a setting comes from that nobody changed.

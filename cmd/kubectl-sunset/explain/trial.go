@@ -8,9 +8,9 @@ import (
 
 // Trial is the rule as it would be if the RetentionPolicies of the namespace that are dry runs were enforced.
 type Trial struct {
-	From     []string // the RetentionPolicies
-	Says     policy.Verdict
-	Settings []Setting // that differ
+	From []string `json:"retentionPolicies"`
+	Vote
+	Settings []Setting `json:"settings"` // that differ
 }
 
 // trial is what a rule would be; as is the rule as it is.
@@ -18,7 +18,7 @@ func (in *Input) trial(r policy.Evaluation, as *Rule) *Trial {
 	if r.Rule.Trial == nil {
 		return nil
 	}
-	t := &Trial{}
+	t := &Trial{From: []string{}, Settings: []Setting{}}
 	for _, o := range r.Rule.Overrides {
 		if !o.InForce && !slices.Contains(t.From, o.From) {
 			t.From = append(t.From, o.From)
@@ -26,7 +26,7 @@ func (in *Input) trial(r policy.Evaluation, as *Rule) *Trial {
 	}
 	r.Rule = r.Rule.Trial
 	r.Standing.Newest = as.Rank.keeps(r.Rule.Keep)
-	t.Says = says(in.Subject, r, in.At)
+	t.Vote = voteOf(verdictAlone(in.Subject, r, in.At))
 	for _, s := range settingsOf(in.Subject, r) {
 		if !slices.Contains(as.Settings, s) {
 			t.Settings = append(t.Settings, s)

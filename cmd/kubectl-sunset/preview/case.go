@@ -13,14 +13,14 @@ import (
 
 // Case is one object, and what the verdict on it is made of.
 type Case struct {
-	Kind      schema.GroupKind // as it is stored
-	Namespace policy.Namespace // the object's; zero for a cluster-scoped one
-	Subject   policy.Subject   // the object as it is in its namespace
-	Verdict   policy.Verdict
-	Applying  []*policy.Rule      // of its kind in its namespace
-	Rulings   []policy.Evaluation // theirs, with the object's standing; none about a mirror Pod
-	Unmarked  []policy.RuleID     // of the evaluations, those whose start is Input.At because nothing marks the object yet
-	Rankings  map[policy.RuleID]Ranked
+	Kind        schema.GroupKind // as it is stored
+	Namespace   policy.Namespace // the object's; zero for a cluster-scoped one
+	Subject     policy.Subject   // the object as it is in its namespace
+	Verdict     policy.Verdict
+	Applying    []*policy.Rule      // of its kind in its namespace
+	Evaluations []policy.Evaluation // theirs, with the object's standing; none about a mirror Pod
+	Unmarked    []policy.RuleID     // of the evaluations, those whose start is Input.At because nothing marks the object yet
+	Rankings    map[policy.RuleID]Ranked
 }
 
 // Ranked is the ranking of one rule that the object has a part in.
@@ -35,35 +35,35 @@ type Ranked struct {
 func (j *Judge) Case(ctx context.Context, object map[string]any, peers Feed) (*Case, error) {
 	evaluator := j.Compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
-	b := j.bench(evaluator)
-	self, heard := b.hear(object)
-	if len(b.sheet.failures) > 0 {
-		return nil, errors.New(b.sheet.failures[0].Message)
+	w := j.newWorker(evaluator)
+	self, evaluated := w.evaluate(object)
+	if len(w.results.failures) > 0 {
+		return nil, errors.New(w.results.failures[0].Message)
 	}
-	if !heard {
+	if !evaluated {
 		subject, err := engine.SubjectOf(object)
 		if err != nil {
 			return nil, err
 		}
 		self.subject = subject
 	}
-	c := &Case{Kind: policy.StoredAs(self.kind), Namespace: j.places.namespace(self.subject.Namespace), Rankings: map[policy.RuleID]Ranked{}}
-	page := j.places.page(c.Kind, self.subject.Namespace)
-	c.Subject, c.Applying, c.Rulings = page.See(self.subject), j.onNode(page.Rules), slices.Clone(self.evaluations)
-	self.evaluations = c.Rulings
-	c.Unmarked = b.unmarked
-	if ranks, _ := j.Ranks(c.Kind); ranks && heard {
+	c := &Case{Kind: policy.StoredAs(self.kind), Namespace: j.rules.namespace(self.subject.Namespace), Rankings: map[policy.RuleID]Ranked{}}
+	page := j.rules.page(c.Kind, self.subject.Namespace)
+	c.Subject, c.Applying, c.Evaluations = page.See(self.subject), j.onNode(page.Rules), slices.Clone(self.evaluations)
+	self.evaluations = c.Evaluations
+	c.Unmarked = w.unmarked
+	if ranks, _ := j.Ranks(c.Kind); ranks && evaluated {
 		if err := j.rankCase(ctx, c, self, peers); err != nil {
 			return nil, err
 		}
 	}
-	c.Verdict = Verdict(c.Subject, c.Rulings, j.At)
+	c.Verdict = Verdict(c.Subject, c.Evaluations, j.At)
 	return c, nil
 }
 
 // rankCase gives the object its standing by each rule that ranks.
 func (j *Judge) rankCase(ctx context.Context, c *Case, self candidate, peers Feed) error {
-	all, err := j.gather(ctx, peers)
+	all, err := j.candidates(ctx, peers)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (j *Judge) rankCase(ctx context.Context, c *Case, self candidate, peers Fee
 			ranked = append(ranked, p)
 		}
 	}
-	for _, id := range j.places.snapshot.Ranked(c.Kind) {
-		ranking := j.places.ranking(c.Kind, id)
+	for _, id := range j.rules.snapshot.Ranked(c.Kind) {
+		ranking := j.rules.ranking(c.Kind, id)
 		rankBy(ranking, id, ranked)
 		self, _ := membersOf(id, ranked[:1])
 		members, _ := membersOf(id, ranked)
@@ -86,17 +86,17 @@ func (j *Judge) rankCase(ctx context.Context, c *Case, self candidate, peers Fee
 	return nil
 }
 
-// gather hears all that the feed gives about kinds that rank.
-func (j *Judge) gather(ctx context.Context, feed Feed) ([]candidate, error) {
-	var benches []*bench
-	err := spread(ctx, j.Compiler, feed, func(e *engine.Evaluator) worker {
-		b := j.bench(e)
-		benches = append(benches, b)
-		return b.judge
+// candidates are those of all that the feed gives, of kinds that rank.
+func (j *Judge) candidates(ctx context.Context, feed Feed) ([]candidate, error) {
+	var workers []*worker
+	err := distribute(ctx, j.Compiler, feed, func(e *engine.Evaluator) objectFunc {
+		w := j.newWorker(e)
+		workers = append(workers, w)
+		return w.judge
 	})
 	var all []candidate
-	for _, b := range benches {
-		all = append(all, b.sheet.candidates...)
+	for _, w := range workers {
+		all = append(all, w.results.candidates...)
 	}
 	return all, err
 }

@@ -20,17 +20,32 @@ const (
 
 // Change is one subject about which the rules in force decide something else. Both verdicts are of the same moment and
 // the same version of the subject; where no rule selects it the reason is NotSelected.
+//
+// This is also its format in JSON and YAML, which is stable.
 type Change struct {
-	APIVersion, Kind string
-	Namespace, Name  string
-	What             What
-	Before, After    policy.Verdict
+	APIVersion string  `json:"apiVersion,omitempty"`
+	Kind       string  `json:"kind"`
+	Namespace  string  `json:"namespace,omitempty"`
+	Name       string  `json:"name"`
+	What       What    `json:"change"`
+	Before     Outcome `json:"before"`
+	After      Outcome `json:"after"`
 }
+
+// Outcome is a verdict without what it is about.
+type Outcome struct {
+	Action policy.Action `json:"action"`
+	Reason policy.Reason `json:"reason"`
+	Due    Time          `json:"dueTime,omitzero"`
+	policy.RuleID
+}
+
+func outcomeOf(v policy.Verdict) Outcome { return Outcome{v.Action, v.Reason, Time{v.Due}, v.Rule} }
 
 // changeOf is empty where both come to the same: another rule or reason alone changes nothing, and what is due goes now,
 // however long it has been.
 func changeOf(before, after policy.Verdict, at time.Time) What {
-	switch did, does := goes(before), goes(after); {
+	switch did, does := isDeleted(before), isDeleted(after); {
 	case !did && does:
 		return NewlyGoes
 	case did && !does:
@@ -48,7 +63,7 @@ func changeOf(before, after policy.Verdict, at time.Time) What {
 	}
 }
 
-func goes(v policy.Verdict) bool { return v.Action != policy.Keep }
+func isDeleted(v policy.Verdict) bool { return v.Action != policy.Keep }
 
 // end is when a subject goes, at the earliest now.
 func end(v policy.Verdict, at time.Time) time.Time {
@@ -66,7 +81,7 @@ func compare(before, after []Row, at time.Time) []Change {
 	var changes []Change
 	add := func(row *Row, was, is policy.Verdict) {
 		if what := changeOf(was, is, at); what != "" {
-			changes = append(changes, Change{row.APIVersion, row.Kind, row.Namespace, row.Name, what, was, is})
+			changes = append(changes, Change{row.APIVersion, row.Kind, row.Namespace, row.Name, what, outcomeOf(was), outcomeOf(is)})
 		}
 	}
 	for len(before) > 0 || len(after) > 0 {

@@ -16,13 +16,13 @@ import (
 // Comparison judges each object twice in one go: by the rules asked about, and by the rules in force. It is immutable
 // and safe for concurrent use.
 type Comparison struct {
-	shown  versus // the kinds asked about: their verdicts are the answer
-	beyond versus // kinds that only the rules to be replaced are about: of them only changes are told
-	unlike sets.Set[schema.GroupKind]
+	shown         judgePair // the kinds asked about: their verdicts are the answer
+	beyond        judgePair // kinds that only the rules to be replaced are about: of them only changes are told
+	otherVersions sets.Set[schema.GroupKind]
 }
 
-// versus is two judges about the same kinds.
-type versus struct{ before, after *Judge }
+// judgePair is two judges about the same kinds.
+type judgePair struct{ before, after *Judge }
 
 // InForce is what is compared with.
 type InForce struct {
@@ -36,16 +36,16 @@ func NewComparison(in Input, inForce InForce, beyond sets.Set[schema.GroupKind])
 	after := New(in)
 	in.Policies, in.Referred = inForce.Policies, inForce.Referred
 	before := New(in)
-	c := &Comparison{unlike: sets.New[schema.GroupKind]()}
+	c := &Comparison{otherVersions: sets.New[schema.GroupKind]()}
 	for kind := range in.Kinds.Union(beyond) {
-		was, is := before.places.snapshot.Version(kind), after.places.snapshot.Version(kind)
+		was, is := before.rules.snapshot.Version(kind), after.rules.snapshot.Version(kind)
 		if !was.Empty() && !is.Empty() && was != is {
-			c.unlike.Insert(kind)
+			c.otherVersions.Insert(kind)
 		}
 	}
-	c.shown = versus{before, after}
-	more := beyond.Difference(in.Kinds).Difference(c.unlike)
-	c.beyond = versus{before.only(more), after.only(more)}
+	c.shown = judgePair{before, after}
+	more := beyond.Difference(in.Kinds).Difference(c.otherVersions)
+	c.beyond = judgePair{before.only(more), after.only(more)}
 	return c
 }
 
@@ -62,7 +62,7 @@ func (c *Comparison) Targets() []schema.GroupVersionKind {
 	return append(targets, c.beyond.targets()...)
 }
 
-func (v versus) targets() []schema.GroupVersionKind {
+func (v judgePair) targets() []schema.GroupVersionKind {
 	targets := v.after.Targets()
 	for _, target := range v.before.Targets() {
 		kind := policy.StoredAs(target)
@@ -70,7 +70,7 @@ func (v versus) targets() []schema.GroupVersionKind {
 		switch {
 		case i < 0:
 			targets = append(targets, target)
-		case v.after.places.snapshot.Version(kind).Empty():
+		case v.after.rules.snapshot.Version(kind).Empty():
 			targets[i] = target // the rules asked about keep the kind at any version
 		}
 	}
@@ -93,8 +93,8 @@ func (c *Comparison) Ranks(kind schema.GroupKind) (ranks, everywhere bool) {
 // judged by the rules asked about, and have no changes.
 func (c *Comparison) Uncompared() []string {
 	var reasons []string
-	for kind := range c.unlike {
-		was, is := c.shown.before.places.snapshot.Version(kind), c.shown.after.places.snapshot.Version(kind)
+	for kind := range c.otherVersions {
+		was, is := c.shown.before.rules.snapshot.Version(kind), c.shown.after.rules.snapshot.Version(kind)
 		reasons = append(reasons, fmt.Sprintf("%s is not compared: the rules in force read it at %s, those of the files at %s",
 			kind, was.GroupVersion(), is.GroupVersion()))
 	}
@@ -105,17 +105,17 @@ func (c *Comparison) Uncompared() []string {
 // Run judges all that the feed gives, like Judge.Run. The result is that of the rules asked about, with the changes; what
 // the rules in force cannot judge is not among its failures.
 func (c *Comparison) Run(ctx context.Context, feed Feed) (*Result, error) {
-	var hearings []*hearing
-	err := spread(ctx, c.shown.after.Compiler, feed, func(e *engine.Evaluator) worker {
-		h := c.hearing(e)
+	var hearings []*comparer
+	err := distribute(ctx, c.shown.after.Compiler, feed, func(e *engine.Evaluator) objectFunc {
+		h := c.newComparer(e)
 		hearings = append(hearings, h)
 		return h.judge
 	})
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]*pair, len(hearings))
-	beyond := make([]*pair, len(hearings))
+	shown := make([]*workerPair, len(hearings))
+	beyond := make([]*workerPair, len(hearings))
 	for i, h := range hearings {
 		shown[i], beyond[i] = h.shown, h.beyond
 	}
@@ -128,44 +128,44 @@ func (c *Comparison) Run(ctx context.Context, feed Feed) (*Result, error) {
 }
 
 func (c *Comparison) uncompared(change Change) bool {
-	return c.unlike.Has(policy.StoredAs(schema.FromAPIVersionAndKind(change.APIVersion, change.Kind)))
+	return c.otherVersions.Has(policy.StoredAs(schema.FromAPIVersionAndKind(change.APIVersion, change.Kind)))
 }
 
-func (v versus) result(pairs []*pair) (*Result, []Change) {
-	var before, after []*sheet
+func (v judgePair) result(pairs []*workerPair) (*Result, []Change) {
+	var before, after []*results
 	for _, p := range pairs {
-		before, after = append(before, p.before.sheet), append(after, p.after.sheet)
+		before, after = append(before, p.before.results), append(after, p.after.results)
 	}
 	result := v.after.result(after)
 	return result, compare(v.before.result(before).Rows, result.Rows, result.At)
 }
 
-func (v versus) hire(e *engine.Evaluator) *pair {
-	return &pair{before: v.before.bench(e), after: v.after.bench(e)}
+func (v judgePair) newWorkers(e *engine.Evaluator) *workerPair {
+	return &workerPair{before: v.before.newWorker(e), after: v.after.newWorker(e)}
 }
 
-// hearing is where one goroutine compares.
-type hearing struct{ shown, beyond *pair }
+// comparer is where one goroutine compares.
+type comparer struct{ shown, beyond *workerPair }
 
-func (c *Comparison) hearing(e *engine.Evaluator) *hearing {
-	h := &hearing{c.shown.hire(e), c.beyond.hire(e)}
+func (c *Comparison) newComparer(e *engine.Evaluator) *comparer {
+	h := &comparer{c.shown.newWorkers(e), c.beyond.newWorkers(e)}
 	h.beyond.hidden = true
 	return h
 }
 
-func (h *hearing) judge(object map[string]any) {
+func (h *comparer) judge(object map[string]any) {
 	h.shown.judge(object)
 	h.beyond.judge(object)
 }
 
-// pair judges an object twice. It holds a row of the rules in force only where something changes.
-type pair struct {
-	before, after *bench
+// workerPair judges an object twice. It holds a row of the rules in force only where something changes.
+type workerPair struct {
+	before, after *worker
 	hidden        bool // nothing is told but changes
 }
 
-func (p *pair) judge(object map[string]any) {
-	was, is := p.before.sheet, p.after.sheet
+func (p *workerPair) judge(object map[string]any) {
+	was, is := p.before.results, p.after.results
 	rowsBefore, rowsAfter := len(was.rows), len(is.rows)
 	p.before.judge(object)
 	p.after.judge(object)
@@ -174,13 +174,13 @@ func (p *pair) judge(object map[string]any) {
 		is.failures = is.failures[:0]
 	}
 	if len(was.rows) > rowsBefore && len(is.rows) > rowsAfter {
-		p.settle(&was.rows[rowsBefore], &is.rows[rowsAfter])
+		p.dropUnchanged(&was.rows[rowsBefore], &is.rows[rowsAfter])
 	}
 }
 
-// settle lets go of the last rows where nothing changes.
-func (p *pair) settle(before, after *Row) {
-	was, is := p.before.sheet, p.after.sheet
+// dropUnchanged lets go of the last rows where nothing changes.
+func (p *workerPair) dropUnchanged(before, after *Row) {
+	was, is := p.before.results, p.after.results
 	if changeOf(before.Verdict, after.Verdict, is.at) != "" {
 		return
 	}

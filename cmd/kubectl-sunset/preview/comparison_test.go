@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -34,18 +33,18 @@ func created(apiVersion, kind, namespace, name, time string) string {
 
 // comparing is a comparison from the first text of policies to the second, and the objects of the third. Nothing is asked
 // about the policy others: it is the cluster's.
-func comparing(t *testing.T, inForce, asked, objects string) (*preview.Comparison, *manifest.Files) {
+func comparing(t *testing.T, inForce, asked, objects string) (*preview.Comparison, *load.Files) {
 	t.Helper()
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader := inventory.NewLoader(compiler, policy.DefaultProtection())
+	loader := load.NewLoader(compiler, policy.DefaultProtection())
 	kinds := map[string]sets.Set[schema.GroupKind]{}
 	policies := map[string][]*policy.Policy{}
 	for _, text := range []string{inForce, asked} {
 		files := opened(t, text+"---\n# nothing\n")
-		in, err := inventory.Read(files, loader)
+		in, err := load.Read(files, loader)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,9 +64,9 @@ func comparing(t *testing.T, inForce, asked, objects string) (*preview.Compariso
 	return preview.NewComparison(input, preview.InForce{Policies: policies[inForce]}, kinds[inForce]), opened(t, objects)
 }
 
-func opened(t *testing.T, text string) *manifest.Files {
+func opened(t *testing.T, text string) *load.Files {
 	t.Helper()
-	files, err := manifest.Open([]string{manifest.Stdin}, false, strings.NewReader(text))
+	files, err := load.Open([]string{load.Stdin}, false, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +77,7 @@ func opened(t *testing.T, text string) *manifest.Files {
 func compared(t *testing.T, inForce, asked, objects string) *preview.Result {
 	t.Helper()
 	c, files := comparing(t, inForce, asked, objects)
-	result, err := c.Run(t.Context(), preview.FromFiles(files))
+	result, err := c.Run(t.Context(), files.Feed())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +146,8 @@ func TestChangesAreOrderedAndVerdictsAreThoseAskedFor(t *testing.T) {
 	if diff := cmp.Diff(wantRows, rows(got)); diff != "" {
 		t.Error(diff)
 	}
-	if len(got.Tallies) != 1 {
-		t.Errorf("tallies %v, want that of the rule asked about", got.Tallies)
+	if len(got.Counts) != 1 {
+		t.Errorf("counts %v, want those of the rule asked about", got.Counts)
 	}
 }
 

@@ -6,12 +6,12 @@ import "context"
 func (c *Comparison) Held(ctx context.Context, objects ...map[string]any) int {
 	evaluator := c.shown.after.Compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
-	h := c.hearing(evaluator)
+	h := c.newComparer(evaluator)
 	for _, object := range objects {
 		h.judge(object)
 	}
 	held := 0
-	for _, s := range []*sheet{h.shown.before.sheet, h.beyond.before.sheet, h.beyond.after.sheet} {
+	for _, s := range []*results{h.shown.before.results, h.beyond.before.results, h.beyond.after.results} {
 		held += len(s.rows) + len(s.failures)
 	}
 	return held

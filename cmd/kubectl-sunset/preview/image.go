@@ -18,7 +18,7 @@ type Image struct {
 
 // imageOf reads it from the object of an image; nil for any other.
 func imageOf(object map[string]any) *Image {
-	if kindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
+	if KindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
 		return nil
 	}
 	i, err := engine.ImageOf(object)
@@ -79,7 +79,7 @@ func (j *Judge) nodeLabels() map[string]string {
 // NoNode says of the rules that ask for another node than Input's, or for any where there is none, that they do not count.
 func (j *Judge) NoNode() []string {
 	var notes []string
-	for _, r := range j.places.snapshot.Rules(v1alpha1.ImageKind.GroupKind()) {
+	for _, r := range j.rules.snapshot.Rules(v1alpha1.ImageKind.GroupKind()) {
 		if r.SelectsNode(j.nodeLabels()) {
 			continue
 		}

@@ -36,18 +36,18 @@ type Input struct {
 // Judge judges objects. It is immutable and safe for concurrent use.
 type Judge struct {
 	Input
-	places *places
+	rules *ruleIndex
 }
 
 // New makes a Judge. The input must not change any more.
 func New(in Input) *Judge {
-	return &Judge{Input: in, places: newPlaces(in)}
+	return &Judge{Input: in, rules: newRuleIndex(in)}
 }
 
 // Targets are the kinds that rules are about, each as it is to be read.
 func (j *Judge) Targets() []schema.GroupVersionKind {
 	var targets []schema.GroupVersionKind
-	for _, kind := range j.places.snapshot.Kinds() {
+	for _, kind := range j.rules.snapshot.Kinds() {
 		if j.about(kind) && kind != v1alpha1.ImageKind.GroupKind() { // no API server has images
 			targets = append(targets, j.version(kind))
 		}
@@ -67,100 +67,100 @@ func (j *Judge) Target(kind schema.GroupKind) (target schema.GroupVersionKind, o
 
 // version is the kind as its rules read it. Invalid rules keep what they select at whatever version they name.
 func (j *Judge) version(kind schema.GroupKind) schema.GroupVersionKind {
-	if version := j.places.snapshot.Version(kind); !version.Empty() {
+	if version := j.rules.snapshot.Version(kind); !version.Empty() {
 		return version
 	}
-	return j.places.snapshot.Rules(kind)[0].Kind
+	return j.rules.snapshot.Rules(kind)[0].Kind
 }
 
 // RulesOf are the rules about a kind, by policy and rule name.
-func (j *Judge) RulesOf(kind schema.GroupKind) []*policy.Rule { return j.places.snapshot.Rules(kind) }
+func (j *Judge) RulesOf(kind schema.GroupKind) []*policy.Rule { return j.rules.snapshot.Rules(kind) }
 
-// bench is where one goroutine judges.
-type bench struct {
+// worker is where one goroutine judges.
+type worker struct {
 	*Judge
 	evaluator   *engine.Evaluator
-	sheet       *sheet
+	results     *results
 	evaluations []policy.Evaluation
 	unmarked    []policy.RuleID // of the evaluations, those whose start is only At
 }
 
-// judge adds what there is to say about an object to the sheet.
-func (b *bench) judge(object map[string]any) {
-	if b.sheet.kin != nil {
-		b.sheet.kin.add(object)
+// judge adds what there is to say about an object to the results.
+func (w *worker) judge(object map[string]any) {
+	if w.results.owners != nil {
+		w.results.owners.add(object)
 	}
-	kind := policy.StoredAs(kindOf(object))
-	if !b.about(kind) {
+	kind := policy.StoredAs(KindOf(object))
+	if !w.about(kind) {
 		return
 	}
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
-	asked := (b.Namespace == "" || namespace == b.Namespace) && b.selected(meta)
-	ranks, _ := b.Ranks(kind)
+	asked := (w.Namespace == "" || namespace == w.Namespace) && w.selected(meta)
+	ranks, _ := w.Ranks(kind)
 	if !asked && !ranks {
 		return
 	}
-	c, ok := b.hear(object)
+	c, ok := w.evaluate(object)
 	switch {
 	case !ok:
 	case ranks:
 		c.evaluations, c.hidden = slices.Clone(c.evaluations), !asked
-		b.sheet.candidates = append(b.sheet.candidates, c)
+		w.results.candidates = append(w.results.candidates, c)
 	default:
-		b.sheet.add(&c)
+		w.results.add(&c)
 	}
 }
 
-// hear asks every rule that applies to an object. The answer is good until the next; ok is false where no rule applies,
-// or the object cannot be judged, which is then on the sheet.
-func (b *bench) hear(object map[string]any) (c candidate, ok bool) {
-	c.kind = kindOf(object)
+// evaluate evaluates every rule that applies to an object. The result is good until the next; ok is false where no rule applies,
+// or the object cannot be judged, which is then in the results.
+func (w *worker) evaluate(object map[string]any) (c candidate, ok bool) {
+	c.kind = KindOf(object)
 	meta, _ := object["metadata"].(map[string]any)
 	namespace, _ := meta["namespace"].(string)
-	page := b.places.page(policy.StoredAs(c.kind), namespace)
-	rules := b.onNode(page.Rules)
+	page := w.rules.page(policy.StoredAs(c.kind), namespace)
+	rules := w.onNode(page.Rules)
 	if len(rules) == 0 || engine.IsMirror(object) {
 		return c, false
 	}
 	subject, err := engine.SubjectOf(object)
 	if err != nil {
 		name, _ := meta["name"].(string)
-		b.sheet.fail(rules[0].ID, policy.Subject{Namespace: namespace, Name: name}, err.Error())
+		w.results.fail(rules[0].ID, policy.Subject{Namespace: namespace, Name: name}, err.Error())
 		return c, false
 	}
 	c.subject, c.image, c.needed = page.See(subject), imageOf(object), engine.BuiltInHold(object)
-	c.subject.Namespace = b.sheet.intern(subject.Namespace)
-	if agreed := b.places.snapshot.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
-		b.sheet.fail(rules[0].ID, c.subject, otherVersion(c.kind, agreed))
+	c.subject.Namespace = w.results.intern(subject.Namespace)
+	if agreed := w.rules.snapshot.Version(policy.StoredAs(c.kind)); !agreed.Empty() && agreed != c.kind {
+		w.results.fail(rules[0].ID, c.subject, otherVersion(c.kind, agreed))
 		return c, false
 	}
-	dropBallast(meta)
-	b.evaluations, b.unmarked = b.evaluations[:0], b.unmarked[:0]
-	b.evaluator.SetReferences(b.Referred.Of(policy.StoredAs(c.kind), subject.Namespace, subject.Name).References())
+	dropUnread(meta)
+	w.evaluations, w.unmarked = w.evaluations[:0], w.unmarked[:0]
+	w.evaluator.SetReferences(w.Referred.Of(policy.StoredAs(c.kind), subject.Namespace, subject.Name).References())
 	for _, rule := range rules {
-		b.ask(rule, object)
+		w.evaluateRule(rule, object)
 	}
-	c.evaluations = b.evaluations
+	c.evaluations = w.evaluations
 	return c, true
 }
 
-// ask adds what one rule says.
-func (b *bench) ask(rule *policy.Rule, object map[string]any) {
-	program := b.Programs[rule.Key]
+// evaluateRule adds what one rule says.
+func (w *worker) evaluateRule(rule *policy.Rule, object map[string]any) {
+	program := w.Programs[rule.Key]
 	if program == nil {
 		return // not even its kind could be understood
 	}
-	facts := b.evaluator.Facts(program, object)
+	facts := w.evaluator.Facts(program, object)
 	if facts.Marked && facts.Eligible && facts.Start.IsZero() {
-		facts.Start = b.At // it would be marked now
-		b.unmarked = append(b.unmarked, rule.ID)
+		facts.Start = w.At // it would be marked now
+		w.unmarked = append(w.unmarked, rule.ID)
 	}
-	b.evaluations = append(b.evaluations, policy.Evaluation{Rule: rule, Facts: facts, Known: true})
+	w.evaluations = append(w.evaluations, policy.Evaluation{Rule: rule, Facts: facts, Known: true})
 }
 
-func (b *bench) selected(meta map[string]any) bool {
-	if b.Selector == nil || b.Selector.Empty() {
+func (w *worker) selected(meta map[string]any) bool {
+	if w.Selector == nil || w.Selector.Empty() {
 		return true
 	}
 	set := labels.Set{}
@@ -168,17 +168,18 @@ func (b *bench) selected(meta map[string]any) bool {
 	for key, value := range written {
 		set[key], _ = value.(string)
 	}
-	return b.Selector.Matches(set)
+	return w.Selector.Matches(set)
 }
 
-func kindOf(object map[string]any) schema.GroupVersionKind {
+// KindOf is the kind that an object says it is.
+func KindOf(object map[string]any) schema.GroupVersionKind {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-// dropBallast removes what the controller does not keep of any object, so that both judge the same.
-func dropBallast(meta map[string]any) {
+// dropUnread removes what the controller does not keep of any object, so that both judge the same.
+func dropUnread(meta map[string]any) {
 	delete(meta, "managedFields")
 	if annotations, ok := meta["annotations"].(map[string]any); ok {
 		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")

@@ -11,21 +11,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// kin is what objects say of themselves as owners, and whom they name as theirs.
-type kin map[types.UID]relative
+// ownerGraph is what objects say of themselves as owners, and which owners they name.
+type ownerGraph map[types.UID]ownerNode
 
-type relative struct {
+type ownerNode struct {
 	owners   []types.UID
 	obstacle map[engine.Allowed]error // what keeps it from going as an owner, by what the rule allows
 }
 
-func (k kin) add(object map[string]any) {
+func (k ownerGraph) add(object map[string]any) {
 	meta, _ := object["metadata"].(map[string]any)
 	uid, _ := meta["uid"].(string)
 	if uid == "" {
 		return
 	}
-	r := relative{obstacle: map[engine.Allowed]error{}}
+	r := ownerNode{obstacle: map[engine.Allowed]error{}}
 	for _, allowed := range []engine.Allowed{{}, {Unfinished: true}, {Managed: true}, {Unfinished: true, Managed: true}} {
 		r.obstacle[allowed] = engine.MayGo(object, allowed)
 	}
@@ -39,23 +39,23 @@ func (k kin) add(object map[string]any) {
 	k[types.UID(uid)] = r
 }
 
-// lettingOwnersGo reports whether some rule lets owners go.
-func (j *Judge) lettingOwnersGo() bool {
+// deletesOwners reports whether some rule lets owners go.
+func (j *Judge) deletesOwners() bool {
 	return slices.ContainsFunc(j.Policies, func(p *policy.Policy) bool {
 		return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner })
 	})
 }
 
 // addOwners adds to the rows of what goes with its owner what is known of that.
-func (j *Judge) addOwners(result *Result, sheets []*sheet) {
-	all := kin{}
-	for _, s := range sheets {
-		maps.Copy(all, s.kin)
+func (j *Judge) addOwners(result *Result, byWorker []*results) {
+	all := ownerGraph{}
+	for _, s := range byWorker {
+		maps.Copy(all, s.owners)
 	}
 	owned, counts := all.owned(), map[types.UID]int{}
 	for i := range result.Rows {
 		row := &result.Rows[i]
-		owner, rule := row.Verdict.Owner, j.places.snapshot.Rule(row.Verdict.Rule)
+		owner, rule := row.Verdict.Owner, j.rules.snapshot.Rule(row.Verdict.Rule)
 		if owner == nil || rule == nil {
 			continue
 		}
@@ -64,7 +64,7 @@ func (j *Judge) addOwners(result *Result, sheets []*sheet) {
 			continue
 		}
 		if _, counted := counts[owner.UID]; !counted {
-			counts[owner.UID] = len(below(owner.UID, owned)) - 1
+			counts[owner.UID] = len(ownedBy(owner.UID, owned)) - 1
 		}
 		row.Dependents = counts[owner.UID]
 		if row.Verdict.Action == policy.Keep && row.Verdict.Reason != policy.IsDryRun {
@@ -77,7 +77,7 @@ func (j *Judge) addOwners(result *Result, sheets []*sheet) {
 }
 
 // owned are the dependents by owner.
-func (k kin) owned() map[types.UID][]types.UID {
+func (k ownerGraph) owned() map[types.UID][]types.UID {
 	owned := map[types.UID][]types.UID{}
 	for uid, r := range k {
 		for _, owner := range r.owners {
@@ -87,8 +87,8 @@ func (k kin) owned() map[types.UID][]types.UID {
 	return owned
 }
 
-// below are an owner and all that it owns, directly or not.
-func below(uid types.UID, owned map[types.UID][]types.UID) map[types.UID]bool {
+// ownedBy are an owner and all that it owns, directly or not.
+func ownedBy(uid types.UID, owned map[types.UID][]types.UID) map[types.UID]bool {
 	found, next := map[types.UID]bool{uid: true}, []types.UID{uid}
 	for len(next) > 0 {
 		uid, next = next[0], next[1:]
@@ -105,7 +105,7 @@ func below(uid types.UID, owned map[types.UID][]types.UID) map[types.UID]bool {
 var errNotGiven = errors.New("is not among the objects")
 
 // obstacle is what keeps an owner from going on the word of a rule.
-func (k kin) obstacle(uid types.UID, rule *policy.Rule) error {
+func (k ownerGraph) obstacle(uid types.UID, rule *policy.Rule) error {
 	r, known := k[uid]
 	if !known {
 		return errNotGiven

@@ -8,8 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -24,13 +23,13 @@ func judge(t testing.TB, text string, change func(*preview.Input)) *preview.Resu
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader := inventory.NewLoader(compiler, policy.DefaultProtection())
-	files, err := manifest.Open([]string{manifest.Stdin}, false, strings.NewReader(text))
+	loader := load.NewLoader(compiler, policy.DefaultProtection())
+	files, err := load.Open([]string{load.Stdin}, false, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer files.Close()
-	in, err := inventory.Skim(files, loader)
+	in, err := load.Skim(files, loader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +40,7 @@ func judge(t testing.TB, text string, change func(*preview.Input)) *preview.Resu
 	if change != nil {
 		change(&input)
 	}
-	result, err := preview.New(input).Run(t.Context(), preview.FromFiles(files))
+	result, err := preview.New(input).Run(t.Context(), files.Feed())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +124,7 @@ func TestWhatCannotBeJudgedIsTold(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.want.Rule = policy.RuleID{Policy: "dev", Rule: "pods"}
+			test.want.RuleID = policy.RuleID{Policy: "dev", Rule: "pods"}
 			got := judge(t, policies+namespaces+test.object, nil)
 			if diff := cmp.Diff([]preview.Failure{test.want}, got.Failures); diff != "" || len(got.Rows) > 0 {
 				t.Error(diff, got.Rows)
@@ -136,10 +135,11 @@ func TestWhatCannotBeJudgedIsTold(t *testing.T) {
 
 func TestTalliesCountEachSubjectOnce(t *testing.T) {
 	text := policies + namespaces + pod("dev-a", "due", "") + pod("dev-a", "held", "  annotations: {sunset.x-k8s.io/hold: \"\"}\n") + pod("plain", "week", "")
-	got := judge(t, text, nil).Tallies
-	want := []preview.Tally{
-		{Rule: policy.RuleID{Policy: "dev", Rule: "pods"}, Matched: 2, Now: 1, Hour: 1, Day: 1, Week: 1, Kept: 1},
-		{Rule: policy.RuleID{Policy: "named", Rule: "pods"}, Matched: 1, Later: 1},
+	got := judge(t, text, nil).Counts
+	one := preview.Total{Subjects: 1}
+	want := []preview.RuleCounts{
+		{Rule: policy.RuleID{Policy: "dev", Rule: "pods"}, Matched: 2, Now: one, Hour: one, Day: one, Week: one, Kept: one},
+		{Rule: policy.RuleID{Policy: "named", Rule: "pods"}, Matched: 1, Later: one},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -20,18 +20,18 @@ type candidate struct {
 
 // Ranks reports whether the verdict on an object of a kind depends on others: of its namespace, or of all.
 func (j *Judge) Ranks(kind schema.GroupKind) (ranks, everywhere bool) {
-	ids := j.places.snapshot.Ranked(kind)
-	return len(ids) > 0, slices.ContainsFunc(ids, func(id policy.RuleID) bool { return j.places.ranking(kind, id).Fair.Bounded })
+	ids := j.rules.snapshot.Ranked(kind)
+	return len(ids) > 0, slices.ContainsFunc(ids, func(id policy.RuleID) bool { return j.rules.ranking(kind, id).Fair.Bounded })
 }
 
-// ranked judges the candidates of all sheets.
-func (j *Judge) ranked(sheets []*sheet) *sheet {
+// ranked judges the candidates of all workers.
+func (j *Judge) ranked(byWorker []*results) *results {
 	var all []candidate
-	for _, s := range sheets {
+	for _, s := range byWorker {
 		all = append(all, s.candidates...)
 	}
 	j.rank(all)
-	verdicts := newSheet(j.At)
+	verdicts := newResults(j.At)
 	for i := range all {
 		if !all[i].hidden {
 			verdicts.add(&all[i])
@@ -48,8 +48,8 @@ func (j *Judge) rank(candidates []candidate) {
 		kinds[kind] = append(kinds[kind], &candidates[i])
 	}
 	for kind, of := range kinds {
-		for _, id := range j.places.snapshot.Ranked(kind) {
-			rankBy(j.places.ranking(kind, id), id, of)
+		for _, id := range j.rules.snapshot.Ranked(kind) {
+			rankBy(j.rules.ranking(kind, id), id, of)
 		}
 	}
 }

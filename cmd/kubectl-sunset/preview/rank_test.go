@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -140,7 +140,7 @@ func TestMarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := inventory.Read(opened(t, marking), inventory.NewLoader(compiler, policy.DefaultProtection()))
+	in, err := load.Read(opened(t, marking), load.NewLoader(compiler, policy.DefaultProtection()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Referred is what refers to ConfigMaps and Secrets, as Referrers found it. It does not change, and is safe for concurrent
@@ -83,8 +84,8 @@ type doubt struct {
 	Failure
 }
 
-// sum makes of all doubts one about each kind, which names the first.
-func (r *Referred) sum(all []doubt) {
+// summarize makes of all doubts one about each kind, which names the first.
+func (r *Referred) summarize(all []doubt) {
 	r.doubts = map[references.Kind]error{}
 	for _, of := range r.of {
 		var about []Failure
@@ -109,14 +110,18 @@ func (r *Referred) sum(all []doubt) {
 	slices.SortFunc(r.failures, Failure.compare)
 }
 
-// inFull is the message with the object that it is about.
+// inFull is the message with the object and the rule that it is about.
 func (f Failure) inFull() string {
+	text := f.Message
+	if f.RuleID != (policy.RuleID{}) {
+		text = f.RuleID.String() + ": " + text
+	}
 	switch {
 	case f.Name == "":
-		return f.Message
+		return text
 	case f.Namespace == "":
-		return f.Name + ": " + f.Message
+		return f.Name + ": " + text
 	default:
-		return f.Namespace + "/" + f.Name + ": " + f.Message
+		return f.Namespace + "/" + f.Name + ": " + text
 	}
 }

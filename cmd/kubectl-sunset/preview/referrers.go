@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -17,7 +17,7 @@ import (
 // Referrers finds what refers to the ConfigMaps and Secrets that rules ask about.
 type Referrers struct {
 	compiler *engine.Compiler
-	table    *referrers.Table
+	table    *extract.Table
 	of       []references.Kind
 	versions map[schema.GroupKind][]schema.GroupVersionKind // at which kinds are read that refer to those
 	mixed    bool                                           // the feed gives objects at other versions too
@@ -37,13 +37,13 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	if len(r.of) == 0 {
 		return nil
 	}
-	whole, refused := referrers.NewTable(in.Compiler, said(in.Policies, references.ValidReferences))
+	whole, refused := extract.NewTable(in.Compiler, declared(in.Policies, references.ValidReferences))
 	for _, d := range refused {
 		if slices.Contains(r.of, d.To) {
 			r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("what %s refers to is not known: %v", d.From.Kind, d.Err)}})
 		}
 	}
-	for _, m := range said(in.Policies, references.InvalidReferences) {
+	for _, m := range declared(in.Policies, references.InvalidReferences) {
 		if slices.ContainsFunc(m.Kinds(), func(k references.Kind) bool { return slices.Contains(r.of, k) }) {
 			r.doubts = append(r.doubts, doubt{m.Kinds(), Failure{Message: fmt.Sprintf("%s is not understood: %s", m.From, m.Why)}})
 		}
@@ -82,10 +82,10 @@ func (in *Input) rules() []*policy.Rule {
 }
 
 // Table is how what may refer to that does so.
-func (r *Referrers) Table() *referrers.Table { return r.table }
+func (r *Referrers) Table() *extract.Table { return r.table }
 
-// Lose says that the objects of a kind are not known, and why.
-func (r *Referrers) Lose(kind schema.GroupVersionKind, why error) {
+// NoteUnreadable says that the objects of a kind are not known, and why.
+func (r *Referrers) NoteUnreadable(kind schema.GroupVersionKind, why error) {
 	r.doubts = append(r.doubts, doubt{r.table.To(kind), Failure{Message: why.Error() + "; what it refers to is not known"}})
 }
 
@@ -93,7 +93,7 @@ func (r *Referrers) Lose(kind schema.GroupVersionKind, why error) {
 // decoded. Lose may be called until it returns.
 func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 	var readers []*reader
-	err := spread(ctx, r.compiler, feed, func(e *engine.Evaluator) worker {
+	err := distribute(ctx, r.compiler, feed, func(e *engine.Evaluator) objectFunc {
 		one := &reader{Referrers: r, evaluator: e, by: map[references.Target][]Referrer{}, seen: sets.New[schema.GroupVersionKind]()}
 		readers = append(readers, one)
 		return one.read
@@ -112,7 +112,7 @@ func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 		slices.SortFunc(by, Referrer.compare)
 		known.by[target] = slices.Compact(by)
 	}
-	known.sum(doubts)
+	known.summarize(doubts)
 	for _, kind := range r.table.Kinds() {
 		isSeen := slices.ContainsFunc(readers, func(one *reader) bool { return one.seen.Has(kind) })
 		if !isSeen && !r.table.AnyVersion(kind) {
@@ -133,7 +133,7 @@ type reader struct {
 
 // read notes to what an object refers.
 func (r *reader) read(object map[string]any) {
-	is := kindOf(object)
+	is := KindOf(object)
 	for _, kind := range r.versions[policy.StoredAs(is)] {
 		if is != kind && !r.mixed {
 			continue
@@ -162,14 +162,14 @@ func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 	}
 }
 
-// DeclareTheSame reports whether some policies say the same about referrers as others.
-func DeclareTheSame(some, others []*policy.Policy) bool {
-	return sets.New(said(some, references.ValidReferences)...).Equal(sets.New(said(others, references.ValidReferences)...)) &&
-		sets.New(said(some, references.InvalidReferences)...).Equal(sets.New(said(others, references.InvalidReferences)...))
+// SameDeclarations reports whether some policies say the same about referrers as others.
+func SameDeclarations(some, others []*policy.Policy) bool {
+	return sets.New(declared(some, references.ValidReferences)...).Equal(sets.New(declared(others, references.ValidReferences)...)) &&
+		sets.New(declared(some, references.InvalidReferences)...).Equal(sets.New(declared(others, references.InvalidReferences)...))
 }
 
-// said is what policies say about referrers.
-func said[T any](policies []*policy.Policy, by func(*policy.Policy) []T) (all []T) {
+// declared is what policies say about referrers.
+func declared[T any](policies []*policy.Policy, by func(*policy.Policy) []T) (all []T) {
 	for _, p := range policies {
 		all = append(all, by(p)...)
 	}

@@ -14,9 +14,9 @@ import (
 // Result is the answer about all objects.
 type Result struct {
 	At       time.Time
-	Rows     []Row     // by namespace, kind and name
-	Failures []Failure // in the same order, those about no object first
-	Tallies  []Tally   // by policy and rule name; every rule has one
+	Rows     []Row        // by namespace, kind and name
+	Failures []Failure    // in the same order, those about no object first
+	Counts   []RuleCounts // by policy and rule name; every rule has one
 
 	Compared bool     // with the rules in force
 	Changes  []Change // against them, in the order of the rows
@@ -41,101 +41,97 @@ func (r Row) compare(o Row) int {
 }
 
 // Failure is what a rule could not judge.
+//
+// This is also its format in JSON, YAML and want.yaml, which is stable.
 type Failure struct {
-	Rule            policy.RuleID // zero when it is about what refers to an object
-	Namespace, Name string        // empty when it is about no object in particular
-	Message         string
+	policy.RuleID        // zero when it is about what refers to an object
+	Namespace     string `json:"namespace,omitempty"` // with Name empty when it is about no object in particular
+	Name          string `json:"name,omitempty"`
+	Message       string `json:"message"`
 }
 
 func (f Failure) compare(o Failure) int {
-	return cmp.Or(cmp.Compare(f.Namespace, o.Namespace), cmp.Compare(f.Name, o.Name), f.Rule.Compare(o.Rule), cmp.Compare(f.Message, o.Message))
+	return cmp.Or(cmp.Compare(f.Namespace, o.Namespace), cmp.Compare(f.Name, o.Name), f.RuleID.Compare(o.RuleID), cmp.Compare(f.Message, o.Message))
 }
 
-// Tally is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
-type Tally struct {
+// RuleCounts is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
+type RuleCounts struct {
 	Rule                 policy.RuleID
-	Matched              int // subjects that the rule selects
-	Now, Hour, Day, Week int // due by then, each including those before; in a dry run, what would be due
-	Later                int // due after a week
-	Kept                 int // the rest
-
-	Bytes Bytes // of images
+	Matched              int   // subjects that the rule selects
+	Now, Hour, Day, Week Total // due by then, each including those before; in a dry run, what would be due
+	Later                Total // due after a week
+	Kept                 Total // the rest
 }
 
-// Bytes are those of the images that a Tally counts.
-type Bytes struct{ Now, Hour, Day, Week, Later, Kept int64 }
+// Total is a number of subjects, and the bytes of those that are images.
+type Total struct {
+	Subjects int
+	Bytes    int64
+}
 
-func (t *Tally) count(v policy.Verdict, at time.Time, bytes int64) {
+func (t *Total) add(o Total) {
+	t.Subjects += o.Subjects
+	t.Bytes += o.Bytes
+}
+
+func (t *RuleCounts) count(v policy.Verdict, at time.Time, bytes int64) {
+	one := Total{1, bytes}
 	if v.Action == policy.Keep && v.Reason != policy.IsDryRun {
-		t.Kept++
-		t.Bytes.Kept += bytes
+		t.Kept.add(one)
 		return
 	}
-	left, b := v.Due.Sub(at), &t.Bytes
+	left := v.Due.Sub(at)
 	for _, window := range []struct {
-		count *int
-		bytes *int64
+		count *Total
 		span  time.Duration
-	}{{&t.Now, &b.Now, 0}, {&t.Hour, &b.Hour, time.Hour}, {&t.Day, &b.Day, policy.Day}, {&t.Week, &b.Week, policy.Week}} {
+	}{{&t.Now, 0}, {&t.Hour, time.Hour}, {&t.Day, policy.Day}, {&t.Week, policy.Week}} {
 		if left <= window.span {
-			*window.count++
-			*window.bytes += bytes
+			window.count.add(one)
 		}
 	}
 	if left > policy.Week {
-		t.Later++
-		b.Later += bytes
+		t.Later.add(one)
 	}
 }
 
-func (t *Tally) merge(o *Tally) {
+func (t *RuleCounts) merge(o *RuleCounts) {
 	t.Matched += o.Matched
-	t.Now += o.Now
-	t.Hour += o.Hour
-	t.Day += o.Day
-	t.Week += o.Week
-	t.Later += o.Later
-	t.Kept += o.Kept
-	t.Bytes.merge(&o.Bytes)
+	t.Now.add(o.Now)
+	t.Hour.add(o.Hour)
+	t.Day.add(o.Day)
+	t.Week.add(o.Week)
+	t.Later.add(o.Later)
+	t.Kept.add(o.Kept)
 }
 
-func (b *Bytes) merge(o *Bytes) {
-	b.Now += o.Now
-	b.Hour += o.Hour
-	b.Day += o.Day
-	b.Week += o.Week
-	b.Later += o.Later
-	b.Kept += o.Kept
-}
-
-// sheet is what one goroutine found.
-type sheet struct {
+// results is what one goroutine found.
+type results struct {
 	at       time.Time
 	rows     []Row
 	failures []Failure
-	tallies  map[policy.RuleID]*Tally
+	counts   map[policy.RuleID]*RuleCounts
 	// candidates have no row yet.
 	candidates []candidate
-	kin        kin // nil where nobody asks about owners
+	owners     ownerGraph // nil where nobody asks about owners
 	texts      map[string]string
 	versions   map[schema.GroupVersion]string
 }
 
-func newSheet(at time.Time) *sheet {
-	return &sheet{
+func newResults(at time.Time) *results {
+	return &results{
 		at:       at,
-		tallies:  map[policy.RuleID]*Tally{},
+		counts:   map[policy.RuleID]*RuleCounts{},
 		texts:    map[string]string{},
 		versions: map[schema.GroupVersion]string{},
 	}
 }
 
 // add notes the verdict on one subject, if any rule selects it.
-func (s *sheet) add(c *candidate) {
+func (s *results) add(c *candidate) {
 	kind, subject, evaluations := c.kind, c.subject, c.evaluations
 	for _, r := range evaluations {
 		if r.Facts.Selected {
-			s.tally(r.Rule.ID).Matched++
+			s.countsOf(r.Rule.ID).Matched++
 		}
 		if r.Facts.Err != nil && !r.Facts.InDoubt() { // what is in doubt is told once for all objects
 			s.fail(r.Rule.ID, subject, r.Facts.Err.Error())
@@ -149,7 +145,7 @@ func (s *sheet) add(c *candidate) {
 	if c.image != nil {
 		bytes = c.image.Bytes
 	}
-	s.tally(v.Rule).count(v, s.at, bytes)
+	s.countsOf(v.Rule).count(v, s.at, bytes)
 	s.rows = append(s.rows, Row{
 		APIVersion: s.version(kind.GroupVersion()),
 		Kind:       s.intern(kind.Kind),
@@ -161,22 +157,22 @@ func (s *sheet) add(c *candidate) {
 	})
 }
 
-func (s *sheet) fail(rule policy.RuleID, subject policy.Subject, message string) {
-	s.failures = append(s.failures, Failure{Rule: rule, Namespace: subject.Namespace, Name: subject.Name, Message: s.intern(message)})
+func (s *results) fail(rule policy.RuleID, subject policy.Subject, message string) {
+	s.failures = append(s.failures, Failure{RuleID: rule, Namespace: subject.Namespace, Name: subject.Name, Message: s.intern(message)})
 }
 
-func (s *sheet) tally(rule policy.RuleID) *Tally {
-	if s.tallies[rule] == nil {
-		s.tallies[rule] = &Tally{Rule: rule}
+func (s *results) countsOf(rule policy.RuleID) *RuleCounts {
+	if s.counts[rule] == nil {
+		s.counts[rule] = &RuleCounts{Rule: rule}
 	}
-	return s.tallies[rule]
+	return s.counts[rule]
 }
 
 // interned bounds the texts that are remembered: beyond, texts that differ each time gain nothing.
 const interned = 10_000
 
 // intern gives one copy of equal texts, such as the namespace of many objects.
-func (s *sheet) intern(text string) string {
+func (s *results) intern(text string) string {
 	if known, ok := s.texts[text]; ok {
 		return known
 	}
@@ -186,7 +182,7 @@ func (s *sheet) intern(text string) string {
 	return text
 }
 
-func (s *sheet) version(gv schema.GroupVersion) string {
+func (s *results) version(gv schema.GroupVersion) string {
 	text, ok := s.versions[gv]
 	if !ok {
 		text = gv.String()
@@ -195,27 +191,27 @@ func (s *sheet) version(gv schema.GroupVersion) string {
 	return text
 }
 
-// result puts the sheets together. Every rule of the policies gets a tally, so that one that selects nothing shows.
-func (j *Judge) result(sheets []*sheet) *Result {
-	all := newSheet(j.At)
-	for _, p := range j.places.snapshot.Policies() {
+// result merges the results of all workers. Every rule of the policies gets counts, so that one that selects nothing shows.
+func (j *Judge) result(byWorker []*results) *Result {
+	all := newResults(j.At)
+	for _, p := range j.rules.snapshot.Policies() {
 		for _, rule := range p.Rules {
 			if j.about(policy.StoredAs(rule.Kind)) {
-				all.tally(rule.ID)
+				all.countsOf(rule.ID)
 			}
 		}
 	}
 	result := &Result{At: j.At, Failures: j.Referred.Failures()}
-	for _, s := range append(sheets, j.ranked(sheets)) {
+	for _, s := range append(byWorker, j.ranked(byWorker)) {
 		result.Rows = append(result.Rows, s.rows...)
 		result.Failures = append(result.Failures, s.failures...)
-		for id, t := range s.tallies {
-			all.tally(id).merge(t)
+		for id, t := range s.counts {
+			all.countsOf(id).merge(t)
 		}
 	}
-	j.addOwners(result, sheets)
-	for _, t := range all.tallies {
-		result.Tallies = append(result.Tallies, *t)
+	j.addOwners(result, byWorker)
+	for _, t := range all.counts {
+		result.Counts = append(result.Counts, *t)
 	}
 	result.sort()
 	return result
@@ -224,7 +220,7 @@ func (j *Judge) result(sheets []*sheet) *Result {
 func (r *Result) sort() {
 	slices.SortFunc(r.Rows, Row.compare)
 	slices.SortFunc(r.Failures, Failure.compare)
-	slices.SortFunc(r.Tallies, func(a, b Tally) int { return a.Rule.Compare(b.Rule) })
+	slices.SortFunc(r.Counts, func(a, b RuleCounts) int { return a.Rule.Compare(b.Rule) })
 }
 
 // Fail adds failures that came up on the way to the objects.

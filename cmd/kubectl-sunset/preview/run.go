@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -18,41 +17,34 @@ type Batch interface {
 // Feed gives batches one by one, and stops at the first error of yield, which it returns.
 type Feed func(yield func(Batch) error) error
 
-// FromFiles feeds the objects of files.
-func FromFiles(files *manifest.Files) Feed {
-	return func(yield func(Batch) error) error {
-		return files.Each(func(item manifest.Item) error { return yield(item) })
-	}
-}
-
 // waiting is how many batches wait to be judged. It bounds what is held at a time.
 const waiting = 64
 
 // Run decodes and judges all that the feed gives, on all processors. An error is that of the feed, or of a batch that
 // cannot be decoded.
 func (j *Judge) Run(ctx context.Context, feed Feed) (*Result, error) {
-	var sheets []*sheet
-	err := spread(ctx, j.Compiler, feed, func(e *engine.Evaluator) worker {
-		b := j.bench(e)
-		sheets = append(sheets, b.sheet)
-		return b.judge
+	var byWorker []*results
+	err := distribute(ctx, j.Compiler, feed, func(e *engine.Evaluator) objectFunc {
+		w := j.newWorker(e)
+		byWorker = append(byWorker, w.results)
+		return w.judge
 	})
 	if err != nil {
 		return nil, err
 	}
-	return j.result(sheets), nil
+	return j.result(byWorker), nil
 }
 
-// worker sees objects, one at a time.
-type worker func(object map[string]any)
+// objectFunc sees objects, one at a time.
+type objectFunc func(object map[string]any)
 
-// spread gives each object to one of as many workers as there are processors. They are hired one after the other.
-func spread(ctx context.Context, compiler *engine.Compiler, feed Feed, hire func(*engine.Evaluator) worker) error {
+// distribute gives each object to one of as many workers as there are processors. newWorker is called for one after the other.
+func distribute(ctx context.Context, compiler *engine.Compiler, feed Feed, newWorker func(*engine.Evaluator) objectFunc) error {
 	batches := make(chan Batch, waiting)
 	group, ctx := errgroup.WithContext(ctx)
 	for range runtime.GOMAXPROCS(0) {
 		evaluator := compiler.NewEvaluator(ctx)
-		w := hire(evaluator)
+		w := newWorker(evaluator)
 		group.Go(func() error {
 			defer evaluator.Close()
 			return work(batches, w)
@@ -72,7 +64,7 @@ func spread(ctx context.Context, compiler *engine.Compiler, feed Feed, hire func
 	return group.Wait()
 }
 
-func work(batches <-chan Batch, see worker) error {
+func work(batches <-chan Batch, see objectFunc) error {
 	for batch := range batches {
 		objects, err := batch.Objects()
 		if err != nil {
@@ -85,11 +77,11 @@ func work(batches <-chan Batch, see worker) error {
 	return nil
 }
 
-func (j *Judge) bench(e *engine.Evaluator) *bench {
+func (j *Judge) newWorker(e *engine.Evaluator) *worker {
 	e.SetNode(j.Node)
-	b := &bench{Judge: j, evaluator: e, sheet: newSheet(j.At)}
-	if j.Whole && j.lettingOwnersGo() {
-		b.sheet.kin = kin{}
+	w := &worker{Judge: j, evaluator: e, results: newResults(j.At)}
+	if j.Whole && j.deletesOwners() {
+		w.results.owners = ownerGraph{}
 	}
-	return b
+	return w
 }

@@ -9,8 +9,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/inventory"
-	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/manifest"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
 	"github.com/sunset-k8s/sunset/policy"
@@ -108,19 +107,19 @@ func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader := inventory.NewLoader(compiler, policy.DefaultProtection())
-	files, err := manifest.Open([]string{jobPolicy, path}, false, nil)
+	loader := load.NewLoader(compiler, policy.DefaultProtection())
+	files, err := load.Open([]string{jobPolicy, path}, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer files.Close()
-	in, err := inventory.Skim(files, loader)
+	in, err := load.Skim(files, loader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in.Enforce()
 	judge := preview.New(preview.Input{Compiler: compiler, Policies: in.Rules(), Programs: loader.Programs, Protection: loader.Protection, At: at})
-	fromFiles, n := preview.FromFiles(files), 0
+	fromFiles, n := files.Feed(), 0
 	result, err := judge.Run(t.Context(), func(yield func(preview.Batch) error) error {
 		return fromFiles(func(b preview.Batch) error {
 			n++

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
@@ -60,7 +61,7 @@ func BenchmarkAPodThatChanges(b *testing.B) {
 	for name, to := range map[string][]references.Kind{"ConfigMaps": {references.ConfigMap}, "Secrets": {references.Secret}, "both": {references.ConfigMap, references.Secret}} {
 		b.Run(name, func(b *testing.B) {
 			c := fixture.Compiler(b)
-			table, _ := referrers.NewTable(c, nil)
+			table, _ := extract.NewTable(c, nil)
 			read := referrers.Reader(b.Context(), c, table, fixture.Pods, to...)
 			x := references.New(clock.RealClock{})
 			x.Expect("Pod", to...)

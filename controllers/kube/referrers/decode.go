@@ -12,6 +12,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -31,7 +32,7 @@ func (i *item) GetResourceVersion() string { return i.version }
 
 // decoder turns the JSON of objects of one kind into what they refer to. It implements stream.Decoder.
 type decoder struct {
-	row   *row
+	row   *extract.Row
 	kind  schema.GroupVersionKind // as it is served
 	heard func() (done func())    // is called for each object, and done when it has been read
 	lose  func(error)             // is called for each that cannot be read
@@ -43,10 +44,10 @@ type decoder struct {
 	identity  *engine.Decoder
 }
 
-func newDecoder(ctx context.Context, c *engine.Compiler, r *row, kind schema.GroupVersionKind) *decoder {
+func newDecoder(ctx context.Context, c *engine.Compiler, r *extract.Row, kind schema.GroupVersionKind) *decoder {
 	return &decoder{
 		row: r, kind: kind, heard: func() func() { return func() {} }, lose: func(error) {},
-		evaluator: c.NewEvaluator(ctx), json: r.decoder(), identity: engine.NewReferrerDecoder(),
+		evaluator: c.NewEvaluator(ctx), json: r.NewDecoder(), identity: engine.NewReferrerDecoder(),
 	}
 }
 
@@ -65,7 +66,7 @@ func (d *decoder) Object(data []byte) (listwatch.Object, error) { return d.told(
 
 // Deleted implements stream.Decoder: it gives who it was.
 func (d *decoder) Deleted(data []byte) (listwatch.Object, error) {
-	return d.told(d.identity, data, func(object map[string]any) references.Referrer { return whoIs(d.row.kind, object) })
+	return d.told(d.identity, data, func(object map[string]any) references.Referrer { return extract.Identify(d.row.Kind, object) })
 }
 
 // told reads an object. Of one that cannot be read nobody knows what it refers to, from now on and not only once the watch
@@ -105,7 +106,7 @@ const attempts = 3
 
 func (d *decoder) read(object map[string]any) (r references.Referrer) {
 	for range attempts {
-		if r = d.row.read(d.evaluator, object); !errors.Is(r.Err, engine.ErrDeadline) {
+		if r = d.row.Read(d.evaluator, object); !errors.Is(r.Err, engine.ErrDeadline) {
 			break
 		}
 	}
@@ -123,5 +124,6 @@ func (d *decoder) item(r references.Referrer, object map[string]any) (*item, err
 		r.Targets[i].Namespace, r.Targets[i].Name = unique.Make(t.Namespace).Value(), unique.Make(t.Name).Value()
 	}
 	metadata, _ := object["metadata"].(map[string]any)
-	return &item{Referrer: r, version: text(metadata, "resourceVersion")}, nil
+	version, _ := metadata["resourceVersion"].(string)
+	return &item{Referrer: r, version: version}, nil
 }

@@ -8,14 +8,15 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
 // Reader reads objects of a kind as a watch does that rules about some kinds need.
-func Reader(ctx context.Context, c *engine.Compiler, t *Table, kind schema.GroupVersionKind, to ...references.Kind) func(data []byte) (references.Referrer, error) {
-	var asked *row
-	for _, r := range t.about(to) {
-		if r.kind == kind {
+func Reader(ctx context.Context, c *engine.Compiler, t *extract.Table, kind schema.GroupVersionKind, to ...references.Kind) func(data []byte) (references.Referrer, error) {
+	var asked *extract.Row
+	for _, r := range t.Rows(to) {
+		if r.Kind == kind {
 			asked = r
 		}
 	}
@@ -32,7 +33,7 @@ func Reader(ctx context.Context, c *engine.Compiler, t *Table, kind schema.Group
 // Late tells a Watcher that an object of a kind took too long to be read.
 func Late(w *Watcher, kind schema.GroupVersionKind) {
 	for _, s := range w.all() {
-		if s.row.kind == kind {
+		if s.row.Kind == kind {
 			s.put(&references.Referrer{UID: "late", Err: engine.ErrDeadline})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
@@ -29,7 +29,7 @@ func FuzzReferrer(f *testing.F) {
 		f.Add([]byte(data))
 	}
 	c := fixture.Compiler(f)
-	table, _ := referrers.NewTable(c, nil)
+	table, _ := extract.NewTable(c, nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var whole map[string]any
 		if json.Unmarshal(data, &whole) != nil || sigsjson.UnmarshalCaseSensitivePreserveInts(data, &whole) != nil || whole == nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/engine"
 )
 
@@ -30,7 +31,7 @@ const (
 type source struct {
 	watcher *Watcher
 	from    references.SourceID
-	row     *row
+	row     *extract.Row
 	stop    context.CancelFunc // nil until it runs
 
 	mu      sync.Mutex
@@ -50,7 +51,7 @@ var errUnlisted = errors.New("it has not been listed yet")
 func (s *source) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		again := resolveEvery
-		found, err := s.watcher.discovery.find(ctx, s.row.kind, !s.row.declared)
+		found, err := s.watcher.discovery.find(ctx, s.row.Kind, !s.row.Declared)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -82,7 +83,7 @@ func (s *source) follow(ctx context.Context, at *served) {
 	defer d.close()
 	defer s.untouch()
 	lw := &line{source: s, contact: c, Collection: &listwatch.Collection{
-		Client: s.watcher.discovery.client, Path: at.path(), MetadataOnly: s.row.metadataOnly(), Decoder: d,
+		Client: s.watcher.discovery.client, Path: at.path(), MetadataOnly: s.row.MetadataOnly(), Decoder: d,
 	}}
 	reflector := cache.NewReflectorWithOptions(lw, nil, store{s}, cache.ReflectorOptions{
 		Name: string(s.from), TypeDescription: string(s.from), Clock: s.watcher.clock,
@@ -313,5 +314,5 @@ func (s *source) state() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var refused denied
-	return State{Kind: s.row.kind, From: s.from, To: s.row.to(), Phase: s.phase, Why: s.why, Resource: s.served, Denied: errors.As(s.why, &refused)}
+	return State{Kind: s.row.Kind, From: s.from, To: s.row.To(), Phase: s.phase, Why: s.why, Resource: s.served, Denied: errors.As(s.why, &refused)}
 }

@@ -11,7 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
@@ -23,9 +23,9 @@ var (
 	classKind   = schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}
 )
 
-func newTable(t testing.TB, declared ...references.Declared) *referrers.Table {
+func newTable(t testing.TB, declared ...references.Declared) *extract.Table {
 	t.Helper()
-	table, refused := referrers.NewTable(fixture.Compiler(t), declared)
+	table, refused := extract.NewTable(fixture.Compiler(t), declared)
 	if len(refused) > 0 {
 		t.Fatal(refused)
 	}
@@ -169,7 +169,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"everything about Secrets": {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "secretsIn(object)"}, "more of a Secret than its metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table, refused := referrers.NewTable(fixture.Compiler(t), []references.Declared{test.declared})
+			table, refused := extract.NewTable(fixture.Compiler(t), []references.Declared{test.declared})
 			if len(refused) != 1 || !strings.Contains(refused[0].Err.Error(), test.want) {
 				t.Fatalf("refused %v, want %q", refused, test.want)
 			}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 	"github.com/sunset-k8s/sunset/engine"
 )
@@ -41,7 +42,7 @@ type Watcher struct {
 	running context.Context    // nil until Start, and after it
 	group   sync.WaitGroup     // of sources that run
 	sources map[string]*source // by what they read
-	refused []Refused
+	refused []refusal
 }
 
 // New makes a Watcher that watches nothing. The error says that the configuration cannot be used.
@@ -66,15 +67,17 @@ var referable = []references.Kind{references.ConfigMap, references.Secret}
 func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, misread ...references.InvalidReference) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wanted := map[string]*row{}
-	var refused []Refused
+	wanted := map[string]*extract.Row{}
+	var refused []refusal
 	if len(kinds) > 0 {
-		var table *Table
-		table, refused = NewTable(w.compiler, declared)
-		for _, m := range misread {
-			refused = append(refused, Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why), at: m.From})
+		table, unusable := extract.NewTable(w.compiler, declared)
+		for _, r := range unusable {
+			refused = append(refused, refusal{Refused: r})
 		}
-		wanted = table.about(referable)
+		for _, m := range misread {
+			refused = append(refused, refusal{extract.Refused{Declared: references.Declared{To: m.To}, Err: errors.New(m.Why)}, m.From})
+		}
+		wanted = table.Rows(referable)
 	}
 	opened := w.open(wanted)
 	w.refuse(refused)
@@ -85,14 +88,14 @@ func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, m
 }
 
 // open makes the index expect the sources that are new.
-func (w *Watcher) open(wanted map[string]*row) []*source {
+func (w *Watcher) open(wanted map[string]*extract.Row) []*source {
 	var opened []*source
 	for key, r := range wanted {
 		if w.sources[key] != nil {
 			continue
 		}
 		s := &source{watcher: w, from: w.nameOf(r), row: r, phase: Unknown, why: errUnlisted}
-		w.index.Expect(s.from, r.to()...)
+		w.index.Expect(s.from, r.To()...)
 		w.sources[key] = s
 		opened = append(opened, s)
 	}
@@ -100,10 +103,10 @@ func (w *Watcher) open(wanted map[string]*row) []*source {
 }
 
 // nameOf gives a source a name that no other has, as people read it: Pod, Deployment.v1.apps.
-func (w *Watcher) nameOf(r *row) references.SourceID {
-	name := r.kind.Kind
-	if r.kind.Group != "" {
-		name = strings.Join([]string{r.kind.Kind, r.kind.Version, r.kind.Group}, ".")
+func (w *Watcher) nameOf(r *extract.Row) references.SourceID {
+	name := r.Kind.Kind
+	if r.Kind.Group != "" {
+		name = strings.Join([]string{r.Kind.Kind, r.Kind.Version, r.Kind.Group}, ".")
 	}
 	for _, s := range w.sources {
 		if string(s.from) == name {
@@ -114,7 +117,7 @@ func (w *Watcher) nameOf(r *row) references.SourceID {
 }
 
 // refuse makes what refused declarations may refer to unknown. What was so before stays so all the time.
-func (w *Watcher) refuse(refused []Refused) {
+func (w *Watcher) refuse(refused []refusal) {
 	before := w.refused
 	w.refused = refused
 	for _, r := range before {
@@ -134,7 +137,7 @@ func (w *Watcher) refuse(refused []Refused) {
 }
 
 // refusal is the refused declaration of a name; nil for none.
-func (w *Watcher) refusal(name references.SourceID) *Refused {
+func (w *Watcher) refusal(name references.SourceID) *refusal {
 	for i := range w.refused {
 		if w.refused[i].from() == name {
 			return &w.refused[i]
@@ -143,11 +146,17 @@ func (w *Watcher) refusal(name references.SourceID) *Refused {
 	return nil
 }
 
-func (r *Refused) from() references.SourceID {
+// refusal is a declaration that cannot be used.
+type refusal struct {
+	extract.Refused
+	at references.SourceID // what people call it; empty where what it says is its name
+}
+
+func (r *refusal) from() references.SourceID {
 	return cmp.Or(r.at, references.SourceID("the declaration about "+r.From.String()+" as "+r.Names))
 }
 
-func (r *Refused) to() []references.Kind {
+func (r *refusal) to() []references.Kind {
 	if r.To == references.ConfigMap || r.To == references.Secret {
 		return []references.Kind{r.To}
 	}
@@ -155,7 +164,7 @@ func (r *Refused) to() []references.Kind {
 }
 
 // close ends the sources that are not wanted any more.
-func (w *Watcher) close(wanted map[string]*row) {
+func (w *Watcher) close(wanted map[string]*extract.Row) {
 	for key, s := range w.sources {
 		if wanted[key] == nil {
 			s.close()

@@ -1,0 +1,159 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/explain"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// clusterPolicies is the cluster's policies, each in its own mode.
+type clusterPolicies struct {
+	policies  []*policy.Policy
+	status    map[string]v1alpha1.RetentionPolicyStatus // by the name of the policy
+	replaced  []*policy.Policy                          // by policies in files
+	forbidden []error                                   // about what the user may not read
+}
+
+// readClusterPolicies lists the cluster's policies.
+func readClusterPolicies(ctx context.Context, c *cluster.Cluster, loader *load.Loader) (*clusterPolicies, error) {
+	current, err := readPermittedPolicies(ctx, c, loader, "")
+	if err == nil && len(current.forbidden) > 0 {
+		err = current.forbidden[0]
+	}
+	return current, err
+}
+
+// readPermittedPolicies lists the cluster's policies that the user may list: in all namespaces, or else in one.
+func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load.Loader, namespace string) (*clusterPolicies, error) {
+	objects, forbidden, err := c.PermittedPolicies(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	current := &clusterPolicies{status: map[string]v1alpha1.RetentionPolicyStatus{}, forbidden: forbidden}
+	for _, object := range objects {
+		p := loader.Load(object)
+		current.policies = append(current.policies, p)
+		current.status[p.Name] = statusOf(object)
+	}
+	return current, nil
+}
+
+// namespaces are what namespacesFor gives. One that the user may not read counts as one without labels and holds.
+func (f *clusterPolicies) namespaces(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
+	known, err := namespacesFor(ctx, c, only, rules)
+	if only != "" && apierrors.IsForbidden(err) {
+		f.forbidden = append(f.forbidden, err)
+		return nil, nil
+	}
+	return known, err
+}
+
+// grantPolicies has the commands by which an administrator lets a user read what policies are made of.
+var grantPolicies = []string{
+	"kubectl create clusterrole sunset-reader --verb=get,list --resource=clusterretentionpolicies.sunset.x-k8s.io,retentionpolicies.sunset.x-k8s.io,namespaces",
+	"kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER",
+}
+
+// failures say what the user may not read, and how to permit it.
+func (f *clusterPolicies) failures() []preview.Failure {
+	var failures []preview.Failure
+	for _, err := range f.forbidden {
+		failures = append(failures, preview.Failure{Message: err.Error() + "; judged without it; " + grantHint()})
+	}
+	return failures
+}
+
+// unread is the same for a page.
+func (f *clusterPolicies) unread() *explain.Unread {
+	if len(f.forbidden) == 0 {
+		return nil
+	}
+	unread := &explain.Unread{Grant: grantPolicies}
+	for _, err := range f.forbidden {
+		unread.Errors = append(unread.Errors, err.Error())
+	}
+	return unread
+}
+
+func grantHint() string {
+	return "to permit it, an administrator runs, with your user name for USER: " + strings.Join(grantPolicies, " && ")
+}
+
+// statusOf is what the controller says of a policy. A status that cannot be read says nothing.
+func statusOf(object map[string]any) v1alpha1.RetentionPolicyStatus {
+	var status v1alpha1.RetentionPolicyStatus
+	if written, ok := object["status"].(map[string]any); ok {
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)
+	}
+	return status
+}
+
+// addTo adds the policies to those of the files, which replace those of the same name. Applied, a policy keeps its UID, by
+// which the marks of its rules are known.
+func (f *clusterPolicies) addTo(in *load.Contents, loader *load.Loader) {
+	fromFiles := in.Policies
+	for _, p := range f.policies {
+		i := slices.IndexFunc(fromFiles, func(o load.Policy) bool { return o.Name == p.Name })
+		if i < 0 {
+			in.Policies = append(in.Policies, load.Policy{Policy: p})
+			continue
+		}
+		f.replaced = append(f.replaced, p)
+		loader.SetUID(fromFiles[i].Policy, p.UID)
+	}
+}
+
+// judgeOf compares with the rules in force where there is something to compare: policies in files, and theirs known. What
+// a replaced policy alone is about is compared too, as its rules are gone.
+func (p *previewCommand) judgeOf(ctx context.Context, c *cluster.Cluster, input preview.Input, current *clusterPolicies) (_ judge, err error) {
+	if input.Kinds == nil || len(current.forbidden) > 0 {
+		input.Referred, err = findReferredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies), notes{p.streams.ErrOut})
+		return preview.New(input), err
+	}
+	beyond := kindsOf(current.replaced)
+	before, err := current.findReferrers(ctx, c, &input, beyond, notes{p.streams.ErrOut})
+	if err != nil {
+		return nil, err
+	}
+	comparison := preview.NewComparison(input, before, beyond)
+	for _, reason := range comparison.Uncompared() {
+		notes{p.streams.ErrOut}.note("%s", reason)
+	}
+	return comparison, nil
+}
+
+// findReferrers finds what refers to what for the rules of either side. Where they do not declare the same, it is found for each; what
+// there is to say is said of the new one.
+func (f *clusterPolicies) findReferrers(ctx context.Context, c *cluster.Cluster, input *preview.Input, beyond sets.Set[schema.GroupKind], say notes) (before preview.InForce, err error) {
+	before.Policies = f.policies
+	rules := rulesAbout(input.Kinds.Union(beyond), input.Policies, f.policies)
+	if input.Referred, err = findReferredIn(ctx, c, input, rules, say); err != nil {
+		return before, err
+	}
+	if before.Referred = input.Referred; preview.SameDeclarations(input.Policies, f.policies) {
+		return before, nil
+	}
+	other := *input
+	other.Policies = f.policies
+	before.Referred, err = findReferredIn(ctx, c, &other, rules, notes{io.Discard})
+	return before, err
+}
+
+// notes is where to tell something that is neither an answer nor an error.
+type notes struct{ w io.Writer }
+
+func (n notes) note(format string, args ...any) { fmt.Fprintf(n.w, "note: "+format+"\n", args...) }

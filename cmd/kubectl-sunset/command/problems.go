@@ -1,0 +1,142 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+)
+
+// writeProblems writes every problem of every policy: where, what, the line of the expression with a caret below, a hint.
+func writeProblems(w io.Writer, policies []load.Policy) {
+	for _, p := range policies {
+		for _, problem := range p.InOrder() {
+			fmt.Fprint(w, describe(p, problem))
+		}
+	}
+}
+
+const (
+	noPolicy     = "no policy and no CustomResourceDefinition"
+	noPolicyHint = "check that apiVersion is sunset.x-k8s.io/v1alpha1, and name what holds policies"
+)
+
+// writeNoPolicies writes which of the files and directories that were named have nothing to validate.
+func writeNoPolicies(w io.Writer, names []string) {
+	for _, name := range names {
+		fmt.Fprintf(w, "%s: %s\n    hint: %s\n", name, noPolicy, noPolicyHint)
+	}
+}
+
+func describe(p load.Policy, problem policy.Problem) string {
+	var b strings.Builder
+	hint := problem.Hint
+	problem.Hint = ""
+	where := p.Where()
+	if line := p.Line(problem); line > 0 {
+		where = fmt.Sprintf("%s:%d", p.File, line)
+	}
+	fmt.Fprintf(&b, "%s: %s: %s\n", where, preview.OrDash(p.Name), problem)
+	if snippet := problem.Snippet(); snippet != "" {
+		fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(snippet, "\n", "\n  "))
+	}
+	if hint != "" {
+		fmt.Fprintf(&b, "    hint: %s\n", hint)
+	}
+	return b.String()
+}
+
+// validation is the outcome of validate in JSON. The format is stable.
+type validation struct {
+	Files    int           `json:"files"`
+	Policies int           `json:"policies"`
+	Version  string        `json:"kubernetesVersion"` // whose kinds and fields are known
+	Skipped  int           `json:"skipped"`           // objects that are no policies
+	Problems []problem     `json:"problems"`
+	Warnings []problem     `json:"warnings,omitempty"`
+	Missing  []missingRole `json:"missingRights,omitempty"`
+}
+
+type problem struct {
+	File     string `json:"file"`
+	Document int    `json:"document,omitempty"`
+	Policy   string `json:"policy,omitempty"`
+	FileLine int    `json:"fileLine,omitempty"`
+	policy.Problem
+}
+
+// writeValidation writes the problems for programs, and rights that are missing.
+func writeValidation(w io.Writer, files int, in *load.Contents, absent []rbac.Missing) error {
+	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}, Version: load.KubernetesVersion}
+	for _, name := range in.WithoutPolicy {
+		v.Problems = append(v.Problems, problem{File: name, Problem: policy.Problem{Message: noPolicy, Hint: noPolicyHint}})
+	}
+	for _, p := range in.Policies {
+		for _, found := range p.InOrder() {
+			v.Problems = append(v.Problems, newProblem(p, found))
+		}
+		for _, found := range p.Warnings() {
+			v.Warnings = append(v.Warnings, newProblem(p, found))
+		}
+	}
+	for _, m := range absent {
+		v.Missing = append(v.Missing, missingRole{Policy: m.Policy, Message: m.String(), Role: m.YAML()})
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func newProblem(p load.Policy, found policy.Problem) problem {
+	return problem{p.File, p.Document, p.Name, p.Line(found), found}
+}
+
+// writeWarnings writes what may be a mistake of every policy, and makes none invalid.
+func writeWarnings(w io.Writer, policies []load.Policy) {
+	checked := false
+	for _, p := range policies {
+		checked = checked || len(p.Checked) > 0
+		for _, warning := range p.Warnings() {
+			warning.Message = "warning: " + warning.Message
+			fmt.Fprint(w, describe(p, warning))
+		}
+	}
+	if checked {
+		fmt.Fprintf(w, "Kinds and fields are those of Kubernetes %s, which this version of Sunset was built with; a newer one may have more.\n", load.KubernetesVersion)
+	}
+}
+
+// writeSummary writes what was looked at, in one line, with the number of rights that are missing.
+func writeSummary(w io.Writer, files int, in *load.Contents, missing int) {
+	fmt.Fprintf(w, "%s in %s: %s", countPolicies(len(in.Policies)), preview.Count(files, "file"), orNo(in.Problems(), "problem"))
+	if n := in.Warnings(); n > 0 {
+		fmt.Fprintf(w, "; %s", preview.Count(n, "warning"))
+	}
+	if missing > 0 {
+		fmt.Fprintf(w, "; rights are missing: %d", missing)
+	}
+	if in.Others > 0 {
+		fmt.Fprintf(w, "; %s skipped", preview.Count(in.Others, "other object"))
+	}
+	fmt.Fprintln(w)
+}
+
+func countPolicies(n int) string {
+	if n == 1 {
+		return "1 policy"
+	}
+	return fmt.Sprintf("%d policies", n)
+}
+
+func orNo(n int, noun string) string {
+	if n == 0 {
+		return "no " + noun + "s"
+	}
+	return preview.Count(n, noun)
+}

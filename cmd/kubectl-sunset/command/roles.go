@@ -1,0 +1,116 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/controllers/kube/references"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+)
+
+// resourceOf says which resource serves a kind; false if none does.
+type resourceOf func(schema.GroupVersionKind) (schema.GroupResource, bool)
+
+// guessedResource is a resource as its kind suggests it. Those that Sunset knows are guessed right.
+func guessedResource(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	if strings.HasSuffix(kind.Kind, "Gateway") {
+		plural.Resource = strings.ToLower(kind.Kind) + "s"
+	}
+	return plural.GroupResource(), true
+}
+
+// roleFinder lists what policies need.
+type roleFinder struct {
+	resources resourceOf
+	// owners are the kinds of owners that rules may delete.
+	owners []schema.GroupResource
+	// unknown are the kinds of rules and references for which there is no resource. of lists them.
+	unknown sets.Set[schema.GroupVersionKind]
+}
+
+// of lists what a policy needs: of Sunset's account, and of its own where it has one.
+func (f *roleFinder) of(p *policy.Policy) []rbac.Right {
+	var all []rbac.Right
+	for _, r := range p.Rules {
+		resource, known := f.resource(r)
+		if !known {
+			continue
+		}
+		kind := policy.StoredAs(r.Kind)
+		all = addRight(all, rbac.OfSunset(p, kind, resource))
+		if p.Namespace != "" {
+			all = addRight(all, rbac.OfAccount(p, kind, resource))
+		}
+	}
+	if deletesOwners(p) {
+		for _, owner := range f.owners {
+			all = f.withOwner(all, p, owner)
+		}
+	}
+	return addRight(all, rbac.OfReferences(p, f.referrers(p)...))
+}
+
+func (f *roleFinder) resource(r *policy.Rule) (schema.GroupResource, bool) {
+	if r.Invalid() || r.OnNodes() {
+		return schema.GroupResource{}, false
+	}
+	return f.find(r.Kind)
+}
+
+func (f *roleFinder) find(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
+	resource, known := f.resources(kind)
+	if !known {
+		f.unknown.Insert(kind)
+	}
+	return resource, known
+}
+
+// withOwner adds what an owner takes to the right on its resource, if there is one.
+func (f *roleFinder) withOwner(all []rbac.Right, p *policy.Policy, owner schema.GroupResource) []rbac.Right {
+	right := rbac.OfOwners(p, owner)
+	for i, known := range all {
+		if known.Account == "" && known.For == right.For {
+			all[i] = known.And(right.Verbs...)
+			return all
+		}
+	}
+	return append(all, right)
+}
+
+// deletesOwners reports whether a rule of a policy deletes the owners that objects name.
+func deletesOwners(p *policy.Policy) bool {
+	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner && !r.Invalid() })
+}
+
+// referrers are the resources that are watched on the word of a policy, for what their objects refer to.
+func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
+	reads := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.ReadsReferences && !r.Invalid() })
+	if reads {
+		for _, d := range references.BuiltIn() {
+			if resource, known := f.resources(d.From); known { // a cluster need not have them all
+				all = append(all, resource)
+			}
+		}
+	}
+	for _, r := range p.References {
+		if resource, known := f.find(r.From); known && !r.Invalid {
+			all = append(all, resource)
+		}
+	}
+	return all
+}
+
+// addRight adds a right that gives something and is not there yet.
+func addRight(all []rbac.Right, right rbac.Right) []rbac.Right {
+	known := slices.ContainsFunc(all, func(r rbac.Right) bool { return r.For == right.For && r.Account == right.Account })
+	if known || len(right.Resources) == 0 || len(right.Verbs) == 0 {
+		return all
+	}
+	return append(all, right)
+}

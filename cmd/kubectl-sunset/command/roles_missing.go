@@ -1,0 +1,45 @@
+package command
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
+	"github.com/sunset-k8s/sunset/policy/rbac"
+)
+
+// missingRights are those of the rights that the API server says are missing: of sunset where they are not of another account. Of a
+// ServiceAccount it checks only those in its namespace.
+func missingRights(ctx context.Context, c *cluster.Cluster, sunset cluster.Account, needed []rbac.Right) ([]rbac.Missing, error) {
+	var all []rbac.Missing
+	for _, right := range needed {
+		who := sunset
+		if right.Account != "" {
+			who = cluster.Account{Namespace: right.Namespace, Name: right.Account}
+		}
+		missing := rbac.Missing{Right: right}
+		for _, verb := range right.Verbs {
+			may, err := mayAll(ctx, c, who, verb, right)
+			if err != nil {
+				return nil, err
+			}
+			if !may {
+				missing.Denied = append(missing.Denied, verb)
+			}
+		}
+		if len(missing.Denied) > 0 {
+			all = append(all, missing)
+		}
+	}
+	return all, nil
+}
+
+func mayAll(ctx context.Context, c *cluster.Cluster, who cluster.Account, verb string, right rbac.Right) (may bool, err error) {
+	refused := slices.ContainsFunc(right.Resources, func(resource schema.GroupResource) bool {
+		may, err = c.May(ctx, who, verb, resource, right.Namespace)
+		return err != nil || !may
+	})
+	return !refused, err
+}

@@ -1,0 +1,59 @@
+package explain
+
+import (
+	"context"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// OfCase explains an object whose case is known, by what it was decided by. In more there is what only files or the cluster can
+// tell: Status, Unread, FindOwner and UsedBy.
+func OfCase(ctx context.Context, object map[string]any, c *preview.Case, by preview.Input, more Input) *Page {
+	in := more
+	in.At, in.Object, in.Namespace, in.Subject, in.Verdict, in.Evaluations = by.At, object, c.Namespace, c.Subject, c.Verdict, c.Evaluations
+	in.References = by.Referred.Of(c.Kind, c.Subject.Namespace, c.Subject.Name).References()
+	in.Others = OthersIn(c.Subject.Namespace, c.Namespace, c.Kind, by.Policies, by.Protection)
+	if engine.IsMirror(object) {
+		in.Others = append(Mirrored(c.Applying), in.Others...)
+	}
+	if c.Kind == v1alpha1.ImageKind.GroupKind() {
+		in.Others = append(OnOtherNodes(by.Node, by.Policies), in.Others...)
+	}
+	if by.Node != nil {
+		in.Filesystem = by.Node.Filesystem
+	}
+	in.Facts = func(rule *policy.Rule, object map[string]any) policy.Facts {
+		return factsOf(ctx, by, in.References, rule, object)
+	}
+	in.Explanations, in.Ranks = map[policy.RuleID][]engine.Explanation{}, map[policy.RuleID]Rank{}
+	around := engine.Surroundings{Node: by.Node, References: in.References}
+	for i, r := range in.Evaluations {
+		id := r.Rule.ID
+		in.Explanations[id] = by.Programs[r.Rule.Key].ExplainIn(ctx, around, object)
+		if ranked, ok := c.Rankings[id]; ok {
+			in.Ranks[id] = RankOf(ranked.Self, ranked.Members, ranked.Ranking)
+		}
+		in.Evaluations[i].Facts.Estimated = c.IsUnmarked(id)
+	}
+	return New(in)
+}
+
+// factsOf is what a rule says about an object, which may be one that is not there.
+func factsOf(ctx context.Context, by preview.Input, references *engine.References, rule *policy.Rule, object map[string]any) policy.Facts {
+	program := by.Programs[rule.Key]
+	if program == nil {
+		return policy.Facts{}
+	}
+	evaluator := by.Compiler.NewEvaluator(ctx)
+	defer evaluator.Close()
+	evaluator.SetNode(by.Node)
+	evaluator.SetReferences(references)
+	facts := evaluator.Facts(program, object)
+	if facts.Marked && facts.Eligible && facts.Start.IsZero() {
+		facts.Start = by.At // it would be marked now
+	}
+	return facts
+}

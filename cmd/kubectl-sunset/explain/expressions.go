@@ -1,0 +1,98 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// cell is one expression or a part of one, and what it gave.
+type cell struct {
+	indent      int
+	text, value string
+}
+
+// gap stands between an expression and its value.
+const gap = "   "
+
+// valueColumn is how far to the right the values may begin.
+const valueColumn = 58
+
+// expressions writes each expression of a rule with its parts below it, and their values in one column.
+func (e *textWriter) expressions(all []Expression) {
+	if len(all) > 0 && all[0].Tag != "" {
+		e.line(2, "asked for each tag; of %s, which decides:", all[0].Tag)
+	}
+	cells := cellsOf(all)
+	column := 0
+	for _, c := range cells {
+		if end := c.indent + columnsOf(c.text) + len(gap); end <= valueColumn {
+			column = max(column, end)
+		}
+	}
+	for _, c := range cells {
+		c.write(e, column)
+	}
+}
+
+// write puts the value behind the text, or where either is too long below it.
+func (c cell) write(e *textWriter, column int) {
+	lines := Wrap(c.text, c.indent, c.indent+4)
+	last := lines[len(lines)-1]
+	if columnsOf(last)+len(gap) <= column && column+columnsOf(c.value) <= width {
+		lines[len(lines)-1] = last + strings.Repeat(" ", column-columnsOf(last)) + c.value
+	} else {
+		lines = append(lines, below(c, column)...)
+	}
+	for _, line := range lines {
+		fmt.Fprintln(e.w, line)
+	}
+}
+
+// below is a value on lines of its own: in its column if it fits.
+func below(c cell, column int) []string {
+	if column+columnsOf(c.value) <= width {
+		return Wrap(c.value, column, column)
+	}
+	return Wrap(c.value, c.indent+4, c.indent+6)
+}
+
+func cellsOf(all []Expression) []cell {
+	var cells []cell
+	for _, e := range all {
+		failure := strings.TrimPrefix(e.Error, e.Field+": ")
+		cells = append(cells, cell{2, e.Field + ": " + e.Text, gave(e.Value, failure, e.Skipped, hasFailure(e.Parts, 0, failure))})
+		for i, p := range e.Parts {
+			cells = append(cells, cell{4 + 2*p.Depth, p.Text, gave(p.Value, p.Err, p.Skipped, hasFailure(e.Parts[i+1:], p.Depth+1, p.Err))})
+		}
+	}
+	return cells
+}
+
+// gave is what an expression gave. A failure is told of where it arose.
+func gave(value, failure string, skipped, below bool) string {
+	switch {
+	case skipped:
+		return "not needed"
+	case below:
+		return "failed"
+	case failure != "":
+		return "error: " + failure
+	default:
+		return value
+	}
+}
+
+// hasFailure reports whether a failure is that of one of the next parts of at least this depth.
+func hasFailure(next []engine.Part, depth int, failure string) bool {
+	for _, p := range next {
+		if p.Depth < depth {
+			return false
+		}
+		if failure != "" && p.Err == failure {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,76 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Sentence is a verdict in one sentence.
+func Sentence(v policy.Verdict, at time.Time) string {
+	text := "stays: " + inWords(v.Reason)
+	switch {
+	case v.Action == policy.Wait:
+		text = "expires at " + moment(v.Due, at)
+	case v.Reason == policy.OverCapacity:
+		text = "is deleted now: " + words[v.Reason]
+	case v.Action == policy.Delete:
+		text = "is deleted now: due since " + moment(v.Due, at)
+	case v.Reason == policy.IsDryRun:
+		text = "stays: DryRun (would expire at " + moment(v.Due, at) + ")"
+	}
+	if v.Rule == (policy.RuleID{}) || isAboutObject(v.Reason) {
+		return text
+	}
+	return text + ", by rule " + v.Rule.String()
+}
+
+// isAboutObject reports whether a reason is the object's, whatever the rules say.
+func isAboutObject(r policy.Reason) bool {
+	return slices.Contains([]policy.Reason{policy.Terminating, policy.Held, policy.Uncounted, policy.Pinned, policy.InUse}, r)
+}
+
+// moment is a time and how far away it is.
+func moment(t, at time.Time) string { return preview.FormatTime(t) + ", " + preview.Away(t, at) }
+
+// inWords is a reason and what it means.
+func inWords(r policy.Reason) string {
+	text := words[r]
+	if text == "" {
+		return string(r)
+	}
+	return string(r) + " (" + text + ")"
+}
+
+// words are what the reasons mean.
+var words = map[policy.Reason]string{
+	policy.Terminating:         "it is being deleted",
+	policy.Held:                "annotation " + v1alpha1.HoldAnnotation + ", or something needs it",
+	policy.Uncounted:           "its Job has not counted it yet",
+	policy.Pinned:              "the container runtime pins it",
+	policy.InUse:               "a container or a Pod uses it",
+	policy.EvaluationFailed:    "an expression failed",
+	policy.RuleInvalid:         "the rule is invalid",
+	policy.Stale:               "what the rule says is not known yet",
+	policy.ReferencesUnknown:   "what refers to it is not known",
+	policy.IsSuspended:         "the rule is suspended and finds it eligible",
+	policy.IsUnapproved:        "the policy waits for approval",
+	policy.ManagedByMultiKueue: "MultiKueue created it in this worker cluster, and its manager cluster would dispatch it again",
+	policy.ManagedByArgoCD:     "Argo CD manages it, and would re-create it",
+	policy.ManagedByFlux:       "Flux manages it, and would re-create it",
+	policy.ManagedByHelm:       "it is a Helm hook",
+	policy.KeptRecreated:       "it, or the owner to delete, was re-created under its name three times, each time within a minute after Sunset deleted it",
+	policy.KeptNewest:          "among the newest of its group",
+	policy.Unpullable:          "it has no digest: no registry may have it",
+	policy.NoOwner:             "the rule deletes the owner of the object, and it has none",
+	policy.NeverDue:            "ttlExpression gives none",
+	policy.Unmarked:            "not marked eligible yet",
+	policy.OverCapacity:        "the capacity of the rule is exceeded",
+	policy.WithinCapacity:      "no capacity or threshold of the rule is exceeded",
+	policy.NoStartTime:         "eligible, but startTime gives none",
+	policy.NotEligible:         "eligible gives false",
+	policy.NotSelected:         "no rule in force selects it",
+}

@@ -1,0 +1,244 @@
+package load
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Contents is what files hold.
+type Contents struct {
+	Policies      []Policy
+	Namespaces    map[string]policy.Namespace   // the Namespace objects
+	Nodes         []engine.Node                 // the Node objects
+	Images        bool                          // there are images of nodes among the others
+	Others        int                           // objects that are no policies
+	WithoutPolicy []string                      // what validate was given and holds no policy; Lack finds it
+	Names         map[schema.GroupKind][]string // of kinds that CustomResourceDefinitions define: resources and short names
+
+	definitions []map[string]any // the CustomResourceDefinitions
+	relevant    map[string]bool  // files that hold a policy or a CustomResourceDefinition
+}
+
+// Read goes through the files once and decodes everything, so that whatever cannot be read is found.
+func Read(files *Files, loader *Loader) (*Contents, error) {
+	return readFiles(files, loader, func(Item) bool { return true })
+}
+
+// Skim goes through the files once and decodes only what may be a policy or a namespace, however many other objects
+// there are. A list that could not be split counts as one of the others.
+func Skim(files *Files, loader *Loader) (*Contents, error) {
+	return readFiles(files, loader, func(item Item) bool {
+		return item.Mentions(append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota", "CustomResourceDefinition")...)
+	})
+}
+
+func readFiles(files *Files, loader *Loader, worthIt func(Item) bool) (*Contents, error) {
+	in := &Contents{Namespaces: map[string]policy.Namespace{}, Names: map[schema.GroupKind][]string{}, relevant: map[string]bool{}}
+	err := files.Each(func(item Item) error {
+		if !worthIt(item) {
+			in.Others++
+			return nil
+		}
+		objects, err := item.Objects()
+		for _, object := range objects {
+			in.add(item, object, loader)
+		}
+		return err
+	})
+	return in, err
+}
+
+func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
+	if !IsPolicy(object) {
+		in.Others++
+		in.addContext(object)
+		if IsDefinition(object) {
+			in.definitions, in.relevant[item.File] = append(in.definitions, object), true
+			kind, names := DefinedNames(object)
+			in.Names[kind] = names
+		}
+		return
+	}
+	in.relevant[item.File] = true
+	p := Policy{Policy: loader.Load(object), File: item.File, Document: item.Document, item: item, ignored: outsideNamespace(object)}
+	for _, slip := range item.Ambiguities() {
+		p.addAmbiguity(slip)
+	}
+	in.Policies = append(in.Policies, p)
+}
+
+// CheckNames makes it a problem of a policy that one before it has the same name: of any file, or only of its own. Files that
+// are alternatives to each other may well use the same names.
+func (in *Contents) CheckNames(anyFile bool) {
+	for i, p := range in.Policies {
+		for _, before := range in.Policies[:i] {
+			if before.Name == p.Name && p.Name != "" && (anyFile || before.File == p.File) {
+				p.AddProblems(policy.Problem{Path: "metadata.name", Message: "also the name of the policy in " + before.Where()})
+				break
+			}
+		}
+	}
+}
+
+// addContext keeps what matters of a namespace.
+func (in *Contents) addContext(object map[string]any) {
+	switch object["apiVersion"] {
+	case "v1":
+	case v1alpha1.ImageKind.GroupVersion().String():
+		in.Images = true
+		return
+	default:
+		return
+	}
+	switch object["kind"] {
+	case "Namespace":
+		name := NameOf(object)
+		meta, _ := object["metadata"].(map[string]any)
+		set := NameLabel(name)
+		maps.Copy(set, textsOf(meta["labels"]))
+		described := policy.NamespaceOf(set, textsOf(meta["annotations"]))
+		described.Quotas = in.Namespaces[name].Quotas
+		in.Namespaces[name] = described
+	case "ResourceQuota":
+		in.addQuota(object)
+	case "Node":
+		in.addNode(object)
+	}
+}
+
+// addQuota keeps what a ResourceQuota allows in its namespace. One that cannot be read allows anything.
+func (in *Contents) addQuota(object map[string]any) {
+	quota := &corev1.ResourceQuota{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, quota)
+	if err != nil || len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
+		return
+	}
+	described, known := in.Namespaces[quota.Namespace]
+	if !known {
+		described.Labels = NameLabel(quota.Namespace)
+	}
+	if described.Quotas == nil {
+		described.Quotas = map[string]int64{}
+	}
+	policy.AddQuota(described.Quotas, quota.Spec.Hard)
+	in.Namespaces[quota.Namespace] = described
+}
+
+// textsOf is what is text of a map as written.
+func textsOf(written any) map[string]string {
+	texts := map[string]string{}
+	fields, _ := written.(map[string]any)
+	for key, value := range fields {
+		if text, ok := value.(string); ok {
+			texts[key] = text
+		}
+	}
+	return texts
+}
+
+// NameLabel is the label that the API server gives every namespace.
+func NameLabel(namespace string) labels.Set {
+	return labels.Set{"kubernetes.io/metadata.name": namespace}
+}
+
+// Problems is the number of problems of all policies.
+func (in *Contents) Problems() int {
+	n := len(in.WithoutPolicy)
+	for _, p := range in.Policies {
+		n += len(p.Problems)
+	}
+	return n
+}
+
+// Warnings is the number of warnings of all policies.
+func (in *Contents) Warnings() int {
+	n := 0
+	for _, p := range in.Policies {
+		n += len(p.Warnings())
+	}
+	return n
+}
+
+// Enforce makes every policy act as if it were enforced, which is what a preview is for. Suspended ones stay suspended.
+func (in *Contents) Enforce() {
+	for i := range in.Policies {
+		p := &in.Policies[i]
+		if p.Mode == v1alpha1.Suspended {
+			continue
+		}
+		p.WrittenAsDryRun = p.Mode == v1alpha1.DryRun || p.Mode == ""
+		p.Mode = v1alpha1.Enforce
+		for _, rule := range p.Rules {
+			rule.Mode = v1alpha1.Enforce
+		}
+		for _, override := range p.Overrides {
+			override.InForce = true
+		}
+	}
+}
+
+// Rules gives the policies without the places where they are written.
+func (in *Contents) Rules() []*policy.Policy {
+	var all []*policy.Policy
+	for _, p := range in.Policies {
+		all = append(all, p.Policy)
+	}
+	return all
+}
+
+// KeepAbout forgets the policies of the cluster that have no say about some kinds, and with them their problems.
+func (in *Contents) KeepAbout(kinds sets.Set[schema.GroupKind]) {
+	about := in.about()
+	in.Policies = slices.DeleteFunc(in.Policies, func(p Policy) bool {
+		return p.File == "" && !about(p).HasAny(kinds.UnsortedList()...)
+	})
+}
+
+// InFilesAbout are the policies of files that have a say about a kind, and those that cannot be read so far that their kinds are known.
+func (in *Contents) InFilesAbout(kind schema.GroupKind) []Policy {
+	about := in.about()
+	return slices.DeleteFunc(slices.Clone(in.Policies), func(p Policy) bool {
+		kinds := about(p)
+		return p.File == "" || kinds.Len() > 0 && !kinds.HasAny(kind, schema.GroupKind{})
+	})
+}
+
+// about gives the kinds that a policy has a say about: its own, and those of the rules that it changes in its namespace.
+func (in *Contents) about() func(Policy) sets.Set[schema.GroupKind] {
+	targets := map[string]sets.Set[schema.GroupKind]{}
+	for _, p := range in.Policies {
+		targets[p.Name] = KindsOf(p.Policy)
+	}
+	return func(p Policy) sets.Set[schema.GroupKind] {
+		kinds := KindsOf(p.Policy)
+		for _, o := range p.Overrides {
+			kinds = kinds.Union(targets[o.Policy])
+		}
+		return kinds
+	}
+}
+
+// KindsOf are the kinds that a policy is about: those of its rules, or, where it only declares references, those to which they are.
+func KindsOf(p *policy.Policy) sets.Set[schema.GroupKind] {
+	kinds := sets.New[schema.GroupKind]()
+	for _, rule := range p.Rules {
+		kinds.Insert(policy.StoredAs(rule.Kind))
+	}
+	if len(p.Rules) > 0 {
+		return kinds
+	}
+	for _, reference := range p.References {
+		kinds.Insert(schema.GroupKind{Kind: string(reference.To)})
+	}
+	return kinds
+}

@@ -1,0 +1,126 @@
+package load
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// crictlList is the answer of the container runtime as crictl writes it.
+type crictlList struct {
+	Images *[]crictlImage `json:"images"`
+}
+
+type crictlImage struct {
+	ID          string    `json:"id"`
+	RepoTags    []string  `json:"repoTags"`
+	RepoDigests []string  `json:"repoDigests"`
+	Size        byteCount `json:"size"`
+	Pinned      bool      `json:"pinned"`
+	Spec        *struct {
+		RuntimeHandler string `json:"runtimeHandler"`
+	} `json:"spec"`
+}
+
+// byteCount is a number of bytes: as text, the way protobuf writes 64 bits in JSON, or as a number.
+type byteCount int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *byteCount) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		text = string(data)
+	}
+	if text == "" || text == "null" {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no size in bytes", text)
+	}
+	*s = byteCount(n)
+	return nil
+}
+
+// ReadCrictl gives the images of a list. Each counts as first seen, and unused, since the given time.
+func ReadCrictl(r io.Reader, unusedSince time.Time) ([]engine.Image, error) {
+	l, err := decodeCrictl(r)
+	if err != nil {
+		return nil, fmt.Errorf("not what crictl images -o json writes: %w", err)
+	}
+	images := make([]engine.Image, 0, len(l))
+	seen := make(map[string]bool, len(l))
+	var total uint64
+	for i, of := range l {
+		if err := of.check(); err != nil {
+			return nil, fmt.Errorf("image %d of the list: %w", i+1, err)
+		}
+		hex := of.ID[strings.IndexByte(of.ID, ':')+1:]
+		if seen[hex] {
+			return nil, fmt.Errorf("image %d of the list: %s is there twice", i+1, of.ID)
+		}
+		seen[hex] = true
+		if total += uint64(of.Size); total > math.MaxInt64 {
+			return nil, fmt.Errorf("all images together have %d bytes", total)
+		}
+		one := engine.Image{ID: of.ID, Tags: of.RepoTags, Digests: of.RepoDigests, SizeBytes: int64(of.Size), Pinned: of.Pinned, FirstSeen: unusedSince}
+		if of.Spec != nil {
+			one.RuntimeHandler = of.Spec.RuntimeHandler
+		}
+		images = append(images, one)
+	}
+	return images, nil
+}
+
+// decodeCrictl reads one list, behind which nothing more is.
+func decodeCrictl(r io.Reader) ([]crictlImage, error) {
+	var l crictlList
+	d := json.NewDecoder(r)
+	switch err := d.Decode(&l); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("it is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("it ends too early")
+	case err != nil:
+		return nil, err
+	case l.Images == nil:
+		return nil, errors.New(`there is no list "images"`)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more behind the list")
+	}
+	return *l.Images, nil
+}
+
+// check says why an agent would not believe a runtime that lists this.
+func (i *crictlImage) check() error {
+	switch {
+	case i.ID == "":
+		return errors.New("it has no id")
+	case !isFullID(i.ID):
+		return fmt.Errorf("%q is not a full image ID", i.ID)
+	case i.Size < 0:
+		return fmt.Errorf("%s has %d bytes", i.ID, i.Size)
+	case slices.Contains(i.RepoTags, ""), slices.Contains(i.RepoDigests, ""):
+		return fmt.Errorf("%s has an empty name", i.ID)
+	}
+	return nil
+}
+
+// isFullID reports whether id is a whole image ID, with its algorithm as containerd gives it, or without as CRI-O does.
+func isFullID(id string) bool {
+	algorithm, hex, told := strings.Cut(id, ":")
+	if !told {
+		algorithm, hex = "sha256", id
+	}
+	isWhole := algorithm == "sha256" && len(hex) == 64 || algorithm == "sha512" && len(hex) == 128
+	return isWhole && strings.Trim(hex, "0123456789abcdef") == ""
+}

@@ -1,0 +1,71 @@
+package load_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+// one and other are whole IDs, without their algorithm.
+var one, other = strings.Repeat("1", 64), strings.Repeat("2", 64)
+
+func TestRead(t *testing.T) {
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		list string
+		want []engine.Image
+		err  string
+	}{
+		"as crictl writes it": {
+			`{"images": [{"id": "sha256:` + one + `", "repoTags": ["registry.example.com/app:v1"], "repoDigests": [], "size": "48211093",
+			  "uid": {"value": "65535"}, "username": "", "spec": {"image": "sha256:` + one + `", "annotations": {}, "runtimeHandler": "gvisor"}, "pinned": true}]}`,
+			[]engine.Image{{ID: "sha256:" + one, Tags: []string{"registry.example.com/app:v1"}, Digests: []string{}, SizeBytes: 48211093, Pinned: true, RuntimeHandler: "gvisor", FirstSeen: since}}, ""},
+		"as older ones do":    {`{"images": [{"id": "sha256:` + one + `", "size": 7, "uid": null, "spec": null}]}`, []engine.Image{{ID: "sha256:" + one, SizeBytes: 7, FirstSeen: since}}, ""},
+		"no image":            {`{"images": []}`, []engine.Image{}, ""},
+		"nothing":             {" \n", nil, "not what crictl images -o json writes: it is empty"},
+		"half a list":         {`{"images": [{"id": "sha256:` + one, nil, "not what crictl images -o json writes: it ends too early"},
+		"no list":             {`{"items": []}`, nil, `there is no list "images"`},
+		"no JSON":             {`IMAGE   TAG`, nil, "not what crictl images -o json writes: invalid character"},
+		"more than a list":    {`{"images": []} {"images": []}`, nil, "there is more behind the list"},
+		"text behind it":      {`{"images": []} done`, nil, "there is more behind the list"},
+		"an image without id": {`{"images": [{"id": "sha256:` + one + `"}, {"repoTags": ["a:1"]}]}`, nil, "image 2 of the list: it has no id"},
+		"a name for an id":    {`{"images": [{"id": "nginx"}]}`, nil, `image 1 of the list: "nginx" is not a full image ID`},
+		"the same id twice":   {`{"images": [{"id": "sha256:` + one + `"}, {"id": "` + one + `"}]}`, nil, "image 2 of the list: " + one + " is there twice"},
+		"an empty tag":        {`{"images": [{"id": "` + one + `", "repoTags": [""]}]}`, nil, one + " has an empty name"},
+		"an empty digest":     {`{"images": [{"id": "` + one + `", "repoDigests": ["a@b", ""]}]}`, nil, one + " has an empty name"},
+		"a negative size":     {`{"images": [{"id": "` + one + `", "size": "-7"}]}`, nil, one + " has -7 bytes"},
+		"a size that is none": {`{"images": [{"id": "` + one + `", "size": "48.2MB"}]}`, nil, `"48.2MB" is no size in bytes`},
+		"more bytes than there are": {`{"images": [{"id": "` + one + `", "size": "9223372036854775807"}, {"id": "` + other + `", "size": 1}]}`, nil,
+			"all images together have 9223372036854775808 bytes"},
+		"two images": {`{"images": [{"id": "sha256:` + one + `"}, {"id": "` + other + `"}]}`,
+			[]engine.Image{{ID: "sha256:" + one, FirstSeen: since}, {ID: other, FirstSeen: since}}, ""},
+	}
+	for name, test := range tests {
+		got, err := load.ReadCrictl(strings.NewReader(test.list), since)
+		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: error %v, want %q", name, err, test.err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+// TestIDsAreThoseOfAgents: what an agent takes for the ID of an image is one here, and nothing else is.
+func TestIDsAreThoseOfAgents(t *testing.T) {
+	for _, id := range []string{
+		one, "sha256:" + one, "sha512:" + one + other, "sha512:" + one, "sha256:" + one[1:], "sha256:" + one + "1", "sha256:" + one[1:] + "A",
+		"md5:" + one, ":" + one, "sha256:", "nginx", "sha256:sha256:" + one,
+	} {
+		_, err := load.ReadCrictl(strings.NewReader(`{"images": [{"id": "`+id+`"}]}`), time.Time{})
+		if got, want := err == nil, cri.IsFullID(id); got != want {
+			t.Errorf("%s is an ID: %v, and for an agent %v", id, got, want)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+)
+
+// Files is a set of manifest files that can be read more than once. Close it.
+type Files struct {
+	found []found
+	named []string // the paths that were given
+	spool *os.File // a copy of standard input, nil if it is not among the files
+}
+
+// found is a file, and how we came to it.
+type found struct {
+	name        string
+	open        func() (io.ReadCloser, error)
+	named       string // the path by which it was found: its own, or that of a directory
+	inDirectory bool
+}
+
+func onDisk(path, named string) found {
+	return found{name: path, named: named, inDirectory: path != named, open: func() (io.ReadCloser, error) { return os.Open(path) }}
+}
+
+// Stdin is the path that stands for standard input.
+const Stdin = "-"
+
+// stdinName is the file name of what was read from there.
+const stdinName = "stdin"
+
+// Open finds the files: those named, and of directories those that end in .yaml, .yml or .json, with recursive also
+// those of directories below. Standard input is copied to a temporary file, so that it can be read again.
+func Open(paths []string, recursive bool, stdin io.Reader) (*Files, error) {
+	f := &Files{}
+	for _, path := range paths {
+		if err := f.add(path, recursive, stdin); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *Files) add(path string, recursive bool, stdin io.Reader) error {
+	if path == Stdin {
+		f.named = append(f.named, stdinName)
+		return f.addStdin(stdin)
+	}
+	f.named = append(f.named, path)
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		f.found = append(f.found, onDisk(path, path))
+		return nil
+	}
+	return filepath.WalkDir(path, func(below string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && below != path && !recursive:
+			return fs.SkipDir
+		case !entry.IsDir() && isManifest(below):
+			f.found = append(f.found, onDisk(below, path))
+		}
+		return nil
+	})
+}
+
+func isManifest(path string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
+}
+
+// addStdin copies standard input. The copy has no name where the system allows it, so that it is gone when we are.
+func (f *Files) addStdin(stdin io.Reader) error {
+	if f.spool != nil {
+		return fmt.Errorf("%q is given twice, and standard input can be read once", Stdin)
+	}
+	spool, err := os.CreateTemp("", "sunset-stdin-*")
+	if err != nil {
+		return err
+	}
+	f.spool = spool
+	_ = os.Remove(spool.Name()) // where that is not possible, Close does it
+	size, err := io.Copy(spool, stdin)
+	if err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	f.found = append(f.found, found{name: stdinName, named: stdinName, open: func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(spool, 0, size)), nil
+	}})
+	return nil
+}
+
+// Len is the number of files.
+func (f *Files) Len() int { return len(f.found) }
+
+// Without are the paths that were given and lead to none of these files.
+func (f *Files) Without(files map[string]bool) []string {
+	return slices.DeleteFunc(slices.Clone(f.named), func(path string) bool {
+		return slices.ContainsFunc(f.found, func(found found) bool { return found.named == path && files[found.name] })
+	})
+}
+
+// Each gives every item of every file, in order, and stops at the first error. In files that were only found in a
+// directory, documents that are no Kubernetes objects are skipped.
+func (f *Files) Each(yield func(Item) error) error {
+	for _, file := range f.found {
+		if err := file.each(yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Feed gives all objects of the files to a preview.
+func (f *Files) Feed() preview.Feed {
+	return func(yield func(preview.Batch) error) error {
+		return f.Each(func(item Item) error { return yield(item) })
+	}
+}
+
+func (f found) each(yield func(Item) error) error {
+	r, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return EachItem(f.name, r, func(item Item) error {
+		item.lenient = f.inDirectory
+		return yield(item)
+	})
+}
+
+// Close lets go of the copy of standard input.
+func (f *Files) Close() error {
+	if f.spool == nil {
+		return nil
+	}
+	err := f.spool.Close()
+	if removed := os.Remove(f.spool.Name()); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+		return removed
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package load_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
+)
+
+const object = "apiVersion: v1\nkind: Pod\n"
+
+func tree(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for path, text := range map[string]string{
+		"a.yaml": object, "b.YML": object, "c.json": `{"apiVersion":"v1","kind":"Pod"}`, "values.yaml": "replicas: 3\n",
+		"README.md": "# no manifest", "below/d.yaml": object, "below/e.txt": object,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// seen are the files in which objects are found.
+func seen(t *testing.T, files *load.Files) []string {
+	t.Helper()
+	var names []string
+	err := files.Each(func(item load.Item) error {
+		objects, err := item.Objects()
+		if len(objects) > 0 {
+			names = append(names, item.File)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestOpen(t *testing.T) {
+	for name, test := range map[string]struct {
+		paths     []string
+		recursive bool
+		want      []string
+	}{
+		"a file":                        {[]string{"a.yaml"}, false, []string{"a.yaml"}},
+		"a file of any name":            {[]string{"below/e.txt"}, false, []string{"below/e.txt"}},
+		"a directory, manifests only":   {[]string{"."}, false, []string{"a.yaml", "b.YML", "c.json"}},
+		"a directory and those below":   {[]string{"."}, true, []string{"a.yaml", "b.YML", "below/d.yaml", "c.json"}},
+		"standard input among files":    {[]string{"below", "-", "a.yaml"}, false, []string{"below/d.yaml", "stdin", "a.yaml"}},
+		"nothing to read, nothing read": {nil, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree(t)
+			files, err := load.Open(test.paths, test.recursive, strings.NewReader(object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer files.Close()
+			for range 2 { // files can be read again
+				if diff := cmp.Diff(test.want, seen(t, files)); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	tree(t)
+	for _, paths := range [][]string{{"missing.yaml"}, {"-", "-"}} {
+		if _, err := load.Open(paths, false, strings.NewReader("")); err == nil {
+			t.Errorf("%v can be opened", paths)
+		}
+	}
+}
+
+func TestAFileThatIsNamedMustHoldObjects(t *testing.T) {
+	tree(t)
+	if err := os.WriteFile("images.json", []byte("{\n  \"images\": [\n    {\"id\": \"1\"}\n  ]\n}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"values.yaml": "values.yaml:1: not a Kubernetes object: apiVersion or kind is missing",
+		"images.json": "images.json:1: not a Kubernetes object; a list of images as crictl writes it is for preview --images",
+	} {
+		files, err := load.Open([]string{file}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = files.Each(func(item load.Item) error { _, err := item.Objects(); return err })
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}

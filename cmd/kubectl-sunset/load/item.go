@@ -1,0 +1,156 @@
+package load
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sigsjson "sigs.k8s.io/json"
+)
+
+// Item is a piece of a file that holds one object, or a list that could not be split. It is not decoded yet, so that
+// decoding can happen elsewhere.
+type Item struct {
+	File     string // as named by whoever asked; "stdin" for standard input
+	Document int    // in the file, from 1
+	Line     int    // in the file, from 1
+
+	raw     []byte
+	isJSON  bool
+	kind    typeMeta // of an item that does not say its own, from its list
+	lenient bool     // what is no object is skipped, not an error
+}
+
+type typeMeta struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// element is the kind of a list's items when they do not say their own: JobList holds Jobs.
+func (t typeMeta) element() typeMeta {
+	if kind := strings.TrimSuffix(t.Kind, "List"); kind != "" {
+		return typeMeta{APIVersion: t.APIVersion, Kind: kind}
+	}
+	return typeMeta{}
+}
+
+// Mentions reports whether the item, or its kind, contains one of the words. It is much cheaper than decoding.
+func (i Item) Mentions(words ...string) bool {
+	for _, word := range words {
+		if bytes.Contains(i.raw, []byte(word)) || strings.Contains(i.kind.APIVersion+" "+i.kind.Kind, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// Objects decodes the item. It gives one object, those of a list, or none where there is only a comment.
+func (i Item) Objects() ([]map[string]any, error) {
+	value, err := i.decode()
+	if err != nil {
+		return nil, err
+	}
+	switch object := value.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return i.flatten(object, i.kind)
+	default:
+		return i.notAnObject("not a Kubernetes object but a %s", shape(value))
+	}
+}
+
+func (i Item) decode() (any, error) {
+	if i.isJSON {
+		var value any
+		if err := sigsjson.UnmarshalCaseSensitivePreserveInts(i.raw, &value); err != nil {
+			return nil, i.fail(err)
+		}
+		return value, nil
+	}
+	value, err := decodeYAML(i.raw)
+	if err != nil {
+		return nil, i.unreadable(err)
+	}
+	return value, nil
+}
+
+// flatten gives the object itself, or the objects of a list, however deep.
+func (i Item) flatten(object map[string]any, kind typeMeta) ([]map[string]any, error) {
+	own := typeMeta{}
+	own.APIVersion, _ = object["apiVersion"].(string)
+	own.Kind, _ = object["kind"].(string)
+	value, isList := object["items"]
+	items, ok := value.([]any)
+	if !isList || !ok && value != nil {
+		return i.single(object, own, kind)
+	}
+	var objects []map[string]any
+	for n, entry := range items {
+		element, ok := entry.(map[string]any)
+		if !ok {
+			return i.notAnObject("item %d of the list is not an object but a %s", n+1, shape(entry))
+		}
+		some, err := i.flatten(element, own.element())
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, some...)
+	}
+	return objects, nil
+}
+
+func (i Item) single(object map[string]any, own, kind typeMeta) ([]map[string]any, error) {
+	if own == (typeMeta{}) && kind != (typeMeta{}) {
+		object["apiVersion"], object["kind"] = kind.APIVersion, kind.Kind
+		own = kind
+	}
+	if _, isCrictl := object["images"].([]any); isCrictl && own == (typeMeta{}) {
+		return i.notAnObject("not a Kubernetes object; a list of images as crictl writes it is for preview --images")
+	}
+	if own.APIVersion == "" || own.Kind == "" {
+		return i.notAnObject("not a Kubernetes object: apiVersion or kind is missing")
+	}
+	return []map[string]any{object}, nil
+}
+
+// notAnObject is an error, unless the file was only found in a directory, where other files may live too.
+func (i Item) notAnObject(format string, args ...any) ([]map[string]any, error) {
+	if i.lenient {
+		return nil, nil
+	}
+	return nil, i.fail(fmt.Errorf(format, args...))
+}
+
+func shape(value any) string {
+	switch value.(type) {
+	case []any:
+		return "list"
+	case map[string]any:
+		return "mapping"
+	case string:
+		return "text"
+	case nil:
+		return "null"
+	default:
+		return "number or boolean"
+	}
+}
+
+// object is the fields of one JSON object, each raw, in the order of the file.
+func joinFields(names []string, values []json.RawMessage) []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for n, name := range names {
+		if n > 0 {
+			b.WriteByte(',')
+		}
+		key, _ := json.Marshal(name)
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(values[n])
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}

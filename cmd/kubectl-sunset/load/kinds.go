@@ -1,0 +1,171 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// kubernetesMinor is that of the Kubernetes version, 1.minor, whose kinds Builtin knows: that of k8s.io/client-go in go.mod.
+const kubernetesMinor = 37
+
+// KubernetesVersion is the Kubernetes version whose kinds Builtin knows.
+var KubernetesVersion = fmt.Sprintf("1.%d", kubernetesMinor)
+
+// KnownKinds are kinds that are known without a cluster, each with its schema, which is nil where that is not known.
+type KnownKinds struct {
+	served  []*metav1.APIResourceList
+	schemas map[schema.GroupVersionKind]func() *spec.Schema
+}
+
+// BuiltinKinds are the kinds of Kubernetes that can be listed.
+func BuiltinKinds() *KnownKinds {
+	k := &KnownKinds{schemas: map[schema.GroupVersionKind]func() *spec.Schema{}}
+	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		types := scheme.Scheme.KnownTypes(gv)
+		for name, t := range types {
+			object := reflect.New(t).Interface()
+			if _, hasMetadata := object.(metav1.Object); !hasMetadata || types[name+"List"] == nil || isRemoved(object) {
+				continue
+			}
+			plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(name))
+			resource := metav1.APIResource{Name: plural.Resource, Namespaced: !slices.Contains(clusterScoped, name), ShortNames: ShortNames(gv.WithKind(name))}
+			k.add(gv.WithKind(name), resource, func() *spec.Schema {
+				s := schemaOf(t)
+				return &s
+			})
+		}
+	}
+	return k
+}
+
+// isRemoved reports whether Kubernetes does not serve a type any more.
+func isRemoved(object any) bool {
+	t, ok := object.(interface{ APILifecycleRemoved() (major, minor int) })
+	if !ok {
+		return false
+	}
+	_, in := t.APILifecycleRemoved()
+	return in <= kubernetesMinor
+}
+
+func (k *KnownKinds) add(kind schema.GroupVersionKind, resource metav1.APIResource, schemaOf func() *spec.Schema) {
+	version := kind.GroupVersion().String()
+	at := slices.IndexFunc(k.served, func(l *metav1.APIResourceList) bool { return l.GroupVersion == version })
+	if at < 0 {
+		at, k.served = len(k.served), append(k.served, &metav1.APIResourceList{GroupVersion: version})
+	}
+	resource.Kind, resource.Verbs = kind.Kind, metav1.Verbs{"list"}
+	k.served[at].APIResources = append(k.served[at].APIResources, resource)
+	k.schemas[kind] = schemaOf
+}
+
+// find is nil for a kind that is not known.
+func (k *KnownKinds) find(kind schema.GroupVersionKind) *metav1.APIResource {
+	for _, list := range k.served {
+		for i := range list.APIResources {
+			if r := &list.APIResources[i]; list.GroupVersion == kind.GroupVersion().String() && r.Kind == kind.Kind {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// definition is what a CustomResourceDefinition says of a kind.
+type definition struct {
+	Spec struct {
+		Group                 string
+		Scope                 string
+		PreserveUnknownFields bool
+		Names                 struct {
+			Plural, Singular, Kind string
+			ShortNames             []string
+		}
+		Versions []struct {
+			Name   string
+			Served bool
+			Schema struct {
+				OpenAPIV3Schema *spec.Schema `json:"openAPIV3Schema"`
+			}
+		}
+	}
+}
+
+// IsDefinition reports whether an object is a CustomResourceDefinition.
+func IsDefinition(object map[string]any) bool {
+	return object["apiVersion"] == "apiextensions.k8s.io/v1" && object["kind"] == "CustomResourceDefinition"
+}
+
+// read is what an object says; false for one that cannot be read.
+func (d *definition) read(object map[string]any) bool {
+	data, err := json.Marshal(object)
+	return err == nil && json.Unmarshal(data, d) == nil
+}
+
+// DefinedNames are the kind of a CustomResourceDefinition, and its names besides. One that cannot be read has none.
+func DefinedNames(object map[string]any) (kind schema.GroupKind, names []string) {
+	var d definition
+	if !d.read(object) {
+		return kind, nil
+	}
+	n := d.Spec.Names
+	return schema.GroupKind{Group: d.Spec.Group, Kind: n.Kind}, append(slices.Clone(n.ShortNames), n.Plural, n.Singular)
+}
+
+// Define adds the kind of a CustomResourceDefinition. One that cannot be read adds nothing.
+func (k *KnownKinds) Define(object map[string]any) {
+	var d definition
+	if !d.read(object) {
+		return
+	}
+	for _, version := range d.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		s := version.Schema.OpenAPIV3Schema
+		if d.Spec.PreserveUnknownFields {
+			s = nil
+		}
+		if s != nil && s.Properties != nil { // the API server adds what every object has
+			s.Properties["apiVersion"], s.Properties["kind"] = typed("string"), typed("string")
+			s.Properties["metadata"] = schemaOf(reflect.TypeFor[metav1.ObjectMeta]())
+		}
+		kind := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
+		names := d.Spec.Names
+		resource := metav1.APIResource{Name: names.Plural, SingularName: names.Singular, Namespaced: d.Spec.Scope == "Namespaced", ShortNames: names.ShortNames}
+		k.add(kind, resource, func() *spec.Schema { return s })
+	}
+}
+
+// ShortNames are those of a built-in kind, as kubectl takes them.
+func ShortNames(kind schema.GroupVersionKind) []string {
+	if name := shortNames[kind.Kind]; name != "" && scheme.Scheme.Recognizes(kind) {
+		return []string{name}
+	}
+	return nil
+}
+
+var shortNames = map[string]string{
+	"CertificateSigningRequest": "csr", "ComponentStatus": "cs", "ConfigMap": "cm", "CronJob": "cj", "DaemonSet": "ds", "Deployment": "deploy",
+	"Endpoints": "ep", "Event": "ev", "HorizontalPodAutoscaler": "hpa", "IPAddress": "ip", "Ingress": "ing", "LimitRange": "limits",
+	"Namespace": "ns", "NetworkPolicy": "netpol", "Node": "no", "PersistentVolume": "pv", "PersistentVolumeClaim": "pvc", "Pod": "po",
+	"PodDisruptionBudget": "pdb", "PriorityClass": "pc", "ReplicaSet": "rs", "ReplicationController": "rc", "ResourceQuota": "quota",
+	"Service": "svc", "ServiceAccount": "sa", "StatefulSet": "sts", "StorageClass": "sc", "VolumeAttributesClass": "vac",
+}
+
+// clusterScoped are the built-in kinds whose objects are in no namespace.
+var clusterScoped = strings.Fields(`
+	CSIDriver CSINode CertificateSigningRequest ClusterRole ClusterRoleBinding ClusterTrustBundle ComponentStatus DeviceClass
+	DeviceTaintRule FlowSchema IPAddress IngressClass MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
+	MutatingWebhookConfiguration Namespace Node PersistentVolume PriorityClass PriorityLevelConfiguration ResourcePoolStatusRequest
+	ResourceSlice RuntimeClass ServiceCIDR StorageClass StorageVersion StorageVersionMigration ValidatingAdmissionPolicy
+	ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration VolumeAttachment VolumeAttributesClass`)

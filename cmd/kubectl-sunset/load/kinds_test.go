@@ -1,0 +1,143 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/sunset-k8s/sunset/engine"
+)
+
+func TestVersionIsThatOfTheClientLibrary(t *testing.T) {
+	mod, err := os.ReadFile("../../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("k8s.io/client-go v0.%d.", kubernetesMinor); !strings.Contains(string(mod), want) {
+		t.Errorf("no %q in go.mod: update minor, and the lists beside it", want)
+	}
+}
+
+// published reads the OpenAPI document of a version of a group from the source of the Kubernetes that the control plane of tests runs.
+func published(t *testing.T, groupVersion string) *spec3.OpenAPI {
+	t.Helper()
+	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
+	command.Dir, command.Env = "../../../test/controlplane", append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod")
+	dir, err := command.Output()
+	if err != nil || strings.TrimSpace(string(dir)) == "" {
+		t.Skip("the source of Kubernetes is not in the module cache")
+	}
+	name := "apis__" + strings.ReplaceAll(groupVersion, "/", "__")
+	if !strings.Contains(groupVersion, "/") {
+		name = "api__" + groupVersion
+	}
+	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "api/openapi-spec/v3", name+"_openapi.json"))
+	if os.IsNotExist(err) {
+		return nil // an alpha version that the API server does not serve by default
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := &spec3.OpenAPI{}
+	if err := json.Unmarshal(data, document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// TestBuiltinKindsAreAsPublished compares every field of every kind, and where its objects are, with what the API server publishes:
+// offline, the same rule has the same warnings.
+func TestBuiltinKindsAreAsPublished(t *testing.T) {
+	known, compared := BuiltinKinds(), 0
+	for _, list := range known.served {
+		document := published(t, list.GroupVersion)
+		if document == nil {
+			continue
+		}
+		lists := map[string]bool{} // kinds that can be listed, and whether that can be done in a namespace
+		for path, item := range document.Paths.Paths {
+			if item.Get != nil && item.Get.Extensions["x-kubernetes-action"] == "list" {
+				kind, _ := item.Get.Extensions["x-kubernetes-group-version-kind"].(map[string]any)
+				name := fmt.Sprint(kind["kind"], " ", path[strings.LastIndexByte(path, '/')+1:])
+				lists[name] = lists[name] || strings.Contains(path, "/namespaces/{namespace}/")
+			}
+		}
+		have := map[string]bool{}
+		gv, _ := schema.ParseGroupVersion(list.GroupVersion)
+		for _, r := range list.APIResources {
+			have[r.Kind+" "+r.Name] = r.Namespaced
+			want, err := engine.SchemaOf(document, gv.WithKind(r.Kind))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			compared++
+			if diff := cmp.Diff(typesIn(*want), typesIn(*known.schemas[gv.WithKind(r.Kind)]())); diff != "" {
+				t.Errorf("%s %s: -published +known\n%s", list.GroupVersion, r.Kind, diff)
+			}
+		}
+		if diff := cmp.Diff(lists, have); diff != "" {
+			t.Errorf("%s: -published +known\n%s", list.GroupVersion, diff)
+		}
+	}
+	if compared < 60 {
+		t.Errorf("%d kinds were compared", compared)
+	}
+}
+
+// typesIn are the types of all fields by path, as far as the type checker knows them.
+func typesIn(s spec.Schema) map[string]string {
+	types := map[string]string{}
+	var walk func(s spec.Schema, path string)
+	walk = func(s spec.Schema, path string) {
+		values := s.AdditionalProperties
+		if len(s.Type) != 1 || s.Type.Contains("number") || s.Type.Contains("object") && len(s.Properties) == 0 && (values == nil || values.Schema == nil) {
+			types[path] = "anything"
+			return
+		}
+		types[path] = s.Type[0]
+		for name, field := range s.Properties {
+			walk(field, path+"."+name)
+		}
+		if s.Items != nil {
+			walk(*s.Items.Schema, path+"[]")
+		}
+		if values != nil {
+			walk(*values.Schema, path+"{}")
+		}
+	}
+	walk(s, "object")
+	return types
+}
+
+func TestShortNames(t *testing.T) {
+	for kind, want := range map[schema.GroupVersionKind]string{
+		{Version: "v1", Kind: "Pod"}:                                           "[po]",
+		{Group: "apps", Version: "v1", Kind: "Deployment"}:                     "[deploy]",
+		{Group: "batch", Version: "v1", Kind: "Job"}:                           "[]",
+		{Group: "serving.knative.dev", Version: "v1", Kind: "Service"}:         "[]",
+		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: "[hpa]",
+	} {
+		if got := fmt.Sprint(ShortNames(kind)); got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
+	}
+	for kind := range shortNames {
+		found := false
+		for gvk := range BuiltinKinds().schemas {
+			found = found || gvk.Kind == kind
+		}
+		if !found {
+			t.Errorf("no kind %s", kind)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/policy"
+	"github.com/sunset-k8s/sunset/policy/v1alpha1"
+)
+
+// Loader turns policies as written into policies as they apply. Programs grows with each.
+type Loader struct {
+	Compiler   *engine.Compiler
+	Protection policy.Protection
+	Programs   map[string]*engine.Program // compiled rules, by Key
+}
+
+// NewLoader makes a Loader.
+func NewLoader(compiler *engine.Compiler, protection policy.Protection) *Loader {
+	return &Loader{Compiler: compiler, Protection: protection, Programs: map[string]*engine.Program{}}
+}
+
+// Input is what a preview needs of the loader; the policies and all else are still to be set.
+func (l *Loader) Input(at time.Time) preview.Input {
+	return preview.Input{Compiler: l.Compiler, Programs: l.Programs, Protection: l.Protection, At: at}
+}
+
+// Policy is a policy and where it is written.
+type Policy struct {
+	*policy.Policy
+	File     string // empty for one of the cluster
+	Document int    // in File, from 1
+	item     Item
+
+	Checked []policy.Problem // what Check warns of
+
+	// WrittenAsDryRun: it is a dry run as written, which Enforce made act as if it were enforced.
+	WrittenAsDryRun bool
+	ignored         []policy.Problem // warnings of what is written and does not count
+}
+
+// Line is the line of File that a problem is about, from 1; 0 for a policy of the cluster.
+func (p Policy) Line(problem policy.Problem) int {
+	if p.File == "" {
+		return 0
+	}
+	return p.item.LineOf(problem.Path, problem.Line)
+}
+
+// Warnings are those of its rules, of what does not count, and of Check.
+func (p Policy) Warnings() []policy.Problem {
+	return p.inOrder(slices.Concat(p.Policy.Warnings(), p.ignored, p.Checked))
+}
+
+// InOrder are its problems in the order of the file.
+func (p Policy) InOrder() []policy.Problem { return p.inOrder(p.Problems) }
+
+func (p Policy) inOrder(problems []policy.Problem) []policy.Problem {
+	lines := map[policy.Problem]int{}
+	for _, problem := range problems {
+		lines[problem] = p.Line(problem)
+	}
+	return slices.SortedStableFunc(slices.Values(problems), func(a, b policy.Problem) int { return lines[a] - lines[b] })
+}
+
+var (
+	isExpression = regexp.MustCompile(`\.(eligible|startTime|ttlExpression|groupBy|outcome|expression|names)$`)
+	continues    = regexp.MustCompile(`^#\s*(&&|\|\||[=!]=|[)\]'"])`) // of an expression, which no comment begins with
+)
+
+// outsideNamespace warns of a ClusterRetentionPolicy with a namespace, which the API server leaves out: it is about all namespaces.
+func outsideNamespace(object map[string]any) []policy.Problem {
+	meta, _ := object["metadata"].(map[string]any)
+	if namespace, _ := meta["namespace"].(string); namespace == "" || object["kind"] != v1alpha1.ClusterRetentionPolicyKind.Kind {
+		return nil
+	}
+	return []policy.Problem{{
+		Path: "metadata.namespace", Message: "a ClusterRetentionPolicy is in no namespace, and about all of them",
+		Hint: "leave it out, or write a RetentionPolicy",
+	}}
+}
+
+const cutHint = "YAML takes # and what follows for a comment: write the whole value in quotes, or on a line of its own below >-"
+
+// addAmbiguity adds what decoding let pass.
+func (p *Policy) addAmbiguity(slip Ambiguity) {
+	isHere := func(other policy.Problem) bool { return other.Path == slip.Path }
+	switch {
+	case slip.Tag != "":
+		p.Problems = slices.DeleteFunc(p.Problems, isHere)
+		p.AddProblems(policy.Problem{Path: slip.Path, Message: "a value that begins with ! is a tag in YAML, and no text", Hint: fmt.Sprintf("write %q", slip.Tag)})
+	case slip.Comment == "":
+		p.AddProblems(policy.Problem{Path: slip.Path, Message: "repeated field", Hint: policy.RepeatedHint})
+	case !isExpression.MatchString(slip.Path):
+	case slices.ContainsFunc(p.Problems, isHere):
+		if at := slices.IndexFunc(p.Problems, isHere); engine.IsUnreadable(p.Problems[at]) {
+			p.Problems[at].Hint = cutHint
+			p.AddProblems() // its rule has it too
+		}
+	case continues.MatchString(slip.Comment):
+		p.ignored = append(p.ignored, policy.Problem{Path: slip.Path, Message: fmt.Sprintf("%q is not a part of the expression", slip.Comment), Hint: cutHint})
+	}
+}
+
+// Where is the place for people.
+func (p Policy) Where() string {
+	if p.File == "" {
+		return "cluster"
+	}
+	return fmt.Sprintf("%s: document %d", p.File, p.Document)
+}
+
+// IsPolicy reports whether an object claims to be one of ours to read: anything of our group, and what is probably meant to be.
+func IsPolicy(object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	return strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group+"/") || isMisplaced(object)
+}
+
+// policyKinds are those that this version reads.
+var policyKinds = []string{v1alpha1.ClusterRetentionPolicyKind.Kind, v1alpha1.RetentionPolicyKind.Kind}
+
+// isMisplaced reports whether an object is one of our kinds in a wrong group: one with the name of Sunset in it, or any where the kind is
+// written exactly. Others have a RetentionPolicy too, so that one counts only without a group.
+func isMisplaced(object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return kind == v1alpha1.ClusterRetentionPolicyKind.Kind ||
+		kind == v1alpha1.RetentionPolicyKind.Kind && group == apiVersion ||
+		strings.Contains(group, "sunset") && policy.Closest(kind, policyKinds) != ""
+}
+
+// Load reads and compiles a policy. Whatever is wrong is among its Problems.
+func (l *Loader) Load(object map[string]any) *policy.Policy {
+	name := NameOf(object)
+	if problem := wrongKind(object); problem != nil {
+		return &policy.Policy{Name: name, Problems: []policy.Problem{*problem}}
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return &policy.Policy{Name: name, Problems: []policy.Problem{{Path: "document", Message: err.Error()}}}
+	}
+	document, err := policy.Parse(data)
+	if err != nil {
+		return &policy.Policy{Name: name, Problems: []policy.Problem{{Path: "document", Message: err.Error()}}}
+	}
+	p := document.Load(l.Protection)
+	switch {
+	case name == "" && document.Metadata.GenerateName == "":
+		p.AddProblems(policy.Problem{Path: "metadata.name", Message: "missing", Hint: "name the policy; status, events and metrics use the name"})
+	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
+		p.AddProblems(policy.Problem{Path: "metadata.name", Message: fmt.Sprintf("%q is no name of a policy", name), Hint: "lower case letters, digits, - and dots"})
+	}
+	if document.Namespaced() && p.Namespace == "" {
+		p.AddProblems(policy.Problem{Path: "metadata.namespace", Message: "missing", Hint: "a RetentionPolicy is about its own namespace"})
+	}
+	maps.Copy(l.Programs, l.Compiler.Load(p))
+	return p
+}
+
+// SetUID gives a policy that has none the UID it will have in the cluster. It must not be in a Snapshot yet.
+func (l *Loader) SetUID(p *policy.Policy, uid types.UID) {
+	if p.UID != "" || uid == "" {
+		return
+	}
+	p.UID = uid
+	for _, r := range p.Rules {
+		r.PolicyUID = uid
+	}
+	maps.Copy(l.Programs, l.Compiler.Load(p)) // marks are by UID
+}
+
+func wrongKind(object map[string]any) *policy.Problem {
+	kind, _ := object["kind"].(string)
+	path := "apiVersion"
+	if object["apiVersion"] == v1alpha1.GroupVersion.String() {
+		if slices.Contains(policyKinds, kind) {
+			return nil
+		}
+		path = "kind"
+	}
+	hint := fmt.Sprintf("this version reads %s %s", v1alpha1.GroupVersion, strings.Join(policyKinds, " and "))
+	if meant := policy.Closest(kind, policyKinds); meant != "" {
+		hint = fmt.Sprintf("did you mean apiVersion: %s and kind: %s?", v1alpha1.GroupVersion, meant)
+	}
+	return &policy.Problem{Path: path, Message: fmt.Sprintf("%v %v is not known here", object["apiVersion"], kind), Hint: hint}
+}
+
+// NameOf is the name of an object; empty without one.
+func NameOf(object map[string]any) string {
+	meta, _ := object["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	return name
+}

@@ -1,0 +1,71 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// source is a file that is read by lines, or as a stream of bytes, by turns. It counts lines.
+type source struct {
+	file    *bufio.Reader
+	pending []byte // given back, to be read first
+	lines   int    // ends of lines read
+	long    []byte // a line that does not fit in the buffer of file
+}
+
+const bufferSize = 64 << 10
+
+func newSource(r io.Reader) *source { return &source{file: bufio.NewReaderSize(r, bufferSize)} }
+
+// Read implements io.Reader.
+func (s *source) Read(p []byte) (n int, err error) {
+	if len(s.pending) > 0 {
+		n = copy(p, s.pending)
+		s.pending = s.pending[n:]
+	} else {
+		n, err = s.file.Read(p)
+	}
+	s.lines += bytes.Count(p[:n], newline)
+	return n, err
+}
+
+var newline = []byte("\n")
+
+// giveBack makes bytes that were read the next to be read.
+func (s *source) giveBack(p []byte) {
+	s.pending = append(bytes.Clone(p), s.pending...)
+	s.lines -= bytes.Count(p, newline)
+}
+
+// line reads one line with its end. It is valid until the next call, and empty at the end of the file.
+func (s *source) line() ([]byte, error) {
+	line, err := s.rawLine()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	s.lines += bytes.Count(line, newline)
+	return line, err
+}
+
+func (s *source) rawLine() ([]byte, error) {
+	if end := bytes.IndexByte(s.pending, '\n'); end >= 0 {
+		line := s.pending[:end+1]
+		s.pending = s.pending[end+1:]
+		return line, nil
+	}
+	if len(s.pending) == 0 {
+		line, err := s.file.ReadSlice('\n')
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+		s.long = append(s.long[:0], line...)
+	} else {
+		s.long = append(s.long[:0], s.pending...)
+		s.pending = nil
+	}
+	rest, err := s.file.ReadBytes('\n')
+	s.long = append(s.long, rest...)
+	return s.long, err
+}

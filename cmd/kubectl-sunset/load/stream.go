@@ -1,0 +1,161 @@
+package load
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// documentJSON reads JSON documents one behind the other, until something else comes. A list is read item by item.
+func (r *reader) documentJSON() error {
+	d := &stream{reader: r, decoder: json.NewDecoder(r.source)}
+	for {
+		r.item.Document++
+		if err := d.document(); err != nil {
+			return err
+		}
+		if !d.decoder.More() || !d.atObject() {
+			break
+		}
+	}
+	r.giveBack(d.buffered())
+	return nil
+}
+
+// stream takes JSON apart token by token. What is outside of the items of a list is its frame.
+type stream struct {
+	*reader
+	decoder *json.Decoder
+	start   int // line of the document
+	names   []string
+	values  []json.RawMessage
+	listed  bool
+	list    heldItems
+}
+
+// buffered is what the decoder has read from the source and not looked at. It is valid until the decoder reads on.
+func (d *stream) buffered() []byte {
+	var view view
+	_, _ = io.Copy(&view, d.decoder.Buffered()) // a bytes.Reader, which hands over all it has without a copy
+	return view
+}
+
+// view is a writer that looks at what it is given.
+type view []byte
+
+func (v *view) Write(p []byte) (int, error) {
+	*v = p
+	return len(p), nil
+}
+
+// atObject reports whether the next thing is an object. Ask only after the decoder's More.
+func (d *stream) atObject() bool {
+	next := d.buffered()
+	return len(next) > 0 && next[0] == '{'
+}
+
+// line is the line of what the decoder reads next.
+func (d *stream) line() int {
+	next := d.buffered()
+	return d.lines - bytes.Count(bytes.TrimLeft(next, " \t\r\n,:"), newline) + 1
+}
+
+func (d *stream) document() error {
+	d.start, d.names, d.values, d.listed = d.line(), nil, nil, false
+	d.list = heldItems{yield: d.yield}
+	if _, err := d.decoder.Token(); err != nil { // {
+		return d.trouble(err)
+	}
+	for d.decoder.More() {
+		if err := d.field(); err != nil {
+			return err
+		}
+	}
+	if _, err := d.decoder.Token(); err != nil { // }
+		return d.trouble(err)
+	}
+	if !d.listed {
+		return d.yield(d.here(d.start, joinFields(d.names, d.values), true))
+	}
+	var kind typeMeta
+	if err := json.Unmarshal(joinFields(d.names, d.values), &kind); err != nil {
+		return d.trouble(err)
+	}
+	return d.list.close(kind)
+}
+
+// field reads a field of the document.
+func (d *stream) field() error {
+	key, err := d.decoder.Token()
+	if err != nil {
+		return d.trouble(err)
+	}
+	if key == "items" {
+		return d.items()
+	}
+	var value json.RawMessage
+	if err := d.decoder.Decode(&value); err != nil {
+		return d.trouble(err)
+	}
+	d.names, d.values = append(d.names, key.(string)), append(d.values, value)
+	return nil
+}
+
+// items reads the items of a list one by one. As for the API machinery, what has items is a list.
+func (d *stream) items() error {
+	d.listed = true
+	first, err := d.decoder.Token()
+	if err != nil {
+		return d.trouble(err)
+	}
+	if first == nil {
+		return nil
+	}
+	if first != json.Delim('[') {
+		return d.trouble(errors.New("items is not a list"))
+	}
+	for d.decoder.More() {
+		if err := d.element(); err != nil {
+			return err
+		}
+	}
+	if _, err := d.decoder.Token(); err != nil { // ]
+		return d.trouble(err)
+	}
+	return nil
+}
+
+func (d *stream) element() error {
+	line := d.line()
+	var raw json.RawMessage
+	if err := d.decoder.Decode(&raw); err != nil {
+		return d.trouble(err)
+	}
+	item := d.here(line, raw, true)
+	item.kind = d.kind().element()
+	return d.list.add(item, bytes.Contains(raw, []byte(`"apiVersion"`)))
+}
+
+// kind is that of the document, as far as it is known yet.
+func (d *stream) kind() typeMeta {
+	var kind typeMeta
+	for n, name := range d.names {
+		switch name {
+		case "apiVersion":
+			_ = json.Unmarshal(d.values[n], &kind.APIVersion) // judged when the document is complete
+		case "kind":
+			_ = json.Unmarshal(d.values[n], &kind.Kind)
+		}
+	}
+	return kind
+}
+
+// trouble places an error: where the decoder stands when it knows, otherwise where the document starts.
+func (d *stream) trouble(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the JSON ends too early")
+	}
+	return &Error{File: d.item.File, Line: d.line(), Err: fmt.Errorf("JSON document that starts at line %d: %w", d.start, err)}
+}

@@ -1,0 +1,42 @@
+package policytest
+
+import (
+	"context"
+
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// Got is what a test gave.
+type Got struct {
+	Verdicts []preview.Record
+	Errors   []preview.Failure
+	Problems []string
+}
+
+// Run decides about all objects that the feed gives, at the time of the test. The feed is read twice. The input is what the files of
+// the test hold; an error says that they cannot be read.
+func (w *Want) Run(ctx context.Context, in preview.Input, feed preview.Feed) (*Got, error) {
+	in.At, in.Whole = w.At, true
+	if err := in.FindReferred(ctx, feed); err != nil {
+		return nil, err
+	}
+	result, err := preview.New(in).Run(ctx, feed)
+	if err != nil {
+		return nil, err
+	}
+	return got(in.Policies, result), nil
+}
+
+func got(policies []*policy.Policy, result *preview.Result) *Got {
+	g := &Got{Errors: result.Failures}
+	for i := range result.Rows {
+		g.Verdicts = append(g.Verdicts, result.Rows[i].Record())
+	}
+	for _, p := range policies {
+		for _, problem := range p.Problems {
+			g.Problems = append(g.Problems, problem.String())
+		}
+	}
+	return g
+}

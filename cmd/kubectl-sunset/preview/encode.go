@@ -1,0 +1,120 @@
+package preview
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+)
+
+// section is a list in the output.
+type section struct {
+	name    string
+	len     int
+	element func(i int) any
+}
+
+// sections are the lists of a result. There is a diff only where something was compared.
+func sections(r *Result) []section {
+	all := []section{
+		{"verdicts", len(r.Rows), func(i int) any { return r.Rows[i].Record() }},
+		{"errors", len(r.Failures), func(i int) any { return r.Failures[i] }},
+	}
+	if r.Compared {
+		all = append(all, section{"diff", len(r.Changes), func(i int) any { return r.Changes[i] }})
+	}
+	return all
+}
+
+// WriteJSON writes a result as one JSON object, one verdict a line.
+func WriteJSON(w io.Writer, r *Result) error {
+	e := &encoder{w: w}
+	e.printf("{\"at\": %q", FormatTime(r.At))
+	for _, s := range sections(r) {
+		e.printf(", %q: [", s.name)
+		for i := range s.len {
+			e.element(i, s.element(i))
+		}
+		e.printf("%s]", e.end(s.len))
+	}
+	e.printf("}\n")
+	return e.err
+}
+
+// encoder writes until something goes wrong, and then remembers what.
+type encoder struct {
+	w   io.Writer
+	err error
+}
+
+func (e *encoder) printf(format string, args ...any) {
+	if e.err == nil {
+		_, e.err = fmt.Fprintf(e.w, format, args...)
+	}
+}
+
+func (e *encoder) element(i int, value any) {
+	data, err := marshal(value)
+	if e.err == nil {
+		e.err = err
+	}
+	separator := ",\n  "
+	if i == 0 {
+		separator = "\n  "
+	}
+	e.printf("%s%s", separator, data)
+}
+
+// marshal is JSON on one line, with < and > as they are: expressions and messages are full of them.
+func marshal(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// end is the line end behind the last element, if there is one.
+func (e *encoder) end(elements int) string {
+	if elements == 0 {
+		return ""
+	}
+	return "\n"
+}
+
+// WriteYAML writes a result as one YAML document.
+func WriteYAML(w io.Writer, r *Result) error {
+	e := &encoder{w: w}
+	e.printf("at: %q\n", FormatTime(r.At))
+	for _, s := range sections(r) {
+		if s.len == 0 {
+			e.printf("%s: []\n", s.name)
+			continue
+		}
+		e.printf("%s:\n", s.name)
+		for i := range s.len {
+			e.item(s.element(i))
+		}
+	}
+	return e.err
+}
+
+func (e *encoder) item(value any) {
+	data, err := yaml.Marshal([]any{value})
+	if e.err == nil {
+		e.err = err
+	}
+	e.printf("%s", data)
+}
+
+// WriteBuffered writes a result with one of the functions of this package, through a buffer.
+func WriteBuffered(w io.Writer, r *Result, write func(io.Writer, *Result) error) error {
+	buffer := bufio.NewWriterSize(w, 64<<10)
+	if err := write(buffer, r); err != nil {
+		return err
+	}
+	return buffer.Flush()
+}

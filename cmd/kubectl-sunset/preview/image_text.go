@@ -1,0 +1,43 @@
+package preview
+
+import "fmt"
+
+// shownName is what people know an object by: of an image its first tag or digest, as its ID says nothing to them.
+func (r *Row) shownName() string {
+	switch {
+	case r.Image == nil || r.Image.Name == "":
+		return r.Name
+	case r.Image.Tags > 1:
+		return fmt.Sprintf("%s +%d", r.Image.Name, r.Image.Tags-1)
+	default:
+		return r.Image.Name
+	}
+}
+
+func (r *Row) shownSize() string {
+	if r.Image == nil {
+		return "-"
+	}
+	return FormatBytes(r.Image.Bytes)
+}
+
+// inBytes stands behind a number of images.
+func inBytes(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return " (" + FormatBytes(n) + ")"
+}
+
+// FormatBytes is a number of bytes, with three digits and decimal units as crictl and docker write it.
+func FormatBytes(n int64) string {
+	const units = "kMGTPE"
+	value, unit := float64(n), ""
+	for i := 0; value >= 999.5 && i < len(units); i++ {
+		value, unit = value/1000, units[i:i+1]
+	}
+	if unit == "" {
+		return fmt.Sprintf("%dB", n)
+	}
+	return fmt.Sprintf("%.3g%sB", value, unit)
+}

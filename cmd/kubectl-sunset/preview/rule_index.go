@@ -1,0 +1,58 @@
+package preview
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/sunset-k8s/sunset/policy"
+)
+
+// ruleIndex knows which rules apply where, also in namespaces that are not described.
+type ruleIndex struct {
+	in       Input
+	snapshot *policy.Snapshot
+
+	mu          sync.Mutex
+	undescribed map[string]*policy.Snapshot // a snapshot for each namespace that is not among the known ones
+}
+
+func newRuleIndex(in Input) *ruleIndex {
+	return &ruleIndex{
+		in:          in,
+		snapshot:    policy.NewSnapshot(in.Policies, in.Namespaces, in.Protection),
+		undescribed: map[string]*policy.Snapshot{},
+	}
+}
+
+// page is the rules that apply to a kind in a namespace.
+func (p *ruleIndex) page(kind schema.GroupKind, namespace string) *policy.EffectiveRules {
+	if p.snapshot.Knows(namespace) {
+		return p.snapshot.Effective(kind, namespace)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	snapshot := p.undescribed[namespace]
+	if snapshot == nil {
+		only := map[string]policy.Namespace{namespace: p.namespace(namespace)}
+		snapshot = policy.NewSnapshot(p.in.Policies, only, p.in.Protection)
+		p.undescribed[namespace] = snapshot
+	}
+	return snapshot.Effective(kind, namespace)
+}
+
+// namespace is one that is known, or what is sure of any other.
+func (p *ruleIndex) namespace(name string) policy.Namespace {
+	if known, ok := p.in.Namespaces[name]; ok || name == "" {
+		return known
+	}
+	return policy.Namespace{Labels: labels.Set{"kubernetes.io/metadata.name": name}}
+}
+
+// ranking is how a rule ranks, also in namespaces that are not described.
+func (p *ruleIndex) ranking(kind schema.GroupKind, id policy.RuleID) policy.Ranking {
+	ranking := p.snapshot.Ranking(kind, id)
+	ranking.Room = func(namespace string) policy.Allowance { return p.page(kind, namespace).Allowance(id) }
+	return ranking
+}

@@ -1,0 +1,129 @@
+package preview
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// WriteTable writes a result for people: every subject, what each rule does, what changes, and what failed.
+func WriteTable(w io.Writer, r *Result) error {
+	if len(r.Rows) == 0 {
+		fmt.Fprintln(w, "No rule selects any object.")
+	} else if err := writeVerdicts(w, r); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nDue at %s, and within an hour, a day and a week after it:\n", FormatTime(r.At))
+	if err := writeSummary(w, r.Counts); err != nil {
+		return err
+	}
+	writeDiff(w, r)
+	return writeFailures(w, r.Failures)
+}
+
+func writeVerdicts(w io.Writer, r *Result) error {
+	header := []string{"NAMESPACE", "KIND", "NAME", "ACTION", "REASON", "DUE", "RULE"}
+	images := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Image != nil })
+	if images {
+		header = slices.Insert(header, 3, ">SIZE")
+	}
+	owners := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Verdict.Owner != nil })
+	if owners {
+		header = append(header, "GOES WITH")
+	}
+	return WriteColumns(w, header, len(r.Rows), func(i int) []string {
+		row := &r.Rows[i]
+		v := &row.Verdict
+		cells := []string{OrDash(row.Namespace), row.Kind, row.shownName(), v.Action.String(), string(v.Reason), due(v.Due, r.At), v.Rule.String()}
+		if images {
+			cells = slices.Insert(cells, 3, row.shownSize())
+		}
+		if owners {
+			cells = append(cells, row.shownOwner())
+		}
+		return cells
+	})
+}
+
+// shownOwner is the owner that is deleted instead, and what is deleted with it.
+func (r *Row) shownOwner() string {
+	switch o := r.Verdict.Owner; {
+	case o == nil:
+		return "-"
+	case r.Message != "":
+		return r.Message
+	case r.Dependents > 0:
+		return fmt.Sprintf("%s and its %s", o, Count(r.Dependents, "dependent"))
+	default:
+		return o.String() + " and all it owns"
+	}
+}
+
+// due is a time, and how far away it is.
+func due(t, at time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return fmt.Sprintf("%s (%s)", Away(t, at), FormatTime(t))
+}
+
+// Away says how far away a time is, the way kubectl tells ages: "in 3h", "2d ago", "now".
+func Away(t, at time.Time) string {
+	switch left := t.Sub(at); {
+	case left > 0:
+		return "in " + duration.HumanDuration(left)
+	case left < 0:
+		return duration.HumanDuration(-left) + " ago"
+	default:
+		return "now"
+	}
+}
+
+func writeSummary(w io.Writer, counts []RuleCounts) error {
+	header := []string{"RULE", ">SELECTED", ">NOW", ">+1H", ">+24H", ">+7D", ">LATER", ">KEPT"}
+	return WriteColumns(w, header, len(counts), func(i int) []string {
+		t := &counts[i]
+		cells := []string{t.Rule.String(), strconv.Itoa(t.Matched)}
+		for _, n := range []Total{t.Now, t.Hour, t.Day, t.Week, t.Later, t.Kept} {
+			cells = append(cells, strconv.Itoa(n.Subjects)+inBytes(n.Bytes))
+		}
+		return cells
+	})
+}
+
+// failuresShown is how many failures a table shows; JSON and YAML have all.
+const failuresShown = 20
+
+func writeFailures(w io.Writer, all []Failure) error {
+	if len(all) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s:\n", Count(len(all), "error"))
+	for _, f := range all[:min(len(all), failuresShown)] {
+		fmt.Fprintf(w, "  %s\n", f.inFull())
+	}
+	if more := len(all) - failuresShown; more > 0 {
+		fmt.Fprintf(w, "  and %d more; -o json has them all\n", more)
+	}
+	return nil
+}
+
+// OrDash is a text, or "-" where it is empty.
+func OrDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// Count is a number with its noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

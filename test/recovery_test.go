@@ -115,7 +115,7 @@ var others = map[string]string{
 	"images.prepared.lost":         "one removal, which is prepared again",
 	"ledgers.Manager.failed":       "ends the process",
 	"policyset.Reconciler.failed":  "ends the process",
-	"extract.Refused.Err":        "about a declaration, made again with each edit",
+	"extract.Refused.Err":          "about a declaration, made again with each edit",
 	"referrers.State.Why":          "see referrers.source.why",
 	"status.view.doubt":            "made for each status",
 	"status.write.err":             "one request, which is sent again",

@@ -183,7 +183,7 @@ func (w *harness) knows(uid types.UID) bool {
 	return w.objects[uid] != nil
 }
 
-// check is what the fence says.
+// check is what preflight says.
 func (w *harness) check(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -246,7 +246,7 @@ func (a *worker) sending(i policy.Intent, t policy.Target) bool {
 		a.withdraw(r)
 		return false
 	}
-	// A process that was stopped between the fence and here may not lead any more.
+	// A process that was stopped between preflight and here may not lead any more.
 	if a.office.Leadership.Check() != nil || !a.keeper.Sending(t) {
 		return false
 	}

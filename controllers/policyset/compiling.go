@@ -23,7 +23,7 @@ var errCompiling = errors.New("the controller is compiling an edited policy")
 
 // compiling is the state of the goroutines that compile edited policies, without a lock: one for the RetentionPolicies, those of one
 // namespace at a time, and one for the ClusterRetentionPolicies. Until a policy is compiled, its previous form stays in the snapshot, so that
-// it keeps what it kept before, and the fence stops deletions that the new form may prevent: in the namespace of a RetentionPolicy,
+// it keeps what it kept before, and preflight stops deletions that the new form may prevent: in the namespace of a RetentionPolicy,
 // and everywhere for a ClusterRetentionPolicy. Loop.mu guards the fields.
 type compiling struct {
 	running map[bool]bool    // true: for ClusterRetentionPolicies; false: for RetentionPolicies

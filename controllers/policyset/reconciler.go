@@ -64,7 +64,7 @@ type Compiler interface {
 	LoadWithin(p *policy.Policy, room int) (programs map[string]*engine.Program, size int)
 }
 
-// Reconciler keeps the Snapshot. Set it up with a manager; Check and Permit are its fence.
+// Reconciler keeps the Snapshot. Set it up with a manager; Check and Permit are live checks of preflight.
 type Reconciler struct {
 	Cache      client.Reader // of policies and namespaces
 	Live       rest.Interface

@@ -95,7 +95,7 @@ func bearable(worst time.Duration) error {
 // clockEvery is how often a leader compares the clocks, whether or not anything is due.
 const clockEvery = 3 * time.Second
 
-// followClock compares the clocks while this process leads. If its clock is behind, nothing seems to be due, and the fence would never
+// followClock compares the clocks while this process leads. If its clock is behind, nothing seems to be due, and preflight would never
 // compare them.
 func (l *Reconciler) followClock(ctx context.Context) error {
 	for {

@@ -42,7 +42,7 @@ func (r *Reconciler) tick(ctx context.Context) {
 // lookEvery bounds the clock's sleep: the wall clock may step while it sleeps.
 const lookEvery = time.Minute
 
-// prefetchAhead is how long before a subject is due the fence reads in advance, and prefetchFor how long after that time the answers are
+// prefetchAhead is how long before a subject is due preflight reads in advance, and prefetchFor how long after that time the answers are
 // to count, as the deletion itself takes a while.
 const (
 	prefetchAhead = preflight.MaxAge / 2
@@ -55,7 +55,7 @@ type soonest struct {
 	namespace string
 }
 
-// prefetch has the fence read in advance, unless it does so already.
+// prefetch has preflight read in advance, unless it does so already.
 func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
 	if r.prefetching.CompareAndSwap(false, true) {
 		r.feeds.Go(func() {

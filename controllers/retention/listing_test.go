@@ -446,7 +446,7 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 	}
 }
 
-// TestAPermissionThatTakesLongIsNone: what the fence has found would be old by then.
+// TestAPermissionThatTakesLongIsNone: what preflight has found would be old by then.
 func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked time.Time

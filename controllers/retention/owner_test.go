@@ -196,7 +196,7 @@ func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
 	})
 }
 
-// TestTheFenceMayPutARuleInForceThatKeepsTheOwner: the rules about its kind are asked after the fence.
+// TestTheFenceMayPutARuleInForceThatKeepsTheOwner: the rules about its kind are asked after preflight.
 func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.check = func(string) error {

@@ -45,7 +45,7 @@ type Reconciler struct {
 	prefetching atomic.Bool
 }
 
-// doubt is why the fence stopped a deletion, and when.
+// doubt is why preflight stopped a deletion, and when.
 type doubt struct {
 	err error
 	at  time.Time
@@ -190,7 +190,7 @@ func (r *Reconciler) Kinds() []KindState {
 	return states
 }
 
-// Doubt says why the fence stops deletions; nil when it does not.
+// Doubt says why preflight stops deletions; nil when it does not.
 func (r *Reconciler) Doubt() error {
 	d := r.doubt.Load()
 	if d == nil || r.Clock.Since(d.at) > doubtLasts {

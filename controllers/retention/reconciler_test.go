@@ -336,7 +336,7 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 	})
 }
 
-// TestNothingStandsBetweenTheFenceAndTheDeletion: what the fence has found is a second old at most when the DELETE goes
+// TestNothingStandsBetweenTheFenceAndTheDeletion: what preflight has found is a second old at most when the DELETE goes
 // out, even if the subject had to be read and the answer took long.
 func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {

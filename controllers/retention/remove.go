@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	fencePause     = 500 * time.Millisecond // before a worker retries what the fence stopped
+	preflightPause = 500 * time.Millisecond // before a worker retries what preflight stopped
 	readTimeout    = 10 * time.Second       // of a read past the watch
 	behindPause    = 500 * time.Millisecond // before a subject is retried whose facts may be out of date
 	behindPerItem  = time.Millisecond       // added for each subject waiting, so that waiting costs little
@@ -135,7 +135,7 @@ func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
-// holdBack has a subject retried that the fence stopped. If the fence stops all namespaces, the worker pauses too.
+// holdBack has a subject retried that preflight stopped. If preflight stops all namespaces, the worker pauses too.
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, preflight.ErrNamespace) {
@@ -145,9 +145,9 @@ func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 		return
 	}
 	p.owner.setDoubt(err)
-	p.retry(it, fencePause)
+	p.retry(it, preflightPause)
 	select {
 	case <-ctx.Done():
-	case <-p.owner.Clock.After(fencePause):
+	case <-p.owner.Clock.After(preflightPause):
 	}
 }

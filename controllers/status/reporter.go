@@ -94,7 +94,7 @@ type State interface {
 	Kinds() []retention.KindState
 	// Done is closed when nothing is deleted any more: the reconciler has ended.
 	Done() <-chan struct{}
-	// Doubt says why the fence stopped the latest deletion; nil when it did not.
+	// Doubt says why preflight stopped the latest deletion; nil when it did not.
 	Doubt() error
 }
 

@@ -319,7 +319,7 @@ func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
 	})
 }
 
-// TestAClockThatIsWrongIsTold within a second, whatever the fence has found.
+// TestAClockThatIsWrongIsTold within a second, whatever preflight has found.
 func TestAClockThatIsWrongIsTold(t *testing.T) {
 	var trouble error
 	inBubble(t, func(w *harness) {

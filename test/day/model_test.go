@@ -33,8 +33,8 @@ type model struct {
 	open   func() int // entries of the ledger of Snapshots
 
 	up        time.Time // since when some process has seen everything; zero while none does
-	disturbed time.Time // when a watch, a request or the fence last was in trouble
-	doubted   time.Time // since when the fence says no; zero while it does not
+	disturbed time.Time // when a watch, a request or preflight last was in trouble
+	doubted   time.Time // since when preflight says no; zero while it does not
 	buried    []*thing  // what went lately: it may have been taken for alive a moment ago
 
 	spent    []time.Time // DELETEs of Snapshots

@@ -230,7 +230,7 @@ func (d *day) breakWatches() {
 	d.locked(func() { d.forgetEvents(); d.disturbed = time.Now() })
 }
 
-// fail has something fail for a while: all that changes anything, or what the fence asks for.
+// fail has something fail for a while: all that changes anything, or what preflight asks for.
 func (d *day) fail() {
 	isDoubt := d.dice(2)
 	d.locked(func() {

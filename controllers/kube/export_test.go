@@ -143,7 +143,11 @@ func (m *Memory) Ask(name types.NamespacedName) { m.askAgain([]types.NamespacedN
 // WaitsAtMost bounds how many objects wait by name to be asked about again.
 const WaitsAtMost = waitsAtMost
 
-var _ retention.Source = (*source)(nil)
+var (
+	_ retention.Source    = (*source)(nil)
+	_ retention.Relister  = (*source)(nil)
+	_ retention.Confirmer = (*source)(nil)
+)
 
 // Busy has the decoder look at an object until the func it gives is called.
 func (d Decoder) Busy() (end func()) {

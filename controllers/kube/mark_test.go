@@ -139,7 +139,7 @@ func TestANamespaceIsAskedItsOwn(t *testing.T) {
 }
 
 // listing answers with these pages, one request after the other, and notes the requests.
-func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (retention.Source, *[]*http.Request) {
+func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (fullSource, *[]*http.Request) {
 	t.Helper()
 	var requests []*http.Request
 	client := &http.Client{Transport: answer.Func(func(r *http.Request) (*http.Response, error) {
@@ -149,7 +149,7 @@ func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (retent
 		}
 		return pages[len(requests)-1], nil
 	})}
-	return clusterAt(t, &rest.Config{Host: "http://server", QPS: -1}, client).Open(q), &requests
+	return clusterAt(t, &rest.Config{Host: "http://server", QPS: -1}, client).Open(q).(fullSource), &requests
 }
 
 func pageOf(next string, jobs ...string) *http.Response {
@@ -235,7 +235,7 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
-			following(t, s, nil, func(t *testing.T, k *sink, source retention.Source) {
+			following(t, s, nil, func(t *testing.T, k *sink, source fullSource) {
 				expect.Equal(t, "can be asked", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
 				s.event("MODIFIED", jobAt("a", "101"))
 				expect.Equal(t, "facts of the watch", 2, k.facts("a"))
@@ -262,7 +262,7 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 		return compile(t, c, fixture.Jobs, eligible("has(object.metadata.labels)"))
 	}
 	s := &server{objects: []string{jobAt("a", "1")}}
-	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{metadata}, func(t *testing.T, k *sink, source retention.Source) {
+	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{metadata}, func(t *testing.T, k *sink, source fullSource) {
 		expect.Equal(t, "asked for status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
 		s.event("MODIFIED", jobAt("a", "101"))
 		expect.Equal(t, "facts", 1, k.facts("a"))

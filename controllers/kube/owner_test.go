@@ -113,7 +113,7 @@ func order(requests *[]asked) []string {
 func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 	c, requests := on(t, fine(nil))
 	w := ownerWarrant(t, owned, owner)
-	target, blocked := c.Aim(t.Context(), w.Intent())
+	target, blocked := c.ResolveTarget(t.Context(), w.Intent())
 	if blocked != nil {
 		t.Fatal(blocked.Err)
 	}
@@ -133,7 +133,7 @@ func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 		expect.Equal(t, "query", "", r.Query) // above all no resourceVersion, which would let a cache answer
 	}
 	*requests = nil
-	_, _ = c.Aim(t.Context(), w.Intent())
+	_, _ = c.ResolveTarget(t.Context(), w.Intent())
 	expect.Equal(t, "who serves the kind is remembered", []string{"GET " + jobPath}, order(requests))
 }
 
@@ -253,7 +253,7 @@ func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 	})
 	expect.NoError(t, err)
 	blocked := func() bool {
-		_, blocked := c.Aim(t.Context(), ownerWarrant(t, owned, owner).Intent())
+		_, blocked := c.ResolveTarget(t.Context(), ownerWarrant(t, owned, owner).Intent())
 		return blocked != nil
 	}
 	expect.Equal(t, "blocked", false, blocked())
@@ -295,6 +295,6 @@ func TestOfASecretOnlyMetadataIsRead(t *testing.T) {
 		accepts[r.URL.Path] = r.Header.Get("Accept")
 		_, _ = w.Write([]byte(`{"metadata":{"name":"s","namespace":"team-a","uid":"uid-s","resourceVersion":"1"}}`))
 	})
-	_, _ = c.Aim(t.Context(), ownerWarrant(t, owned, &policy.Owner{Kind: fixture.Secrets, Name: "s", UID: "uid-s"}).Intent())
+	_, _ = c.ResolveTarget(t.Context(), ownerWarrant(t, owned, &policy.Owner{Kind: fixture.Secrets, Name: "s", UID: "uid-s"}).Intent())
 	expect.Equal(t, "accepts", map[string]string{"/api/v1/namespaces/team-a/secrets/s": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}, accepts)
 }

@@ -34,7 +34,7 @@ import (
 type referred struct {
 	*testing.T
 	*server
-	source     retention.Source
+	source     fullSource
 	sink       *sink
 	references *references.Index
 	compiler   *engine.Compiler
@@ -63,7 +63,7 @@ func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 		})
 		expect.NoError(t, err)
 		u.cluster = cluster
-		u.source = cluster.Open(u.questions(fixture.ConfigMaps, nil, expressions...))
+		u.source = cluster.Open(u.questions(fixture.ConfigMaps, nil, expressions...)).(fullSource)
 		stop := running(u.T, u.source, u.sink)
 		defer stop()
 		u.sink.take()
@@ -268,7 +268,7 @@ func TestOnlyWhatRulesReadIsKept(t *testing.T) {
 func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 	inUse(t, nil, func(u *referred) {
 		selecting := compile(t, u.compiler, fixture.ConfigMaps, eligible(unused), selected("app", "other"))
-		source, k := u.cluster.Open(retention.NewRuleSet(fixture.ConfigMaps, []*engine.Program{selecting}, nil)), &sink{}
+		source, k := u.cluster.Open(retention.NewRuleSet(fixture.ConfigMaps, []*engine.Program{selecting}, nil)).(fullSource), &sink{}
 		defer running(u.T, source, k)()
 		expect.Equal(t, "kept", map[string]string{"team-a/a": "", "team-a/b": ""}, kube.Kept(source))
 		k.take()
@@ -285,7 +285,7 @@ func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 // TestSeveralFollow: while a kind is listed for other rules two sources follow it, and Secrets are a kind of their own.
 func TestSeveralFollow(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
-		next, k := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.count > 0")), &sink{}
+		next, k := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.count > 0")).(fullSource), &sink{}
 		stop := running(u.T, next, k)
 		k.take()
 		u.refer("web", "a")
@@ -457,7 +457,7 @@ func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
 	asking := func(t *testing.T, c *engine.Compiler) *engine.Program {
 		return compile(t, c, fixture.ConfigMaps, eligible(unused))
 	}
-	followingKind(t, fixture.ConfigMaps, s, []func(*testing.T, *engine.Compiler) *engine.Program{asking}, func(t *testing.T, k *sink, _ retention.Source) {
+	followingKind(t, fixture.ConfigMaps, s, []func(*testing.T, *engine.Compiler) *engine.Program{asking}, func(t *testing.T, k *sink, _ fullSource) {
 		expect.Equal(t, "says", []string{"doubt"}, says(k.rows["a"]))
 	})
 }
@@ -487,7 +487,7 @@ func TestSecretsAreMetadata(t *testing.T) {
 					u.server.mu.Lock()
 					u.server.objects, u.server.streams = []string{secret}, streams
 					u.server.mu.Unlock()
-					source := u.cluster.Open(u.questions(fixture.Secrets, nil, expression))
+					source := u.cluster.Open(u.questions(fixture.Secrets, nil, expression)).(fullSource)
 					defer running(u.T, source, &sink{})()
 					_, err := listed(u.ctx, source, "team-a")
 					expect.Equal(t, "error of a list", nil, err)

@@ -24,8 +24,8 @@ const requestTimeout = 20 * time.Second
 
 var errNoWarrant = errors.New("internal error: deletion without a permit")
 
-// Aim implements retention.Remover: what goes is the subject itself, for which nothing is asked, or its owner.
-func (c *Cluster) Aim(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+// ResolveTarget implements retention.TargetResolver: what goes is the subject itself, for which nothing is asked, or its owner.
+func (c *Cluster) ResolveTarget(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	if i.Rule.Owner {
 		return c.aimAtOwner(ctx, i)
 	}

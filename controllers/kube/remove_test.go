@@ -68,7 +68,7 @@ func remove(ctx context.Context, c *kube.Cluster, w policy.DeletePermit) retenti
 	if !w.Valid() {
 		return removeTarget(ctx, c, w, policy.Target{})
 	}
-	target, blocked := c.Aim(ctx, w.Intent())
+	target, blocked := c.ResolveTarget(ctx, w.Intent())
 	if blocked != nil {
 		return *blocked
 	}

@@ -246,13 +246,20 @@ func jobAt(name, version string) string {
 	return fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"team-a","uid":"uid-%s","resourceVersion":%q,"creationTimestamp":"2026-03-01T12:00:00Z"}}`, name, name, version)
 }
 
+// fullSource is all that a Source of API objects can do.
+type fullSource interface {
+	retention.Source
+	retention.Relister
+	retention.Confirmer
+}
+
 // following runs a test with a source that has begun to follow a server.
-func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compiler) *engine.Program, test func(t *testing.T, k *sink, source retention.Source)) {
+func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compiler) *engine.Program, test func(t *testing.T, k *sink, source fullSource)) {
 	t.Helper()
 	followingKind(t, fixture.Jobs, s, options, test)
 }
 
-func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, options []func(*testing.T, *engine.Compiler) *engine.Program, test func(t *testing.T, k *sink, source retention.Source)) {
+func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, options []func(*testing.T, *engine.Compiler) *engine.Program, test func(t *testing.T, k *sink, source fullSource)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		compiler := fixture.Compiler(t)
@@ -267,7 +274,7 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 		if rules == nil {
 			rules = append(rules, compile(t, compiler, kind, eligible("has(object.status)")))
 		}
-		source := cluster.Open(retention.NewRuleSet(kind, rules, nil))
+		source := cluster.Open(retention.NewRuleSet(kind, rules, nil)).(fullSource)
 		k := &sink{}
 		stop := running(t, source, k)
 		test(t, k, source)
@@ -276,7 +283,7 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 }
 
 // running runs a source until the func it gives is called.
-func running(t *testing.T, source retention.Source, k retention.Sink) (stop func()) {
+func running(t *testing.T, source fullSource, k retention.Sink) (stop func()) {
 	return bubble.Start(t, func(ctx context.Context) error {
 		source.Run(ctx, k)
 		return nil
@@ -284,13 +291,13 @@ func running(t *testing.T, source retention.Source, k retention.Sink) (stop func
 }
 
 // listed is what a source lists of a namespace.
-func listed(ctx context.Context, s retention.Source, namespace string) (rows []*index.FactRow, err error) {
+func listed(ctx context.Context, s fullSource, namespace string) (rows []*index.FactRow, err error) {
 	err = s.List(ctx, namespace, nil, func(all []*index.FactRow) bool { rows = all; return true })
 	return rows, err
 }
 
 // readBy is what a source reads of a subject.
-func readBy(ctx context.Context, s retention.Source, subject policy.Subject) (row *index.FactRow, err error) {
+func readBy(ctx context.Context, s fullSource, subject policy.Subject) (row *index.FactRow, err error) {
 	err = s.Read(ctx, subject, func(r *index.FactRow) { row = r })
 	return row, err
 }
@@ -302,7 +309,7 @@ func TestASourceListsAndWatches(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1"), jobAt("b", "2")}}
-			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				listed := k.take()
 				if len(listed) != 1 || (listed[0] != "replace [a b]" && listed[0] != "replace [b a]") {
 					t.Fatalf("told %v", listed)
@@ -322,7 +329,7 @@ func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, resets: 3, objects: []string{jobAt("a", "1")}}
-			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				bubble.Pass(5 * time.Second)
 				expect.Equal(t, "told", []string{"replace [a]"}, k.take())
 			})
@@ -335,7 +342,7 @@ func TestAListOfManyPages(t *testing.T) {
 	for i := range 2*listwatch.PageSize + 1 {
 		s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
 	}
-	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 		expect.Equal(t, "told", []string{fmt.Sprintf("replace %d", 2*listwatch.PageSize+1)}, k.take())
 		pages := 0
 		for _, r := range s.asked("/jobs") {
@@ -357,7 +364,7 @@ func TestHalfAListIsNone(t *testing.T) {
 			for i := range listwatch.PageSize + 1 {
 				s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
 			}
-			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				bubble.Pass(time.Minute)
 				for _, told := range k.take() {
 					if strings.HasPrefix(told, "replace") && told != fmt.Sprintf("replace %d", listwatch.PageSize+1) {
@@ -382,7 +389,7 @@ func TestAWatchThatEnds(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &server{objects: []string{jobAt("a", "1")}}
-			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				k.take()
 				// A watch that ends at once counts as broken.
 				time.Sleep(2 * time.Second)
@@ -414,7 +421,7 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := test.server
 			s.objects = []string{jobAt("a", "1")}
-			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				told := k.take()
 				if len(told) == 0 || told[0] != test.want {
 					t.Errorf("told %v, want %q", told, test.want)
@@ -438,7 +445,7 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
-			following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				time.Sleep(time.Minute)
 				s.event("DELETED", jobAt("a", "101"))
 				expect.Equal(t, "told", []string{"replace [a]", "forget uid-a"}, k.take())
@@ -464,7 +471,7 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 // TestAMissingKind: the condition has the words of the webhook, and the kinds of the cluster are asked for once.
 func TestAMissingKind(t *testing.T) {
 	s := &server{absent: true}
-	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 		bubble.Pass(10 * time.Minute)
 		expect.Equal(t, "told", "there is no kind Job in batch/v1 (did you mean apiVersion: batch/v2?)", k.lost)
 		expect.Equal(t, "discovered", 1, len(s.asked("/apis/batch/v2")))
@@ -476,7 +483,7 @@ func TestAKindThatCannotBeListedIsNotHammered(t *testing.T) {
 	for i := range s.failList {
 		s.failList[i] = 500
 	}
-	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 		bubble.Pass(10 * time.Minute)
 		if n := len(s.asked("/jobs")); n < 20 || n > 300 {
 			t.Errorf("%d requests in ten minutes", n)
@@ -498,7 +505,7 @@ func granted(t *testing.T, s *server, k *sink) {
 
 func TestTheRightToDelete(t *testing.T) {
 	s := &server{forbidden: true}
-	following(t, s, nil, func(t *testing.T, k *sink, _ retention.Source) {
+	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 		expect.Equal(t, "told", true, strings.Contains(strings.Join(k.take(), "\n"), "undeletable Forbidden"))
 		reviews := s.asked("selfsubjectaccessreviews")
 		expect.Equal(t, "reviews", 1, len(reviews))
@@ -519,7 +526,7 @@ func TestTheRightToMark(t *testing.T) {
 		return nil
 	}
 	s := &server{forbidden: true}
-	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{marking}, func(t *testing.T, k *sink, _ retention.Source) {
+	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{marking}, func(t *testing.T, k *sink, _ fullSource) {
 		told := strings.Join(k.take(), "\n")
 		expect.Equal(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
 		expect.Equal(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
@@ -546,7 +553,7 @@ func TestOnlyMetadataIsAskedForWhereItIsEnough(t *testing.T) {
 						return compile(t, c, fixture.Jobs, eligible(e))
 					})
 				}
-				following(t, s, rules, func(t *testing.T, k *sink, source retention.Source) {
+				following(t, s, rules, func(t *testing.T, k *sink, source fullSource) {
 					if _, err := readBy(t.Context(), source, policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}); err != nil {
 						t.Log(err)
 					}
@@ -582,7 +589,7 @@ func TestRead(t *testing.T) {
 				return answer.Text(test.code, test.body), nil
 			})}
 			c := clusterAt(t, &rest.Config{Host: "http://server"}, client)
-			row, err := readBy(t.Context(), c.Open(retention.NewRuleSet(fixture.Jobs, []*engine.Program{compile(t, fixture.Compiler(t), fixture.Jobs)}, nil)), subject)
+			row, err := readBy(t.Context(), c.Open(retention.NewRuleSet(fixture.Jobs, []*engine.Program{compile(t, fixture.Compiler(t), fixture.Jobs)}, nil)).(fullSource), subject)
 			expect.Equal(t, "fails", test.fails, err != nil)
 			expect.Equal(t, "path", "GET /apis/batch/v1/namespaces/team-a/jobs/a", got.Method+" "+got.URL.RequestURI())
 			version := ""

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
-	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/test/answer"
@@ -110,7 +109,7 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 	}
 	for seed := range games {
 		inUse(t, nil, func(u *referred) {
-			source := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.by.exists(r, r.name == 'web-0')"))
+			source := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.by.exists(r, r.name == 'web-0')")).(fullSource)
 			k := &turns{latest: map[types.UID]*index.FactRow{}}
 			stop := running(u.T, source, k)
 			var all sync.WaitGroup
@@ -215,7 +214,7 @@ func (u *referred) playObjects(r *rand.Rand) {
 	answer.Event(w, event, object)
 }
 
-func (u *referred) playReads(r *rand.Rand, source retention.Source, k *turns) {
+func (u *referred) playReads(r *rand.Rand, source fullSource, k *turns) {
 	name := fmt.Sprint("c", r.IntN(names))
 	s := policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name)}
 	switch r.IntN(4) {

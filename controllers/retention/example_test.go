@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -216,18 +215,6 @@ func (s *shelf) Read(ctx context.Context, subject policy.Subject, take func(*ind
 	return nil
 }
 
-// Ask implements retention.Source: a shelf never changes what it asks, another is opened.
-func (*shelf) Ask(retention.RuleSet) bool { return false }
-
-// List implements retention.Source: backups are in no namespace.
-func (*shelf) List(_ context.Context, _ string, _ func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error {
-	take(nil)
-	return nil
-}
-
-// Confirm implements retention.Source: what the rules say of a backup depends on nothing else.
-func (*shelf) Confirm(policy.Subject) error { return nil }
-
 // row is what stays of a backup: who it is, and what each rule says about it.
 func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.FactRow {
 	object := map[string]any{ // what expressions see: the shapes of JSON, numbers as int64 and float64
@@ -250,11 +237,6 @@ func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.F
 
 // uidOf is who a backup is. Of a vault in which names come back it would have to be something that does not.
 func uidOf(name string) types.UID { return types.UID(name) }
-
-// Aim implements retention.Remover: a backup has no owner that could go instead.
-func (*vault) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
-	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
-}
 
 // Prepare implements retention.Remover: there is nothing to wait for, and nothing to read that removing does not compare.
 func (v *vault) Prepare(_ context.Context, _ policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
@@ -281,11 +263,6 @@ func (v *vault) remove(w policy.DeletePermit, t policy.Target) retention.Outcome
 	delete(v.backups, name)
 	v.tell(change{name: name, gone: true})
 	return retention.Outcome{Result: retention.Removed}
-}
-
-// Mark implements retention.Remover: a vault has no room for marks, so its rules have to say startTime.
-func (*vault) Mark(context.Context, schema.GroupVersionKind, policy.EligibleSincePatch, time.Time) retention.Outcome {
-	return retention.Outcome{Result: retention.Refused, Err: errors.New("a backup cannot be marked")}
 }
 
 // trusting is a preflight.Live that never doubts: one process, one vault, policies that do not change behind its back.

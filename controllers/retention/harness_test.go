@@ -313,7 +313,7 @@ func (w *harness) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.O
 const tooMany = 30_000
 
 // Aim implements retention.Remover.
-func (w *harness) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
+func (w *harness) ResolveTarget(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	if i.Owner != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()

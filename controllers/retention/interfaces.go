@@ -12,7 +12,7 @@ import (
 )
 
 // Source provides every subject of one kind, with the facts of a set of rules about each. Source and Remover are all that differs
-// between API objects and images.
+// between API objects and images. What only some of them can do is in interfaces of its own: Relister, Confirmer, TargetResolver, Marker.
 type Source interface {
 	// Run lists, then watches, until ctx ends. It passes all subjects and all trouble to the sink, retries whatever fails, and
 	// returns only when ctx has ended.
@@ -21,6 +21,10 @@ type Source interface {
 	// its name. "Not found" is an error, as a server may not have read its store yet. Read never calls take at the same time as the
 	// sink, so that neither gets an older version after a newer one.
 	Read(ctx context.Context, s policy.Subject, take func(*index.FactRow)) error
+}
+
+// Relister is a Source that can answer other questions than it was opened for. Of any other Source another one is opened for them.
+type Relister interface {
 	// Ask sets the questions for rows that are read from now on. It reports false if the Source cannot answer them, and the caller
 	// has to open another one.
 	Ask(q RuleSet) bool
@@ -28,9 +32,12 @@ type Source interface {
 	// known. It never calls take at the same time as the sink. Take reports false if other questions are asked by now: then
 	// the rows do not count.
 	List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error
-	// Confirm evaluates a subject again, right before its deletion, if the answers depend on more than the subject, such as
-	// references. It passes the result to the sink, and sends no request. The error says why the answers may be out of date all the
-	// same: then the subject is kept, and retried soon.
+}
+
+// Confirmer is a Source whose answers depend on more than the subject, such as references.
+type Confirmer interface {
+	// Confirm evaluates a subject again, right before its deletion. It passes the result to the sink, and sends no request. The error
+	// says why the answers may be out of date all the same: then the subject is kept, and retried soon.
 	Confirm(s policy.Subject) error
 }
 
@@ -66,17 +73,25 @@ type SourceError struct {
 	Resource schema.GroupResource // on which a permission is missing; zero if none is
 }
 
-// Remover deletes subjects, and marks them.
+// Remover deletes subjects.
 type Remover interface {
-	// Aim finds the object to delete: the subject, or its owner as it is now, if the owner may be deleted. The Outcome is nil if it
-	// was found, and otherwise says why not.
-	Aim(ctx context.Context, i policy.Intent) (policy.Target, *Outcome)
 	// Prepare does everything that takes a while before a target can be deleted. It reads live what no precondition of the DELETE
 	// covers: the subject if its owner is deleted, and the use of an image. The Outcome says why the target cannot be deleted; nil
 	// if it can. The permit is the first decision; the final one is passed to Send.
 	Prepare(ctx context.Context, w policy.DeletePermit, t policy.Target) (Prepared, *Outcome)
+}
+
+// TargetResolver is a Remover that may delete an owner instead of a subject. Any other deletes subjects.
+type TargetResolver interface {
+	// ResolveTarget finds the object to delete: the subject, or its owner as it is now, if the owner may be deleted. The Outcome is nil
+	// if it was found, and otherwise says why not.
+	ResolveTarget(ctx context.Context, i policy.Intent) (policy.Target, *Outcome)
+}
+
+// Marker is a Remover that can mark subjects. Without it, rules that need marks keep everything.
+type Marker interface {
 	// Mark writes on exactly the version that the marking names, and returns the result. It sends one request, and none if since, when
-	// the oldest answer came that the mark depends on, is not Fresh.
+	// the oldest answer came that the mark depends on, is not preflight.Fresh.
 	Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) Outcome
 }
 

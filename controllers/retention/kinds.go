@@ -173,8 +173,10 @@ func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) error {
 	if f == nil {
 		return nil
 	}
-	if err := f.source.Confirm(s); err != nil {
-		return fmt.Errorf("%w: %w", errBehind, err)
+	if source, ok := f.source.(Confirmer); ok {
+		if err := source.Confirm(s); err != nil {
+			return fmt.Errorf("%w: %w", errBehind, err)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package retention
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (f *listing) ask(q RuleSet) bool {
 	}
 	namespaces := f.asks.unanswered(q)
 	asks := f.asks.with(q, namespaces)
-	if !f.source.Ask(asks) {
+	if source, ok := f.source.(Relister); !ok || !source.Ask(asks) {
 		return false
 	}
 	f.asks = asks
@@ -180,7 +181,11 @@ func (f *listing) relistOne(ctx context.Context, namespace string) error {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, relistTimeout)
 	defer cancel()
-	return f.source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.FactRow) bool { return f.relay(namespace, asked, rows) })
+	source, ok := f.source.(Relister)
+	if !ok {
+		return errors.New("no namespace can be listed by itself")
+	}
+	return source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.FactRow) bool { return f.relay(namespace, asked, rows) })
 }
 
 // relay takes in the rows of a namespace. It reports false, and drops them, if the rules of the namespace have changed again.

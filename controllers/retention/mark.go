@@ -2,6 +2,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -12,8 +13,10 @@ import (
 // mark records on a subject since when it has been eligible. Since is when the oldest answer came that the mark depends on. The
 // annotation counts once the watch brings it.
 func (p *pipeline) mark(ctx context.Context, it item, m policy.EligibleSincePatch, since time.Time) *Outcome {
-	var outcome Outcome
-	p.timed(ctx, it, func() { outcome = p.owner.Remover.Mark(ctx, p.kind.kind(), m, since) })
+	outcome := Outcome{Result: Refused, Err: errors.New("objects of this kind cannot be marked"), Unsent: true}
+	if marker, ok := p.owner.Remover.(Marker); ok {
+		p.timed(ctx, it, func() { outcome = marker.Mark(ctx, p.kind.kind(), m, since) })
+	}
 	if !outcome.Unsent {
 		p.owner.Observer.Attempted(outcome.Result)
 	}

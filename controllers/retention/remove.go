@@ -62,7 +62,11 @@ func (f *attempt) begin(ctx context.Context) (ok bool) {
 
 // resolveTarget finds the object to delete. If an Outcome says why there is none for now, the subject is retried later.
 func (p *pipeline) resolveTarget(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
-	target, blocked := p.owner.Remover.Aim(ctx, i)
+	resolver, ok := p.owner.Remover.(TargetResolver)
+	if !ok {
+		return policy.TargetOf(i.Rule.Kind, i.Subject), nil
+	}
+	target, blocked := resolver.ResolveTarget(ctx, i)
 	if blocked != nil {
 		p.settle(ctx, it, i, *blocked)
 	}

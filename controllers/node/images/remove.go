@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 	"github.com/sunset-k8s/sunset/controllers/retention"
@@ -22,13 +21,7 @@ var (
 	errNode      = errors.New("the node has changed since the image was evaluated")
 	errLate      = errors.New("not sent: the checks before it were more than a second old")
 	errRanks     = errors.New("another client removed images, which changes the ranks of the others")
-	errMark      = errors.New("images cannot be marked")
 )
-
-// Aim implements retention.Remover: what goes is the image.
-func (n *Node) Aim(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
-	return policy.TargetOf(i.Rule.Kind, i.Subject), nil
-}
 
 // Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images and their
 // use again, and fails if the image is not exactly as it was evaluated: if it is in use now, or has another tag.
@@ -193,9 +186,4 @@ func resultOf(err error) retention.Result {
 	default:
 		return retention.Refused
 	}
-}
-
-// Mark implements retention.Remover. Rules about images mark nothing: the history knows since when an image is unused.
-func (n *Node) Mark(context.Context, schema.GroupVersionKind, policy.EligibleSincePatch, time.Time) retention.Outcome {
-	return retention.Outcome{Result: retention.Refused, Err: errMark, Unsent: true}
 }

@@ -196,15 +196,3 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 	take(s.row(judge, i))
 	return nil
 }
-
-// Ask implements retention.Source: a new Source costs no more than a look.
-func (s *source) Ask(retention.RuleSet) bool { return false }
-
-// List implements retention.Source. Images are in no namespace.
-func (s *source) List(_ context.Context, _ string, _ func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error {
-	take(nil)
-	return nil
-}
-
-// Confirm implements retention.Source. The Remover takes another look.
-func (s *source) Confirm(policy.Subject) error { return nil }

@@ -122,3 +122,6 @@ func (m mapValue) Size() ref.Val { return types.Int(len(m)) }
 
 // IsZeroValue implements traits.Zeroer.
 func (m mapValue) IsZeroValue() bool { return len(m) == 0 }
+
+// Fields implements cost.Map.
+func (m mapValue) Fields() map[string]any { return m }

@@ -117,3 +117,6 @@ func (it *listIterator) Type() ref.Type { return types.IteratorType }
 
 // Value implements ref.Val.
 func (it *listIterator) Value() any { return nil }
+
+// Elements implements cost.List.
+func (l listValue) Elements() []any { return l }

@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/sunset-k8s/sunset/engine/cost"
 )
 
 // MaxBuilt is how many bytes of text and lists the expressions of one rule may build about one object. Kubernetes holds
@@ -46,20 +48,13 @@ func budgetOf(frame *interpreter.ExecutionFrame) *input {
 	return &input{}
 }
 
-// operands are the arguments of a call, the receiver first. An array, so that it stays on the stack.
-type operands [4]ref.Val
-
-// price is at least what a call will allocate, or for a comparison its steps. It may stop counting above most, and it
-// must not itself build anything that is large.
-type price func(args operands, most int) int
-
 // guarded is a call that pays before it is made. It is on purpose no interpreter.InterpretableCall: cel-go would put its
 // own node for a regular expression in its place.
 type guarded struct {
 	id       int64
 	function string
 	args     []interpreter.InterpretableV2
-	price    price
+	price    cost.Price
 	after    func(result ref.Val) int // what cannot be known before, and is small for each call; may be nil
 	impl     *functions.Overload
 	always   bool // it costs something even of a number
@@ -74,7 +69,7 @@ func (g *guarded) Eval(vars interpreter.Activation) ref.Val { return g.Exec(inte
 
 // Exec implements interpreter.InterpretableV2, for functions that are strict, as all of ours are.
 func (g *guarded) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	var args operands
+	var args cost.Operands
 	for i, arg := range g.args {
 		if args[i] = arg.Exec(frame); types.IsUnknownOrError(args[i]) {
 			return args[i]
@@ -94,19 +89,19 @@ func (g *guarded) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 }
 
 // pays tells the few calls that cost something worth counting from those that do not, which are faster for it.
-func (g *guarded) pays(args operands) bool {
+func (g *guarded) pays(args cost.Operands) bool {
 	switch {
 	case g.always:
 		return true
 	case g.parses:
-		return longestText(args) > freeText
+		return cost.LongestText(args) > cost.FreeText
 	default:
 		return !isScalar(args[0])
 	}
 }
 
 // call calls the function the way cel-go's own nodes do.
-func (g *guarded) call(args operands) ref.Val {
+func (g *guarded) call(args cost.Operands) ref.Val {
 	trait := g.impl.OperandTrait
 	switch {
 	case trait != 0 && !args[0].Type().HasTrait(trait):

@@ -6,6 +6,8 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
 	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/sunset-k8s/sunset/engine/cost"
 )
 
 // EnvironmentVersion counts the changes to what an expression means: a function that answers differently, a library
@@ -14,13 +16,13 @@ const EnvironmentVersion = 1
 
 // What an expression may be, checked when it is compiled.
 const (
-	MaxExpressionSize = 10240  // characters
-	MaxDepth          = 100    // parentheses, calls and operators inside each other
-	MaxNodes          = 10000  // of the syntax tree, variables and macros written out
-	MaxNesting        = 2      // comprehensions (all, exists, map, filter, ...) inside each other
-	MaxRange          = 10_000 // elements of lists.range and findAll
+	MaxExpressionSize = 10240 // characters
+	MaxDepth          = 100   // parentheses, calls and operators inside each other
+	MaxNodes          = 10000 // of the syntax tree, variables and macros written out
+	MaxNesting        = 2     // comprehensions (all, exists, map, filter, ...) inside each other
+	MaxRange          = cost.MaxRange
 	MaxRegexSize      = 10_000 // instructions of a compiled regular expression
-	MaxPrecision      = 100    // decimals that format() writes
+	MaxPrecision      = cost.MaxPrecision
 )
 
 const (

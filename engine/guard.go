@@ -10,6 +10,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/sunset-k8s/sunset/engine/cost"
 )
 
 // guard makes the calls pay that give more than a constant amount for what they are given. All others are left as they
@@ -17,11 +19,11 @@ import (
 func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
-		if !ok || len(call.Args()) == 0 || len(call.Args()) > len(operands{}) || isCheap(call) {
+		if !ok || len(call.Args()) == 0 || len(call.Args()) > len(cost.Operands{}) || isCheap(call) {
 			return i, nil
 		}
-		price, ok := prices[call.Function()]
-		parser, parses := parsers[call.Function()]
+		price, ok := cost.Functions[call.Function()]
+		parser, parses := cost.Parsers[call.Function()]
 		if !ok && !parses {
 			return i, nil
 		}
@@ -29,16 +31,16 @@ func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 		if parses {
 			g.price = parser
 		}
-		g.always = g.function == rangeFunction || g.function == operators.In
+		g.always = g.function == cost.RangeFunction || g.function == operators.In
 		switch g.function {
 		case operators.Equals:
 			g.impl = &functions.Overload{Binary: types.Equal}
 		case operators.NotEquals:
 			g.impl = &functions.Overload{Binary: unequal}
-		case matchesFunction, findFunction, findAllFunction:
+		case cost.MatchesFunction, cost.FindFunction, cost.FindAllFunction:
 			return guardRegex(g)
 		case "configMapsIn", "secretsIn":
-			g.after = priceOfFound
+			g.after = cost.OfFound
 			fallthrough
 		default:
 			if g.impl = implementation(env, call); g.impl == nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/sunset-k8s/sunset/engine/cost"
 )
 
 // guardRegex makes a call of matches(), find() or findAll() pay for the text it searches, and bounds the regular
@@ -18,8 +20,8 @@ import (
 // panics at a repetition such as a{3}, and evaluates a regular expression that is no literal twice, so that thirty of
 // them inside each other never end.
 func guardRegex(g *guarded) (interpreter.InterpretableV2, error) {
-	if g.function == findAllFunction {
-		g.after = func(found ref.Val) int { return foundPrice * lengthOf(found) }
+	if g.function == cost.FindAllFunction {
+		g.after = func(found ref.Val) int { return foundPrice * cost.LengthOf(found) }
 	}
 	literal, ok := g.args[1].(interpreter.InterpretableConst)
 	if !ok {
@@ -42,7 +44,7 @@ func guardRegex(g *guarded) (interpreter.InterpretableV2, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.price = func(args operands, _ int) int { return times(lengthOf(args[0]), weightOf(size)) }
+	g.price = func(args cost.Operands, _ int) int { return cost.Times(cost.LengthOf(args[0]), weightOf(size)) }
 	g.impl = &functions.Overload{Function: func(args ...ref.Val) ref.Val { return search(g.function, re, args) }}
 	return g, nil
 }
@@ -89,7 +91,7 @@ func instructionsIn(tree ast.Expr) int {
 	sum := 0
 	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
 		switch functionOf(e) {
-		case matchesFunction, findFunction, findAllFunction:
+		case cost.MatchesFunction, cost.FindFunction, cost.FindAllFunction:
 		default:
 			return
 		}
@@ -116,7 +118,7 @@ const (
 )
 
 // priceOfPattern is that of a regular expression which has to be compiled first.
-func priceOfPattern(args operands, most int) int {
+func priceOfPattern(args cost.Operands, most int) int {
 	pattern, _ := args[1].(types.String)
 	price := patternPrice * len(pattern)
 	if price > most || len(pattern) > MaxExpressionSize {
@@ -127,7 +129,7 @@ func priceOfPattern(args operands, most int) int {
 		return price
 	}
 	size := min(instructions(tree), MaxRegexSize)
-	return price + size*instructionPrice + times(lengthOf(args[0]), weightOf(size))
+	return price + size*instructionPrice + cost.Times(cost.LengthOf(args[0]), weightOf(size))
 }
 
 func search(function string, re *regexp.Regexp, args []ref.Val) ref.Val {
@@ -136,9 +138,9 @@ func search(function string, re *regexp.Regexp, args []ref.Val) ref.Val {
 		return types.MaybeNoSuchOverloadErr(args[0])
 	}
 	switch function {
-	case matchesFunction:
+	case cost.MatchesFunction:
 		return types.Bool(re.MatchString(string(text)))
-	case findFunction:
+	case cost.FindFunction:
 		return types.String(re.FindString(string(text)))
 	}
 	limit := types.Int(-1)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 
+	"github.com/sunset-k8s/sunset/engine/cost"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -30,7 +31,7 @@ type extent struct {
 
 func (e extent) plus(o extent) extent { return extent{add(e.bytes, o.bytes), add(e.calls, o.calls)} }
 
-func (e extent) size() int { return add(e.bytes, times(e.calls, e.calls)/callsPerByte) }
+func (e extent) size() int { return add(e.bytes, cost.Times(e.calls, e.calls)/callsPerByte) }
 
 // Size is how large the expressions of a policy are with their variables written out. They are parsed for it, and neither
 // checked nor compiled.

@@ -1,4 +1,4 @@
-package engine
+package cost
 
 import (
 	"math"
@@ -7,10 +7,10 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// parsers have every function that reads a text into a number, a time or the like. They cost nothing of a text of the
+// Parsers have every function that reads a text into a number, a time or the like. They cost nothing of a text of the
 // length that such texts have, and of a long one what it takes to say that it is wrong, which is more than it takes to
 // read it.
-var parsers = map[string]price{
+var Parsers = map[string]Price{
 	"timestamp":       priceOfParse,
 	"int":             priceOfParse,
 	"uint":            priceOfParse,
@@ -43,11 +43,12 @@ var parsers = map[string]price{
 }
 
 const (
-	freeText   = 64 // bytes
+	FreeText   = 64 // bytes
 	parsePrice = 16 // bytes for each of the text
 )
 
-func longestText(args operands) int {
+// LongestText is the length of the longest text among the arguments of a call.
+func LongestText(args Operands) int {
 	n := 0
 	for _, arg := range args {
 		if s, ok := arg.(types.String); ok {
@@ -57,19 +58,19 @@ func longestText(args operands) int {
 	return n
 }
 
-func priceOfParse(args operands, _ int) int { return parsePrice * longestText(args) }
+func priceOfParse(args Operands, _ int) int { return parsePrice * LongestText(args) }
 
 // longestExponent is that of a quantity, in digits. quantity('1e2147483647') is read at once, and then a comparison
 // writes out two thousand million zeros.
 const longestExponent = 3
 
 // priceOfQuantity also serves isQuantity(). Quantities are calculated with all of their digits, in quadratic time.
-func priceOfQuantity(args operands, _ int) int {
+func priceOfQuantity(args Operands, _ int) int {
 	s, _ := args[0].(types.String)
 	if i := strings.LastIndexAny(string(s), "eE"); i >= 0 {
 		if digits := strings.TrimLeft(string(s[i+1:]), "+-0"); len(digits) > longestExponent {
 			return math.MaxInt
 		}
 	}
-	return len(s) + times(len(s), len(s))/16
+	return len(s) + Times(len(s), len(s))/16
 }

@@ -1,4 +1,4 @@
-package engine
+package cost
 
 import (
 	"math"
@@ -23,20 +23,20 @@ func tally(v any, level, most int, of cost) int {
 		return sum <= most
 	}
 	switch x := v.(type) {
-	case mapValue:
-		tallyMap(x, add)
 	case map[string]any:
 		tallyMap(x, add)
-	case listValue:
-		tallyList(x, add)
 	case []any:
 		tallyList(x, add)
+	case Map:
+		tallyMap(x.Fields(), add)
+	case List:
+		tallyList(x.Elements(), add)
 	case *types.Optional:
 		if x.HasValue() {
 			add(x.GetValue())
 		}
 	case traits.Lister:
-		for i, n := types.Int(0), types.Int(lengthOf(x)); i < n && add(x.Get(i)); i++ {
+		for i, n := types.Int(0), types.Int(LengthOf(x)); i < n && add(x.Get(i)); i++ {
 		}
 	case traits.Mapper:
 		for it := x.Iterator(); it.HasNext() == types.True; {
@@ -71,7 +71,7 @@ func textLength(v any) int {
 		return len(x)
 	case ref.Val:
 		if _, isList := x.(traits.Lister); !isList {
-			return lengthOf(x)
+			return LengthOf(x)
 		}
 	}
 	return 0
@@ -93,23 +93,23 @@ func costOfElement(v any, level int) int {
 // costOfFormat is for format(), which makes three copies of a text, another two for every map around it, and writes %x
 // with two characters for one.
 func costOfFormat(v any, level int) int {
-	return digitsMost + 6*times(textLength(v), level+1)
+	return digitsMost + 6*Times(textLength(v), level+1)
 }
 
 // costOfQuote is for an error that quotes a value: it is copied for every list and map around it.
 func costOfQuote(v any, level int) int {
-	return nodePrice*nodePrice*level + 6*times(textLength(v), level)
+	return nodePrice*nodePrice*level + 6*Times(textLength(v), level)
 }
 
 // costOfNode is for a comparison. Equal texts are compared fast.
 func costOfNode(v any, _ int) int { return nodePrice + textLength(v)/32 }
 
-func priceOfFormat(args operands, most int) int {
-	return 3*lengthOf(args[0]) + tally(args[1], 0, most, costOfFormat)
+func priceOfFormat(args Operands, most int) int {
+	return 3*LengthOf(args[0]) + tally(args[1], 0, most, costOfFormat)
 }
 
 // priceOfFlatten counts the elements that come out, and again for every list around them, through which they are copied.
-func priceOfFlatten(args operands, most int) int {
+func priceOfFlatten(args Operands, most int) int {
 	depth := 1
 	if n, ok := args[1].(types.Int); ok {
 		depth = int(min(max(n, 0), math.MaxInt32))
@@ -123,14 +123,14 @@ func tallyFlat(v ref.Val, level, depth, most int) int {
 		return 3 * elementPrice * level
 	}
 	sum := 3 * elementPrice * level
-	for i, n := types.Int(0), types.Int(lengthOf(list)); i < n && sum <= most; i++ {
+	for i, n := types.Int(0), types.Int(LengthOf(list)); i < n && sum <= most; i++ {
 		sum += tallyFlat(list.Get(i), level+1, depth, most-sum)
 	}
 	return sum
 }
 
 // priceOfEqual is that of the smaller: a comparison ends with it.
-func priceOfEqual(args operands, most int) int {
+func priceOfEqual(args Operands, most int) int {
 	a := tally(args[0], 0, most, costOfNode)
 	if a <= nodePrice {
 		return a
@@ -139,20 +139,20 @@ func priceOfEqual(args operands, most int) int {
 }
 
 // priceOfMembership compares one value with every element.
-func priceOfMembership(args operands, most int) int {
+func priceOfMembership(args Operands, most int) int {
 	if _, isMap := args[1].(traits.Mapper); isMap {
 		return 0
 	}
-	return comparisons(args[0], lengthOf(args[1]), most)
+	return comparisons(args[0], LengthOf(args[1]), most)
 }
 
 // priceOfSets compares every element with every other, and for sets.equivalent() once more.
-func priceOfSets(args operands, most int) int {
-	return 2 * comparisons(args[0], lengthOf(args[1]), most/2)
+func priceOfSets(args Operands, most int) int {
+	return 2 * comparisons(args[0], LengthOf(args[1]), most/2)
 }
 
-func priceOfDistinct(args operands, most int) int {
-	return priceOfList(args, most) + comparisons(args[0], lengthOf(args[0]), most)/2
+func priceOfDistinct(args Operands, most int) int {
+	return priceOfList(args, most) + comparisons(args[0], LengthOf(args[0]), most)/2
 }
 
 // comparisons is what it takes to compare a value, or each in it, so many times. To compare a number allocates it.
@@ -161,5 +161,5 @@ func comparisons(v ref.Val, n, most int) int {
 	if once > most {
 		return math.MaxInt / 2 // the count was not finished
 	}
-	return times(n, once) / 2
+	return Times(n, once) / 2
 }

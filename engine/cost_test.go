@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 
+	"github.com/sunset-k8s/sunset/engine/cost"
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
@@ -25,8 +26,8 @@ func TestEveryFunctionHasAPrice(t *testing.T) {
 	c, err := NewCompiler(Options{})
 	expect.NoError(t, err)
 	for name, function := range c.env.Functions() {
-		_, priced := prices[name]
-		_, parses := parsers[name]
+		_, priced := cost.Functions[name]
+		_, parses := cost.Parsers[name]
 		if priced || parses || constant[name] != "" {
 			continue
 		}
@@ -36,12 +37,12 @@ func TestEveryFunctionHasAPrice(t *testing.T) {
 			}
 		}
 	}
-	for name := range prices {
+	for name := range cost.Functions {
 		if c.env.Functions()[name] == nil {
 			t.Errorf("there is no function %s", name)
 		}
 	}
-	for name := range parsers {
+	for name := range cost.Parsers {
 		if c.env.Functions()[name] == nil {
 			t.Errorf("there is no function %s", name)
 		}

@@ -1,4 +1,4 @@
-package engine
+package cost
 
 import (
 	"math"
@@ -12,12 +12,12 @@ import (
 
 // The functions that are named in more than one place.
 const (
-	rangeFunction   = "lists.range"
+	RangeFunction   = "lists.range"
 	stringFunction  = "string"
 	bytesFunction   = "bytes"
-	matchesFunction = "matches"
-	findFunction    = "find"
-	findAllFunction = "findAll"
+	MatchesFunction = "matches"
+	FindFunction    = "find"
+	FindAllFunction = "findAll"
 )
 
 const (
@@ -25,9 +25,9 @@ const (
 	runePrice    = 5  // bytes: most functions of text copy it into runes and back
 )
 
-// prices has every function of the environment that can give, hold on the way, or compare more than a constant amount.
+// Functions has every function of the environment that can give, hold on the way, or compare more than a constant amount.
 // TestEveryFunctionHasAPrice holds it against the environment.
-var prices = map[string]price{
+var Functions = map[string]Price{
 	operators.Add:           priceOfSum,
 	"replace":               priceOfReplace,
 	"join":                  priceOfJoin,
@@ -43,12 +43,12 @@ var prices = map[string]price{
 	"lastIndexOf":           priceOfSearch,
 	stringFunction:          priceOfRunes,
 	bytesFunction:           priceOfRunes,
-	matchesFunction:         nil, // guardRegex knows it: it depends on the regular expression
-	findFunction:            nil,
-	findAllFunction:         nil,
+	MatchesFunction:         nil, // guardRegex knows it: it depends on the regular expression
+	FindFunction:            nil,
+	FindAllFunction:         nil,
 	"quantity":              priceOfQuantity,
 	"isQuantity":            priceOfQuantity,
-	rangeFunction:           priceOfRange,
+	RangeFunction:           priceOfRange,
 	"flatten":               priceOfFlatten,
 	"slice":                 priceOfList,
 	"sort":                  priceOfList,
@@ -77,8 +77,8 @@ var prices = map[string]price{
 	"trim":                  priceOfScan,
 }
 
-// lengthOf is the length of a text in bytes, or of a list in elements.
-func lengthOf(v ref.Val) int {
+// LengthOf is the length of a text in bytes, or of a list in elements.
+func LengthOf(v ref.Val) int {
 	switch x := v.(type) {
 	case types.String:
 		return len(x)
@@ -92,49 +92,49 @@ func lengthOf(v ref.Val) int {
 }
 
 // priceOfScan is that of reading a whole text.
-func priceOfScan(args operands, _ int) int {
+func priceOfScan(args Operands, _ int) int {
 	if _, isText := args[0].(types.String); isText {
-		return lengthOf(args[0]) / 4
+		return LengthOf(args[0]) / 4
 	}
 	return 0
 }
 
 // priceOfPrefix is that of comparing two texts until they differ.
-func priceOfPrefix(args operands, _ int) int { return priceOfScan(args, 0) / 4 }
+func priceOfPrefix(args Operands, _ int) int { return priceOfScan(args, 0) / 4 }
 
 // times multiplies what is not negative and does not overflow.
-func times(a, b int) int {
+func Times(a, b int) int {
 	if a != 0 && b > math.MaxInt/a {
 		return math.MaxInt
 	}
 	return a * b
 }
 
-func priceOfList(args operands, _ int) int { return 3 * elementPrice * lengthOf(args[0]) }
+func priceOfList(args Operands, _ int) int { return 3 * elementPrice * LengthOf(args[0]) }
 
 // priceOfReferences is what it takes to find none.
-func priceOfReferences(operands, int) int { return elementPrice }
+func priceOfReferences(Operands, int) int { return elementPrice }
 
-// priceOfFound is that of the list and of the set that makes each name come once. How many there are is bounded by the object.
-func priceOfFound(result ref.Val) int { return 4 * elementPrice * lengthOf(result) }
+// OfFound is that of the list and of the set that makes each name come once. How many there are is bounded by the object.
+func OfFound(result ref.Val) int { return 4 * elementPrice * LengthOf(result) }
 
 // priceOfRunes also serves reverse(), of text and of a list.
-func priceOfRunes(args operands, most int) int {
+func priceOfRunes(args Operands, most int) int {
 	if _, isList := args[0].(traits.Lister); isList {
 		return priceOfList(args, most)
 	}
-	return runePrice * lengthOf(args[0])
+	return runePrice * LengthOf(args[0])
 }
 
-func priceOfSum(args operands, _ int) int {
-	n := lengthOf(args[0]) + lengthOf(args[1])
+func priceOfSum(args Operands, _ int) int {
+	n := LengthOf(args[0]) + LengthOf(args[1])
 	if _, isList := args[0].(traits.Lister); isList {
 		return elementPrice * n // cel-go only links the two, but whoever reads the sum copies it
 	}
 	return n
 }
 
-func priceOfReplace(args operands, _ int) int {
+func priceOfReplace(args Operands, _ int) int {
 	s, old, replacement, ok := threeTexts(args)
 	if !ok {
 		return 0
@@ -143,17 +143,17 @@ func priceOfReplace(args operands, _ int) int {
 	if limit, ok := args[3].(types.Int); ok && limit >= 0 {
 		n = int(min(int64(n), int64(limit)))
 	}
-	return len(s) + times(n, max(0, len(replacement)-len(old)))
+	return len(s) + Times(n, max(0, len(replacement)-len(old)))
 }
 
-func threeTexts(args operands) (a, b, c string, ok bool) {
+func threeTexts(args Operands) (a, b, c string, ok bool) {
 	x, isText := args[0].(types.String)
 	y, isTextToo := args[1].(types.String)
 	z, isTextAsWell := args[2].(types.String)
 	return string(x), string(y), string(z), isText && isTextToo && isTextAsWell
 }
 
-func priceOfSplit(args operands, _ int) int {
+func priceOfSplit(args Operands, _ int) int {
 	s, ok := args[0].(types.String)
 	separator, isText := args[1].(types.String)
 	if !ok || !isText {
@@ -164,37 +164,37 @@ func priceOfSplit(args operands, _ int) int {
 
 // priceOfJoin counts the elements, since one of a million lists can be the same long text. The builder doubles as it
 // grows.
-func priceOfJoin(args operands, most int) int {
+func priceOfJoin(args Operands, most int) int {
 	separator := 0
 	if args[1] != nil {
-		separator = lengthOf(args[1])
+		separator = LengthOf(args[1])
 	}
-	return 3*times(lengthOf(args[0]), separator) + 3*tally(args[0], 0, most/3, costOfElement)
+	return 3*Times(LengthOf(args[0]), separator) + 3*tally(args[0], 0, most/3, costOfElement)
 }
 
 // priceOfSearch is of text, where cel-go compares at every place, or of a list.
-func priceOfSearch(args operands, most int) int {
+func priceOfSearch(args Operands, most int) int {
 	if _, isList := args[0].(traits.Lister); isList {
-		return priceOfMembership(operands{args[1], args[0]}, most)
+		return priceOfMembership(Operands{args[1], args[0]}, most)
 	}
-	n, m := lengthOf(args[0]), lengthOf(args[1])
-	return runePrice*(n+m) + times(n, m)/16
+	n, m := LengthOf(args[0]), LengthOf(args[1])
+	return runePrice*(n+m) + Times(n, m)/16
 }
 
-func priceOfRange(args operands, _ int) int {
+func priceOfRange(args Operands, _ int) int {
 	n, _ := args[0].(types.Int)
 	return elementPrice * int(min(max(n, 0), MaxRange))
 }
 
-func priceOfConditions(args operands, most int) int {
+func priceOfConditions(args Operands, most int) int {
 	if _, isList := args[1].(traits.Lister); !isList {
 		return 0
 	}
-	return priceOfList(operands{args[1]}, most)
+	return priceOfList(Operands{args[1]}, most)
 }
 
 // priceOfInsert is that of transformMapEntry(), which inserts a map and, if a key is there already, writes it out.
-func priceOfInsert(args operands, most int) int {
+func priceOfInsert(args Operands, most int) int {
 	entries, ok := args[1].(traits.Mapper)
 	if !ok || args[2] != nil {
 		return 0 // one entry, in place

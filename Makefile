@@ -75,6 +75,10 @@ control-plane: # once per machine: builds the real API server and controllers th
 	$(HELM) version --short
 	cd test/monitoring/prometheus && CGO_ENABLED=0 go test -run '^$$' ./...
 
+.PHONY: check
+check: lint ## Run what needs no control plane: linters and unit tests
+	go test ./cmd/... ./controllers/... ./crds/... ./engine/... ./policy/... ./test ./test/mutants
+
 .PHONY: test
 test: control-plane ## Run all tests; those of the cluster against a real control plane
 	go test $(TEST_FLAGS) $(PACKAGES)

@@ -16,7 +16,7 @@ help: ## Show the targets
 ##### Code
 
 .PHONY: generate
-generate: ## Write the deepcopy functions, the CRDs, docs/cel.md, docs/reference.md and what the chart copies anew
+generate: ## Write the deepcopy functions, the CRDs, docs/cel.md, docs/reference.md and what the chart copies again
 	go tool controller-gen object paths=./policy/v1alpha1
 	go tool controller-gen crd paths=./policy/v1alpha1 output:crd:dir=crds
 	go run ./crds/preserve crds/*.yaml
@@ -53,7 +53,7 @@ lint: ## Run gofmt, go vet and staticcheck
 	go tool staticcheck ./...
 
 .PHONY: chart
-chart: ## Check the Helm chart; UPDATE=-update writes its golden files and the table in docs/install.md anew
+chart: ## Check the Helm chart; UPDATE=-update writes its golden files and the table in docs/install.md again
 	$(HELM) lint --strict charts/sunset
 	go test ./test/chart $(UPDATE)
 

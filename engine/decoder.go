@@ -27,7 +27,7 @@ type reads struct {
 	every *reads            // of each element of a list, and each field that is not named; nil for none
 	named map[string]*reads // of these fields
 	skip  map[string]bool   // never these fields, whatever else is read
-	name  string            // of the field, so that decoding need not make it anew
+	name  string            // of the field, so that decoding need not make it again
 }
 
 // identity is what SubjectOf reads, and what tells a subject from other things that a server sends.

@@ -15,7 +15,7 @@ import (
 // approved it. Meanwhile they keep what they find eligible.
 type ApprovalGate struct {
 	Hash       string           // what approves it; with Rules, the status says it
-	Namespaces ApprovalScope    // nil means all; otherwise those where the rules apply anew
+	Namespaces ApprovalScope    // nil means all; otherwise those where the rules apply again
 	Rules      sets.Set[string] // nil means all; otherwise those that have never been counted
 	Uncounted  sets.Set[string] // with Namespaces: the rules that have never been counted, and wait in all others too
 	Recount    *Recount         // not nil: of the leader before, only a count is known, and everything waits for the first of this one
@@ -37,11 +37,11 @@ func (g *ApprovalGate) before() *Snapshot {
 	return g.Before
 }
 
-// ApprovalScope is where the rules of a policy apply anew, "" among cluster-scoped objects, and since when. It is not changed. Nil
+// ApprovalScope is where the rules of a policy apply again, "" among cluster-scoped objects, and since when. It is not changed. Nil
 // is nowhere.
 type ApprovalScope map[string]time.Time
 
-// Has reports whether the rules apply anew in a namespace.
+// Has reports whether the rules apply again in a namespace.
 func (s ApprovalScope) Has(namespace string) bool {
 	_, ok := s[namespace]
 	return ok
@@ -60,7 +60,7 @@ func (s ApprovalScope) Since() (latest time.Time) {
 	return latest
 }
 
-// Wider is the scope once the policy applies anew in more namespaces, or in the same again. No two times are alike, and a
+// Wider is the scope once the policy applies again in more namespaces, or in the same again. No two times are alike, and a
 // status can hold them.
 func (s ApprovalScope) Wider(namespaces sets.Set[string], now time.Time) ApprovalScope {
 	since := now.UTC().Truncate(time.Microsecond)

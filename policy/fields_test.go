@@ -133,7 +133,7 @@ func TestEveryFieldOfARuleIsCompared(t *testing.T) {
 	}, func(a, b *policy.Rule) bool { return !pageOf(a).SameSettings(pageOf(b)) })
 }
 
-// TestEveryFieldOfAnOverrideIsCompared, where a page is judged again and where approval asks what applies anew.
+// TestEveryFieldOfAnOverrideIsCompared, where a page is judged again and where approval asks what applies again.
 func TestEveryFieldOfAnOverrideIsCompared(t *testing.T) {
 	listed := irrelevant{"Path": "is where the override is written"}
 	base := func() *policy.Override { return hours(1) }

@@ -45,7 +45,7 @@ func TestARuleWithoutRightsMarksNothing(t *testing.T) {
 	}
 }
 
-// TestAMarkFromBeforeAnybodySawToItDoesNotCount, and is written anew.
+// TestAMarkFromBeforeAnybodySawToItDoesNotCount, and is written again.
 func TestAMarkFromBeforeAnybodySawToItDoesNotCount(t *testing.T) {
 	for name, test := range map[string]struct {
 		since time.Time

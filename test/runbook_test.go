@@ -71,7 +71,7 @@ func standings(t *testing.T) (conditions, reasons map[string]bool) {
 		}
 	}
 	for _, s := range all {
-		if s.isTest || !under(s.dir, "controllers") || under(s.dir, "controllers/node/images") { // whose trouble the agent words anew
+		if s.isTest || !under(s.dir, "controllers") || under(s.dir, "controllers/node/images") { // whose trouble the agent words again
 			continue
 		}
 		ast.Inspect(s.syntax, func(n ast.Node) bool {

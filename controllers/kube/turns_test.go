@@ -130,7 +130,7 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 				time.Sleep(max(0, time.Duration(r.IntN(40)-20)) * time.Millisecond)
 				if i == moves/2 {
 					u.event("ERROR", answer.StatusText(410))
-					time.Sleep(time.Second) // meanwhile it is listed anew; what happens before that nobody would see
+					time.Sleep(time.Second) // meanwhile it is listed again; what happens before that nobody would see
 				}
 			}
 			over.Store(true)

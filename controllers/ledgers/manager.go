@@ -68,7 +68,7 @@ type Decider struct {
 	Stopped <-chan struct{} // closed when nothing is removed any more
 }
 
-// ErrLate says that a ledger could not be taken over in time: objects were listed meanwhile. The process has to begin anew.
+// ErrLate says that a ledger could not be taken over in time: objects were listed meanwhile. The process has to begin again.
 var ErrLate = errors.New("the controller took over a RetentionLedger only after it had listed objects; it restarts")
 
 const (
@@ -290,7 +290,7 @@ func (o *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
 }
 
 // Reserve implements retention.Ledger. What cannot be written down for want of an account is not removed: the snapshot that
-// brings one has it judged anew.
+// brings one has it judged again.
 func (o *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		a.write(i, t, c)

@@ -30,7 +30,7 @@ func TestALedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 	})
 }
 
-// A policy that keeps a ledger no more has what waits and what stands judged anew; nothing of it stays open.
+// A policy that keeps a ledger no more has what waits and what stands judged again; nothing of it stays open.
 func TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))

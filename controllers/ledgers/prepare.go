@@ -113,7 +113,7 @@ func (a *worker) adopt(stored *v1alpha1.RetentionLedger) error {
 }
 
 // miss is told that there is no ledger. If there has been one, that is trouble, unless the policy's status does not name it:
-// then it is made anew.
+// then it is made again.
 func (a *worker) miss(ctx context.Context, p *policy.Policy) error {
 	a.mu.Lock()
 	a.read = false
@@ -137,7 +137,7 @@ func (a *worker) miss(ctx context.Context, p *policy.Policy) error {
 	return nil
 }
 
-// renew begins to count anew: what was written down is not any more.
+// renew begins to count again: what was written down is not any more.
 func (a *worker) renew() {
 	a.mu.Lock()
 	a.keeper = ledger.New(a.office.holder)

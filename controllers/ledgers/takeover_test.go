@@ -89,7 +89,7 @@ func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
 	})
 }
 
-// A ledger that cannot be sealed keeps its own policy waiting. Once it can be, the process begins anew.
+// A ledger that cannot be sealed keeps its own policy waiting. Once it can be, the process begins again.
 func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		bubble.Pass(20 * time.Second)

@@ -92,7 +92,7 @@ func (a *worker) use(p *policy.Policy, orphaned bool) {
 	a.policy, a.orphaned, a.blocked = p, orphaned, time.Time{}
 	a.none = a.none && p != nil && p.Mode != v1alpha1.Enforce
 	var left []*request
-	if p == nil { // they are judged anew, without a ledger
+	if p == nil { // they are judged again, without a ledger
 		a.checked, a.recorded = false, false // should it keep one again, it has to catch up first
 		a.unpark()
 		a.line.retain(func(r *request) bool { left = append(left, r); delete(a.requests, r.subject.UID); return false })
@@ -140,7 +140,7 @@ func (a *worker) write(i policy.Intent, t policy.Target, c retention.Candidate) 
 	switch {
 	case r == nil:
 	case r.writing:
-		return // it is judged anew when that is done
+		return // it is judged again when that is done
 	case r.stands:
 		a.keeper.Withdrawn(r.entry.Target)
 		a.drop(r)

@@ -315,7 +315,7 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
-// TestARuleThatWasNotCountedLetsNoOtherPass: where a policy applies anew all its rules wait, and that one everywhere.
+// TestARuleThatWasNotCountedLetsNoOtherPass: where a policy applies again all its rules wait, and that one everywhere.
 func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	s := newServer()
 	s.namespace("team-a", map[string]string{"tier": "ci"})
@@ -384,7 +384,7 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 	}
 }
 
-// rescoped is a running loop whose policy applies anew in team-b.
+// rescoped is a running loop whose policy applies again in team-b.
 func rescoped(t *testing.T) *harness {
 	t.Helper()
 	l := running(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAnApprovalIsForOneChange: the same namespace waits again when the policy applies there anew again.
+// TestAnApprovalIsForOneChange: the same namespace waits again when the policy applies there again again.
 func TestAnApprovalIsForOneChange(t *testing.T) {
 	l := rescoped(t)
 	first := l.named("p").Gate.Hash

@@ -22,7 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// everywhere waits with all its rules, anew in team-a alone, and uncounted with rule b alone.
+// everywhere waits with all its rules, again in team-a alone, and uncounted with rule b alone.
 var (
 	everywhere = &policy.ApprovalGate{Hash: "h"}
 	anew       = anewIn("team-a")
@@ -347,7 +347,7 @@ func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
 	}
 }
 
-// Each telling puts all rules in force anew, for all objects.
+// Each telling puts all rules in force again, for all objects.
 func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		var all []*policy.Policy

@@ -104,7 +104,7 @@ func TestNamesAreNoFormats(t *testing.T) {
 	})
 }
 
-// TestRulesThatAreGoneLeaveNoMetrics: else whoever names a rule anew with each edit makes everybody's scrape longer, for as long as the
+// TestRulesThatAreGoneLeaveNoMetrics: else whoever names a rule again with each edit makes everybody's scrape longer, for as long as the
 // policy exists; and so does a deletion whose answer comes when its policy is gone.
 func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {

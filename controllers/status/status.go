@@ -200,7 +200,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last 
 		return nil, nil
 	}
 	if kept, ok := v.ledger(p); ok && isMissing(kept) {
-		delete(r.written, p.UID) // whoever removes status.ledger begins to count anew
+		delete(r.written, p.UID) // whoever removes status.ledger begins to count again
 	}
 	if r.written[p.UID] == nil && r.reading >= r.atLeast(readsFor) && !last {
 		r.Changed()

@@ -30,7 +30,7 @@ func plus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
 	return v1alpha1.ImageCount{Images: a.Images + b.Images, Bytes: a.Bytes + b.Bytes}
 }
 
-// succeed carries on what a node had removed when it reports anew. What it no longer mentions stays; where it counts from
+// succeed carries on what a node had removed when it reports again. What it no longer mentions stays; where it counts from
 // nothing again, as after its state was lost, what it had counted is added to what is gone.
 func (r *Reports) succeed(before, after *report) {
 	for i := range before.policies {

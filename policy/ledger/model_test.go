@@ -22,7 +22,7 @@ type bounds struct {
 	refusals   int // DELETEs that are answered with 429
 	edits      int // changes of objects by others
 	removals   int // objects that others delete
-	births     int // objects made anew under the name of one that is gone
+	births     int // objects made again under the name of one that is gone
 	whims      int // objects that a leader does not want to delete any more
 	opens      int // entries opened in all
 	ticks      int // of the clock

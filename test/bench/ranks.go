@@ -17,7 +17,7 @@ import (
 )
 
 // ranks measures what one change of an object costs the index where a rule ranks its subjects, beside a rule that does
-// not, and beside ranking all of them anew. Each namespace has a hundred.
+// not, and beside ranking all of them again. Each namespace has a hundred.
 func (l *lab) ranks(context.Context) error {
 	plain := l.changes(policy.Rule{TTL: time.Hour})
 	l.table.add(fmt.Sprintf("a change among %d objects, no ranking", l.size.standing), fmt.Sprintf("%.1f us", micros(plain)), "")

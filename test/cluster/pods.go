@@ -24,7 +24,7 @@ const (
 	OutcomeAnnotation = "sunset.test/outcome"
 	// RunForAnnotation holds how long the Pod runs before it ends, as
 	// time.ParseDuration reads it; missing or malformed means zero. The time
-	// begins anew when the Pod is changed while it runs or kwok is restarted.
+	// begins again when the Pod is changed while it runs or kwok is restarted.
 	RunForAnnotation = "sunset.test/run-for"
 )
 

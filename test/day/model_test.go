@@ -40,7 +40,7 @@ type model struct {
 	spent    []time.Time // DELETEs of Snapshots
 	deleted  map[string]int
 	late     map[string]time.Duration // how late the latest went; what waits for others does not count
-	remarked int                      // marks that were made anew or removed
+	remarked int                      // marks that were made again or removed
 	taken    []time.Time              // Snapshots that users deleted: a ledger may count them too
 }
 

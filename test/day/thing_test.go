@@ -48,7 +48,7 @@ type thing struct {
 	changed time.Time // by a user
 	gone    time.Time // zero while it is there
 	since   time.Time // of a Preview: since when, at the earliest, it may count as idle; zero while it does not
-	remark  time.Time // of a Preview: until now there was a reason to write its mark anew
+	remark  time.Time // of a Preview: until now there was a reason to write its mark again
 }
 
 // identify settles who a thing is. The UID is unique though names come back.

@@ -37,7 +37,7 @@ func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 	s.Calm()
 }
 
-// An object is deleted and made anew while the DELETE of the old one is on its way. The new one has a time of its own, or is
+// An object is deleted and made again while the DELETE of the old one is on its way. The new one has a time of its own, or is
 // no preview at all.
 func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 	scene.Short(t)

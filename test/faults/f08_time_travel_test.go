@@ -16,7 +16,7 @@ import (
 )
 
 // The controller is killed, and starts again at an API server that has been cut off from etcd for a while: what that one
-// remembers is due, and has since been held, relabelled, made anew or suspended through the other API server.
+// remembers is due, and has since been held, relabelled, made again or suspended through the other API server.
 func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{Alone: true})
@@ -87,7 +87,7 @@ func TestF08ObjectsAreReadFromThePast(t *testing.T) {
 	s.Calm()
 }
 
-// overtaken changes what an API server that is behind remembers otherwise: one is held, one is relabelled, and one made anew
+// overtaken changes what an API server that is behind remembers otherwise: one is held, one is relabelled, and one made again
 // without its label, which it gives.
 func overtaken(s *scene.Scene, held, relabelled, namesake *corev1.ConfigMap) *corev1.ConfigMap {
 	s.Helper()

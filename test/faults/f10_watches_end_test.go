@@ -22,7 +22,7 @@ const (
 )
 
 // Watches are cut twice a second, and each that goes on where another ended is told that this is too long ago: all has to be
-// listed anew, again and again.
+// listed again, again and again.
 func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Alone: true}) // a list of what others have may take longer than there is between two cuts
@@ -33,7 +33,7 @@ func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	s.Expect(expired)
 	stop := cuts(s, r)
 	relisted(s, r)
-	s.Gone(s.ConfigMap("meanwhile", preview)) // listed anew it is seen
+	s.Gone(s.ConfigMap("meanwhile", preview)) // listed again it is seen
 	stop()
 	expired.Lift()
 	s.Gone(s.ConfigMap("after", preview))

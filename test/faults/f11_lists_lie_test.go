@@ -116,7 +116,7 @@ func inTurn(ways ...func([]byte) []byte) func([]byte) []byte {
 	return func(body []byte) []byte { return ways[int(n.Add(1)-1)%len(ways)](body) }
 }
 
-// longLeases outlast a machine that is busy: another leader would begin the quiet period anew.
+// longLeases outlast a machine that is busy: another leader would begin the quiet period again.
 var longLeases = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s"}
 
 // quiet is for how long nothing must have referred to what goes.

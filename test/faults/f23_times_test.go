@@ -136,7 +136,7 @@ func TestF23MarksAreForged(t *testing.T) {
 		t.Error("the other replica does not lead")
 	}
 	onTime(s, ttl, all[0])
-	for _, cm := range all[1:3] { // these are marked anew
+	for _, cm := range all[1:3] { // these are marked again
 		s.Gone(cm)
 		if took := time.Since(forgedAt); took < ttl {
 			t.Errorf("%s went %s after its mark was lost", cm.Name, took)

@@ -23,7 +23,7 @@ rules:
   ttl: 0s
 `
 
-// A rule deletes the Pods of a Deployment, which makes them anew as fast as they go. Limits bound what that comes to, and other
+// A rule deletes the Pods of a Deployment, which makes them again as fast as they go. Limits bound what that comes to, and other
 // policies are as prompt as ever.
 func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
 	scene.Long(t)

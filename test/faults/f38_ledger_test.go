@@ -37,7 +37,7 @@ func TestF38OthersWriteToTheLedgerAllTheTime(t *testing.T) {
 }
 
 // The ledger is deleted in the middle of a backlog. Nobody knows any more what limits have let go: nothing goes until the
-// policy is told to count anew.
+// policy is told to count again.
 func TestF38TheLedgerIsDeleted(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Unsettled: "what was counted is deleted with the ledger"})

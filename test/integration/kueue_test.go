@@ -185,7 +185,7 @@ func deactivatedWorkloadsGo(t *testing.T) {
 	}
 	w.replaced(first)
 
-	// The Jobs are still there and still want to run, so Kueue queues them anew. Their Workloads have the names of the
+	// The Jobs are still there and still want to run, so Kueue queues them again. Their Workloads have the names of the
 	// former: only the UID tells them apart.
 	again := w.workload(unready, is("Admitted"), first)
 	w.activate(again, false)

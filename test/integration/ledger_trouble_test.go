@@ -48,7 +48,7 @@ func TestALedgerThatIsDeletedByHand(t *testing.T) {
 	kept.ObjectMeta = metav1.ObjectMeta{Name: kept.Name}
 	w.create(kept)
 	w.gone(waits)
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error { // what it says is what counting begins anew with
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error { // what it says is what counting begins again with
 		if w.condition(s, v1alpha1.ConditionEnforcing).Status != metav1.ConditionTrue || s.Deleted != 2 {
 			return errors.New("want 2 deleted, and no trouble")
 		}

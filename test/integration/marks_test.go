@@ -69,7 +69,7 @@ func (w *world) unmarked(cm *corev1.ConfigMap) {
 
 var marked = map[string]string{"test": "marks"}
 
-// TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible, and anew when it was not meanwhile.
+// TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible, and again when it was not meanwhile.
 func TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()

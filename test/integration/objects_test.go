@@ -187,7 +187,7 @@ func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 	}
 }
 
-// A changed expression is asked of every object anew, beside the old facts: what only the new one finds goes, what only
+// A changed expression is asked of every object again, beside the old facts: what only the new one finds goes, what only
 // the old one found stays.
 func TestAChangedExpressionIsListedAndSwapped(t *testing.T) {
 	w, g := behindGate(t)

@@ -22,7 +22,7 @@ rules:
 `
 
 // marksFollowReferences: a mark comes with the first look that finds a ConfigMap unused, goes within seconds when it is used
-// again, begins anew when it is not, and outlives Sunset, which must know all references for a while before anything goes.
+// again, begins again when it is not, and outlives Sunset, which must know all references for a while before anything goes.
 func (w *world) marksFollowReferences() {
 	w.Helper()
 	g := w.view(w.policy("unreferenced", markedUnreferenced))

@@ -62,7 +62,7 @@ func (w *world) serves(version string, want bool) {
 	})
 }
 
-// redefine deletes every definition, with all there is of it, and installs them anew.
+// redefine deletes every definition, with all there is of it, and installs them again.
 func (w *world) redefine() {
 	w.Helper()
 	ctx := context.Background() // the test's has ended

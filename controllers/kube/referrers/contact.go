@@ -141,7 +141,7 @@ func later(a, b time.Time) time.Time {
 // look ends a span that is over. A listing is read as fast as it comes, which says nothing.
 func (c *contact) look(now time.Time) {
 	took := now.Sub(c.began)
-	if took >= 0 && took < span { // a clock that was set back begins anew
+	if took >= 0 && took < span { // a clock that was set back begins again
 		return
 	}
 	was, busy := c.behind, c.busy

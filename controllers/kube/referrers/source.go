@@ -176,7 +176,7 @@ func (s *source) check() {
 	}
 }
 
-var errSlept = errors.New("this process has slept, or a clock was set: it has to be listed anew")
+var errSlept = errors.New("this process has slept, or a clock was set: it has to be listed again")
 
 // restart reads everything again.
 func (s *source) restart() {

@@ -62,7 +62,7 @@ func New(o Options) (*Watcher, error) {
 var referable = []references.Kind{references.ConfigMap, references.Secret}
 
 // Use says what policies declare, and fail to, and which kinds their rules ask about; of none nothing is watched. Where they ask
-// about any, what refers to each is: else the first rule about another kind would have everything listed anew, and make nothing
+// about any, what refers to each is: else the first rule about another kind would have everything listed again, and make nothing
 // of what was known before. When it returns, nothing counts as unreferenced that what is newly declared may refer to.
 func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, misread ...references.InvalidReference) {
 	w.mu.Lock()
@@ -110,7 +110,7 @@ func (w *Watcher) nameOf(r *extract.Row) references.SourceID {
 	}
 	for _, s := range w.sources {
 		if string(s.from) == name {
-			return references.SourceID(name + " (read anew)") // the other one is about to be closed
+			return references.SourceID(name + " (read again)") // the other one is about to be closed
 		}
 	}
 	return references.SourceID(name)
@@ -210,7 +210,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 }
 
 // check looks at all sources. If this process has slept, or a clock was set, nobody can tell since when something is as it
-// is: then all is read anew.
+// is: then all is read again.
 func (w *Watcher) check(slept bool) {
 	for _, s := range w.all() {
 		if slept {

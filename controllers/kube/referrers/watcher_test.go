@@ -310,7 +310,7 @@ func TestAnObjectThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestExtractorsThatChange: what is read in another way is read anew, and nothing counts as unreferenced meanwhile.
+// TestExtractorsThatChange: what is read in another way is read again, and nothing counts as unreferenced meanwhile.
 func TestExtractorsThatChange(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind] = true

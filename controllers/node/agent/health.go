@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
 )
 
-// mostUnreachable is how long a runtime may be out of reach before it is for the kubelet to start the agent anew: a socket that
-// is mounted by itself is that of the runtime before, once that was started anew.
+// mostUnreachable is how long a runtime may be out of reach before it is for the kubelet to start the agent again: a socket that
+// is mounted by itself is that of the runtime before, once that was started again.
 const mostUnreachable = 2 * time.Minute
 
 // runtimeSight is what is known of the container runtime.

@@ -196,7 +196,7 @@ func uidOf(object *unstructured.Unstructured) types.UID {
 	return object.GetUID()
 }
 
-// Again puts the rules in force anew: the labels of the node have changed, or the room that the filesystem leaves.
+// Again puts the rules in force again: the labels of the node have changed, or the room that the filesystem leaves.
 func (r *rules) Again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -124,7 +124,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.rebuild(soonest)
 }
 
-// rebuild makes the schedule anew after many rows have been judged again; soonest is when the first was due before.
+// rebuild makes the schedule again after many rows have been judged again; soonest is when the first was due before.
 func (x *Index) rebuild(soonest time.Time) {
 	clear(x.schedule)
 	x.schedule = x.schedule[:0]

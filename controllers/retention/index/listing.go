@@ -89,7 +89,7 @@ func (x *Index) Refresh(from uint64, row *FactRow, now time.Time) {
 	}
 }
 
-// ReplaceNamespace takes in the subjects of a namespace, listed anew because it has other rules of its own: from then on its rows
+// ReplaceNamespace takes in the subjects of a namespace, listed again because it has other rules of its own: from then on its rows
 // have the layout that the listing says. What the watch has brought since the list stays.
 func (x *Index) ReplaceNamespace(from Listing, rows []*FactRow, now time.Time) {
 	x.mu.Lock()

@@ -22,7 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// model is what an Index promises, in the plainest way: all rows, ranked and judged anew whenever somebody asks.
+// model is what an Index promises, in the plainest way: all rows, ranked and judged again whenever somebody asks.
 type model struct {
 	rows     map[types.UID]*known
 	snapshot *policy.Snapshot

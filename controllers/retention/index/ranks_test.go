@@ -227,7 +227,7 @@ func (h *herd) step() (deleted string) {
 		uid := fmt.Sprintf("n%03d", h.births)
 		h.live[uid] = 1
 		h.Apply(1, aged(uid, -h.Intn(200)), now)
-	case 1: // something changes, and begins anew with it; the watch says so at once
+	case 1: // something changes, and begins again with it; the watch says so at once
 		for uid := range h.live {
 			h.live[uid]++
 			h.Apply(1, aged(uid, -h.Intn(200), at(fmt.Sprint(h.live[uid]))), now)

@@ -105,7 +105,7 @@ func TestRelayOfAnotherListing(t *testing.T) {
 	expect.Equal(t, "changed", false, w.Version() != version)
 }
 
-// TestRowsOfTwoLayouts: while a namespace is listed anew, some of its rows have facts about its own rule and some do not.
+// TestRowsOfTwoLayouts: while a namespace is listed again, some of its rows have facts about its own rule and some do not.
 func TestRowsOfTwoLayouts(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	w := newHarness(t, oneRule(), row("old", due), row("changed", due))

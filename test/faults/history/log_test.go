@@ -19,7 +19,7 @@ func object(uid, more string) []byte {
 	return fmt.Appendf(nil, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"a","name":"x","uid":%q%s}}`, uid, more)
 }
 
-// lived is an object that was made, changed, marked for deletion, removed, and made anew.
+// lived is an object that was made, changed, marked for deletion, removed, and made again.
 func lived(t *testing.T) *history.Log {
 	t.Helper()
 	l := history.NewLog()

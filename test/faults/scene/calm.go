@@ -23,7 +23,7 @@ func (s *Scene) Quiet() {
 }
 
 // Calm is the last thing in a scene, when all that disturbs has been lifted: it waits until what is due must be gone, and counted,
-// as the verdict then asks. It begins anew when another replica comes to lead, and when the machine is so busy that a look at the
+// as the verdict then asks. It begins again when another replica comes to lead, and when the machine is so busy that a look at the
 // lease takes long: a replica has no more of it. A machine that is busy all the time leaves that verdict out. Only make faults takes
 // the time: in make test, and when the scene has failed already, Calm does nothing.
 func (s *Scene) Calm() {

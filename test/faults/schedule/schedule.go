@@ -14,7 +14,7 @@ import (
 type Schedule struct {
 	policies []policy // as they are in the beginning
 	steps    []step
-	// blind says that replicas may have missed events of objects for good: they are started anew in the end.
+	// blind says that replicas may have missed events of objects for good: they are started again in the end.
 	blind bool
 	// alone says that whole servers have trouble: nobody else can be on the control plane.
 	alone bool
@@ -35,7 +35,7 @@ type action interface {
 const (
 	length  = 16 * time.Second // of the trouble
 	actions = 110
-	objects = 64 // names, which are made anew and again
+	objects = 64 // names, which are made again and again
 	most    = 4 * time.Second
 )
 

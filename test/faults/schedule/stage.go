@@ -163,7 +163,7 @@ func (t *stage) mend(blind bool) {
 }
 
 // settle waits until no object has changed for a while, with the same replica leading all the time. One that ended because it
-// could not renew its lease, as happens on a busy machine, is started again as a cluster would, and then all begins anew.
+// could not renew its lease, as happens on a busy machine, is started again as a cluster would, and then all begins again.
 func (t *stage) settle() {
 	t.Helper()
 	var leads *scene.Replica

@@ -12,7 +12,7 @@ import (
 )
 
 // How long each call may take. A runtime that is well answers in milliseconds; one that is busy has been seen to take
-// seconds, and one that takes longer is not worth waiting for, as the next pass asks anew.
+// seconds, and one that takes longer is not worth waiting for, as the next pass asks again.
 const (
 	// askTimeout bounds a question about one thing.
 	askTimeout = 10 * time.Second

@@ -11,8 +11,8 @@
 // last used. Only CLOCK_BOOTTIME adds to them. The wall clock is used for nothing but to express an age as the time that lies
 // so long ago, because rules are judged by "start + ttl <= now". When that clock steps, all those times step with it.
 //
-// An image that a listing does not show is forgotten; seen again, it begins anew. An image that was shown in use begins
-// anew with the first listing that shows it unused, as it may have been used until then.
+// An image that a listing does not show is forgotten; seen again, it begins again. An image that was shown in use begins
+// again with the first listing that shows it unused, as it may have been used until then.
 //
 // # The file
 //
@@ -21,7 +21,7 @@
 // by the Save after it; the others may wait, as to lose them only makes images younger. If such a Save fails, the file is
 // withdrawn: it says more than is true.
 //
-// What is torn, corrupt, of another machine or of a newer version is set aside and never guessed at: ages begin anew.
+// What is torn, corrupt, of another machine or of a newer version is set aside and never guessed at: ages begin again.
 //
 // One exception is left: an observation that a crash kept from being saved, or that a disk refused that did not let the file
 // be withdrawn either. It is lost, as if no agent had run at that time.

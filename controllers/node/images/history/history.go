@@ -32,7 +32,7 @@ type Outcome struct {
 	Doubted bool
 	// Paused means that the time since the last listing does not count: it was too long, or in another boot.
 	Paused bool
-	// Anew means that all images begin anew, as an empty listing turned out to be true.
+	// Anew means that all images begin again, as an empty listing turned out to be true.
 	Anew bool
 	// Moved means that the times of all images have changed, not only those of images used since.
 	Moved bool
@@ -70,7 +70,7 @@ func New(gap time.Duration) *History {
 //
 // An empty listing although there were images is doubted: an agent that runs from an image does not see none. Nothing is
 // known then, and no time counts, until the next listing that is not empty. If that has all the images there were, the empty
-// one was wrong, and they keep their ages. If one is missing, it may have been right, and all begin anew: those that are
+// one was wrong, and they keep their ages. If one is missing, it may have been right, and all begin again: those that are
 // there may have been pulled again. So they do if the first listing of a process is empty: nobody knows whether all the images
 // there were are in the file.
 func (h *History) Observe(at Reading, seen []Seen) Outcome {

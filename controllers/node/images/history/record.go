@@ -52,7 +52,7 @@ func (r *record) see(round uint64, observed time.Duration, inUse bool) bool {
 	return began
 }
 
-// begin has the image begin anew.
+// begin has the image begin again.
 func (r *record) begin(observed time.Duration) {
 	r.first, r.last, r.used = observed, 0, r.inUse
 	if r.inUse {

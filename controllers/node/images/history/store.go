@@ -122,10 +122,10 @@ func (s *Store) setAside(at Reading) (string, error) {
 	return aside, errors.Join(err, s.disk.Sync())
 }
 
-// toldFor is for how long it is said that ages began anew: people should see it, and after a while it helps nobody.
+// toldFor is for how long it is said that ages began again: people should see it, and after a while it helps nobody.
 const toldFor = 24 * time.Hour
 
-// Anew says why the ages began anew when the Store was opened although there was a file, or may have been one: nil if they did
+// Anew says why the ages began again when the Store was opened although there was a file, or may have been one: nil if they did
 // not, and once a day has been observed since.
 func (s *Store) Anew() error {
 	if s.observedSoFar() >= toldFor {
@@ -184,7 +184,7 @@ func (s *Store) write(isShorter bool) error {
 	return errors.Join(err, s.withdraw())
 }
 
-// withdraw removes the file, after which ages begin anew if the process ends. It takes no room on the disk.
+// withdraw removes the file, after which ages begin again if the process ends. It takes no room on the disk.
 func (s *Store) withdraw() error {
 	if err := s.disk.Remove(Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("withdraw what is saved: %w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// model is a set beside all that it was told, ranked anew by policy.Ranking after every call.
+// model is a set beside all that it was told, ranked again by policy.Ranking after every call.
 type model struct {
 	*rank.Set
 	members map[types.UID]policy.Candidate

@@ -11,7 +11,7 @@ import (
 
 // Page is what a clock and who sets it share: a file that both have in memory.
 type Page struct {
-	// odd while it is written: whoever reads begins anew then.
+	// odd while it is written: whoever reads begins again then.
 	sequence atomic.Int64
 	step     atomic.Int64 // nanoseconds of the wall clock
 	gained   atomic.Int64 // nanoseconds of both clocks until since

@@ -20,7 +20,9 @@ import (
 func (w *world) team(name, spec string) *unstructured.Unstructured {
 	w.Helper()
 	object := w.own(name, spec)
-	w.create(object)
+	cluster.Eventually(w, patience, func() error { // another test may have admission policies installed for a while
+		return client.IgnoreAlreadyExists(w.Client.Create(w.Context(), object))
+	})
 	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
 	return object
 }

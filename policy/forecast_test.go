@@ -6,7 +6,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// of puts a evaluation into another policy.
+// of puts an evaluation into another policy.
 func of(policyName string) func(*policy.Evaluation) {
 	return func(r *policy.Evaluation) { r.Rule.ID.Policy = policyName }
 }

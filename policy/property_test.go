@@ -81,7 +81,7 @@ func randomRuling(r *rand.Rand) policy.Evaluation {
 	return evaluation
 }
 
-// randomize gives a evaluation what namespaces, objects, ranks and marks make of it.
+// randomize gives an evaluation what namespaces, objects, ranks and marks make of it.
 func randomize(r *rand.Rand, evaluation *policy.Evaluation) {
 	seldom := func() bool { return r.Intn(20) == 0 }
 	evaluation.Standing = policy.RankResult{Newest: seldom(), Excess: r.Intn(10) == 0}

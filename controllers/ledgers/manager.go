@@ -36,7 +36,7 @@ type Manager struct {
 	kept     sync.WaitGroup
 }
 
-// Options is what an Manager is made of.
+// Options is what a Manager is made of.
 type Options struct {
 	Client     client.Client // writes go to the API server
 	Live       client.Reader // reads too
@@ -58,7 +58,7 @@ type Leadership interface {
 	Check() error
 }
 
-// Decider is what an Manager has to know of those it works with. It is set before Start.
+// Decider is what a Manager has to know of those it works with. It is set before Start.
 type Decider struct {
 	Knows   func(types.UID) bool // whether anything may still be decided about an object
 	Changed func()               // called when counters or troubles have changed
@@ -80,7 +80,7 @@ const (
 	finishTime   = 5 * time.Second
 )
 
-// New makes an Manager with no ledgers.
+// New makes a Manager with no ledgers.
 func New(o Options) *Manager {
 	return &Manager{
 		Options: o, holder: o.Identity + "_" + string(uuid.NewUUID()), // no other, not even of this process before a restart

@@ -7,7 +7,7 @@ import (
 
 // run keeps the ledger until ctx ends. The error says that it has been taken over.
 func (a *worker) run(ctx context.Context) error {
-	timer := a.office.Clock.NewTimer(0)
+	timer := a.manager.Clock.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
@@ -26,7 +26,7 @@ func (a *worker) run(ctx context.Context) error {
 			default:
 			}
 		}
-		timer.Reset(max(0, next.Sub(a.office.Clock.Now())))
+		timer.Reset(max(0, next.Sub(a.manager.Clock.Now())))
 	}
 }
 
@@ -48,7 +48,7 @@ func (a *worker) next(now time.Time) time.Time {
 		return at
 	case a.trouble != nil:
 		return a.retryAt
-	case !a.read || a.keeper.Loose():
+	case !a.read || a.machine.Loose():
 		return now.Add(retryEvery)
 	}
 	switch {
@@ -66,7 +66,7 @@ func (a *worker) next(now time.Time) time.Time {
 	if a.standing > 0 {
 		sooner(a.swept.Add(sweepEvery))
 	}
-	if len(a.keeper.Doubtful()) > 0 {
+	if len(a.machine.Doubtful()) > 0 {
 		sooner(a.looked.Add(a.lookAgain))
 	}
 	if free := a.written.Add(writePause); at.Before(free) {

@@ -35,13 +35,13 @@ const (
 // prepare makes sure that the ledger is known as it is, and that there is one if there has to be.
 func (a *worker) prepare(ctx context.Context) error {
 	a.mu.Lock()
-	now := a.office.Clock.Now()
+	now := a.manager.Clock.Now()
 	p, orphaned := a.policy, a.orphaned
-	mustRead := !a.read && !a.none || a.keeper.Loose() && now.Sub(a.readAt) >= retryEvery
+	mustRead := !a.read && !a.none || a.machine.Loose() && now.Sub(a.readAt) >= retryEvery
 	if now.Sub(a.forgot) >= forgetEvery {
 		a.forgot = now
 		mayReturn := a.mayReturn()
-		a.keeper.Forget(mayReturn)
+		a.machine.Forget(mayReturn)
 		maps.DeleteFunc(a.stuck, func(uid types.UID, _ stuck) bool { return !mayReturn(uid) })
 		a.unpark()
 		a.pruneLine()
@@ -75,12 +75,12 @@ func (a *worker) mayReturn() func(types.UID) bool {
 			owners[r.owner.UID] = true
 		}
 	}
-	return func(uid types.UID) bool { return owners[uid] || a.office.Knows(uid) }
+	return func(uid types.UID) bool { return owners[uid] || a.manager.Knows(uid) }
 }
 
 // readLedger reads the ledger. None is fine as long as nothing says that there has to be one.
 func (a *worker) readLedger(ctx context.Context, p *policy.Policy) error {
-	stored, err := a.office.get(ctx, a.uid)
+	stored, err := a.manager.get(ctx, a.uid)
 	if apierrors.IsNotFound(err) {
 		return a.miss(ctx, p)
 	}
@@ -96,8 +96,8 @@ func (a *worker) readLedger(ctx context.Context, p *policy.Policy) error {
 // adopt takes a ledger as it was just read.
 func (a *worker) adopt(stored *v1alpha1.RetentionLedger) error {
 	a.mu.Lock()
-	a.readAt = a.office.Clock.Now()
-	err := a.keeper.Read(stored)
+	a.readAt = a.manager.Clock.Now()
+	err := a.machine.Read(stored)
 	if err == nil && !a.sealed() && !a.late { // somebody else has made it since the ledgers were taken over
 		err = ledger.ErrDeposed
 	}
@@ -117,7 +117,7 @@ func (a *worker) adopt(stored *v1alpha1.RetentionLedger) error {
 func (a *worker) miss(ctx context.Context, p *policy.Policy) error {
 	a.mu.Lock()
 	a.read = false
-	expected := a.keeper.Stored() != nil || a.recorded
+	expected := a.machine.Stored() != nil || a.recorded
 	a.none = !expected && a.policy == nil // not p: it may have come meanwhile
 	a.mu.Unlock()
 	if !expected {
@@ -126,7 +126,7 @@ func (a *worker) miss(ctx context.Context, p *policy.Policy) error {
 	if p == nil {
 		return a.missing()
 	}
-	status, err := a.office.statusOf(ctx, p)
+	status, err := a.manager.statusOf(ctx, p)
 	switch {
 	case err != nil:
 		return fmt.Errorf("read policy: %w", err)
@@ -140,7 +140,7 @@ func (a *worker) miss(ctx context.Context, p *policy.Policy) error {
 // renew begins to count again: what was written down is not any more.
 func (a *worker) renew() {
 	a.mu.Lock()
-	a.keeper = ledger.New(a.office.holder)
+	a.machine = ledger.New(a.manager.holder)
 	a.recorded, a.checked, a.late = false, false, false
 	a.endsFrom = time.Time{}
 	var left []*request
@@ -162,7 +162,7 @@ func (a *worker) missing() error {
 
 // check makes sure that a policy which is enforced has a ledger.
 func (a *worker) check(ctx context.Context, p *policy.Policy) error {
-	status, err := a.office.statusOf(ctx, p)
+	status, err := a.manager.statusOf(ctx, p)
 	if apierrors.IsNotFound(err) {
 		return nil // the snapshot will say so
 	}
@@ -191,7 +191,7 @@ func (a *worker) check(ctx context.Context, p *policy.Policy) error {
 		a.mu.Lock()
 		a.checked = true
 		a.mu.Unlock()
-		a.office.Changed()
+		a.manager.Changed()
 	}
 	return err
 }
@@ -203,10 +203,10 @@ func (a *worker) createLedger(ctx context.Context, p *policy.Policy, status v1al
 		kind = v1alpha1.RetentionPolicyKind.Kind
 	}
 	of := v1alpha1.LedgerPolicy{Kind: kind, Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID}
-	l := &v1alpha1.RetentionLedger{Holder: a.office.holder, Policy: of}
+	l := &v1alpha1.RetentionLedger{Holder: a.manager.holder, Policy: of}
 	l.Name = string(a.uid)
 	carryOver(l, status)
-	if err := a.office.create(ctx, l); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := a.manager.create(ctx, l); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create RetentionLedger %s: %w", a.uid, err)
 	}
 	return a.readLedger(ctx, p)
@@ -215,19 +215,19 @@ func (a *worker) createLedger(ctx context.Context, p *policy.Policy, status v1al
 // catchUp brings a ledger up to what the policy has deleted: for a while it may have kept none.
 func (a *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
 	a.mu.Lock()
-	counted := a.keeper.Stored().DeepCopy()
+	counted := a.machine.Stored().DeepCopy()
 	a.mu.Unlock()
 	if !carryOver(counted, status) {
 		return nil
 	}
-	stored, err := a.office.get(ctx, a.uid)
+	stored, err := a.manager.get(ctx, a.uid)
 	if err != nil {
 		return fmt.Errorf("read RetentionLedger %s: %w", a.uid, err)
 	}
-	if !carryOver(stored, status) || stored.Holder != a.office.holder {
+	if !carryOver(stored, status) || stored.Holder != a.manager.holder {
 		return nil
 	}
-	if err := a.office.update(ctx, stored); err != nil {
+	if err := a.manager.update(ctx, stored); err != nil {
 		return fmt.Errorf("write RetentionLedger %s: %w", a.uid, err)
 	}
 	return a.readLedger(ctx, p)
@@ -259,7 +259,7 @@ func carryOver(l *v1alpha1.RetentionLedger, s v1alpha1.RetentionPolicyStatus) (c
 
 // deleteLedger deletes the ledger of a policy that is gone, whatever is in it. That of one which is only not in the snapshot stays.
 func (a *worker) deleteLedger(ctx context.Context) error {
-	stored, err := a.office.get(ctx, a.uid)
+	stored, err := a.manager.get(ctx, a.uid)
 	if apierrors.IsNotFound(err) {
 		return errBuried
 	}
@@ -271,14 +271,14 @@ func (a *worker) deleteLedger(ctx context.Context) error {
 		return fmt.Errorf("RetentionLedger %s does not name its policy; if that policy no longer exists, delete the RetentionLedger", a.uid)
 	}
 	named.UID = a.uid
-	gone, err := a.office.isGone(ctx, named)
+	gone, err := a.manager.isGone(ctx, named)
 	if err != nil {
 		return fmt.Errorf("read policy: %w", err)
 	}
 	if !gone {
 		return nil
 	}
-	if err := a.office.remove(ctx, stored); client.IgnoreNotFound(err) != nil {
+	if err := a.manager.remove(ctx, stored); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete RetentionLedger %s: %w", a.uid, err)
 	}
 	return errBuried
@@ -287,12 +287,12 @@ func (a *worker) deleteLedger(ctx context.Context) error {
 // resolveDoubt reads the objects of doubtful entries.
 func (a *worker) resolveDoubt(ctx context.Context) {
 	a.mu.Lock()
-	now := a.office.Clock.Now()
+	now := a.manager.Clock.Now()
 	if now.Sub(a.looked) < a.lookAgain {
 		a.mu.Unlock()
 		return
 	}
-	doubtful := a.keeper.Look(now)
+	doubtful := a.machine.Look(now)
 	if len(doubtful) == 0 {
 		a.unread = nil
 		a.mu.Unlock()
@@ -310,7 +310,7 @@ func (a *worker) resolveDoubt(ctx context.Context) {
 			break
 		}
 		e := doubtful[(a.lookFrom+i)%len(doubtful)]
-		sight, err := a.office.Objects.Sight(ctx, e.Target)
+		sight, err := a.manager.Objects.Sight(ctx, e.Target)
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("object not read", "kind", e.Kind.Kind, "namespace", e.Namespace, "name", e.Name, "err", err.Error())
 			unread = cmp.Or(unread, fmt.Errorf("%s %q of namespace %q cannot be read: %w", e.Kind.Kind, e.Name, e.Namespace, err))
@@ -323,7 +323,7 @@ func (a *worker) resolveDoubt(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if looks > 0 && (unread == nil) != (a.unread == nil) {
-		defer a.office.Changed()
+		defer a.manager.Changed()
 	}
 	a.unread = unread
 	a.lookFrom += looks - resolved
@@ -340,7 +340,7 @@ func (a *worker) resolveDoubt(ctx context.Context) {
 func (a *worker) saw(e ledger.Entry, sight ledger.Observation, began time.Time) (ended bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ended = a.keeper.Saw(e, sight, began)
+	ended = a.machine.Saw(e, sight, began)
 	if ended && sight.Shows(e.Target) {
 		pause := min(max(stuckFirst, 2*a.stuck[e.UID].pause), stuckMost)
 		a.stuck[e.UID] = stuck{until: began.Add(pause), pause: pause}

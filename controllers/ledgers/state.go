@@ -33,7 +33,7 @@ func (a *worker) state(now time.Time) State {
 	defer a.mu.Unlock()
 	budget := a.budget()
 	return State{
-		Ledger: a.keeper.Stored(), Open: a.keeper.Charged(now, nil), Doubtful: len(a.keeper.Doubtful()), Charged: a.keeper.Charged(now, budget),
-		FreeAt: a.keeper.FreeAt(now, budget), EasesAt: a.keeper.EasesAt(now, budget), Waiting: a.line.len + len(a.parked), Unread: a.unread, Trouble: a.trouble,
+		Ledger: a.machine.Stored(), Open: a.machine.Charged(now, nil), Doubtful: len(a.machine.Doubtful()), Charged: a.machine.Charged(now, budget),
+		FreeAt: a.machine.FreeAt(now, budget), EasesAt: a.machine.EasesAt(now, budget), Waiting: a.line.len + len(a.parked), Unread: a.unread, Trouble: a.trouble,
 	}
 }

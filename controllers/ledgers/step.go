@@ -16,7 +16,7 @@ import (
 // step does what is to be done now, and gives when to come again. The error ends the account, and but for errBuried the
 // process.
 func (a *worker) step(ctx context.Context) (time.Time, error) {
-	now := a.office.Clock.Now()
+	now := a.manager.Clock.Now()
 	if again := a.rests(); now.Before(again) {
 		return again, nil
 	}
@@ -34,7 +34,7 @@ func (a *worker) step(ctx context.Context) (time.Time, error) {
 	if ctx.Err() == nil {
 		a.setTrouble(ctx, err)
 	}
-	return a.next(a.office.Clock.Now()), nil
+	return a.next(a.manager.Clock.Now()), nil
 }
 
 // rests is until when nothing is tried after trouble, whoever nudges.
@@ -58,9 +58,9 @@ func (a *worker) setTrouble(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 	case apierrors.IsConflict(err): // somebody has edited it
-		a.retryAt = a.office.Clock.Now().Add(writePause)
+		a.retryAt = a.manager.Clock.Now().Add(writePause)
 	default:
-		a.retryAt = a.office.Clock.Now().Add(retryEvery)
+		a.retryAt = a.manager.Clock.Now().Add(retryEvery)
 	}
 	a.mu.Unlock()
 	if !changed {
@@ -69,13 +69,13 @@ func (a *worker) setTrouble(ctx context.Context, err error) {
 	if err != nil {
 		log.FromContext(ctx).Error(err, "RetentionLedger not written", "ledger", a.uid)
 	}
-	a.office.Changed()
+	a.manager.Changed()
 }
 
 // settle writes the ledger if that is due: what has ended, and who waits.
 func (a *worker) settle(ctx context.Context) error {
 	waits := a.waits()
-	if waits && a.office.Check(ctx) != nil {
+	if waits && a.manager.Check(ctx) != nil {
 		waits = false
 		a.hold()
 	}
@@ -83,35 +83,35 @@ func (a *worker) settle(ctx context.Context) error {
 	if draft == nil {
 		return nil
 	}
-	stored, err := a.office.store(ctx, draft)
+	stored, err := a.manager.store(ctx, draft)
 	a.mu.Lock()
 	if err != nil {
 		a.lost(opened)
 		a.mu.Unlock()
 		return err
 	}
-	a.keeper.Wrote(draft, stored)
+	a.machine.Wrote(draft, stored)
 	a.blocked = time.Time{} // entries that have ended as void count against the limits no more
-	now := a.office.Clock.Now()
+	now := a.manager.Clock.Now()
 	for _, r := range opened {
 		a.stand(r, now)
 	}
 	a.mu.Unlock()
 	ready(opened)
-	a.office.Changed()
+	a.manager.Changed()
 	return nil
 }
 
 // lost has all done again that was in a draft. If it was written nevertheless, the next reading shows.
 func (a *worker) lost(opened []*request) {
-	a.keeper.Lost()
+	a.machine.Lost()
 	a.read = false
 	for _, r := range opened {
 		r.writing = false
 		a.line.push(r)
 	}
 	a.urgent = a.urgent || len(opened) > 0
-	a.ends(a.office.Clock.Now())
+	a.ends(a.manager.Clock.Now())
 }
 
 // ends notes that something waits to be closed.
@@ -126,7 +126,7 @@ func (a *worker) ends(now time.Time) {
 func (a *worker) waits() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.office.Clock.Now()
+	now := a.manager.Clock.Now()
 	return a.line.len > 0 && a.opens() && a.refills() && (a.urgent || elapsed(now, a.aheadFrom, aheadPause)) && !now.Before(a.blocked)
 }
 
@@ -134,14 +134,14 @@ func (a *worker) waits() bool {
 func (a *worker) hold() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.blocked = a.office.Clock.Now().Add(limitPause)
+	a.blocked = a.manager.Clock.Now().Add(limitPause)
 }
 
 // draft makes what to write now, with those who wait if they may be written down; nil when all can wait.
 func (a *worker) draft(waits bool) (draft *ledger.Update, opened []*request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.office.Clock.Now()
+	now := a.manager.Clock.Now()
 	if now.Before(a.written.Add(writePause)) {
 		return nil, nil
 	}
@@ -150,7 +150,7 @@ func (a *worker) draft(waits bool) (draft *ledger.Update, opened []*request) {
 	if !waits && !closes && a.sealed() {
 		return nil, nil
 	}
-	draft = a.keeper.Draft(now)
+	draft = a.machine.Draft(now)
 	if waits && a.opens() {
 		opened = a.fill(draft, now)
 	}
@@ -164,8 +164,8 @@ func (a *worker) draft(waits bool) (draft *ledger.Update, opened []*request) {
 
 // sealed reports whether the ledger as it is has our name.
 func (a *worker) sealed() bool {
-	stored := a.keeper.Stored()
-	return stored != nil && stored.Holder == a.office.holder
+	stored := a.machine.Stored()
+	return stored != nil && stored.Holder == a.manager.holder
 }
 
 func elapsed(now, since time.Time, pause time.Duration) bool {
@@ -178,7 +178,7 @@ func (a *worker) fill(draft *ledger.Update, now time.Time) (opened []*request) {
 	a.blocked, a.short = time.Time{}, room == 0 && a.line.len > 0
 	if a.short {
 		a.blocked = now.Add(limitPause)
-		if free := a.keeper.FreeAt(now, a.budget()); free.After(a.blocked) {
+		if free := a.machine.FreeAt(now, a.budget()); free.After(a.blocked) {
 			a.blocked = free
 		}
 		return nil
@@ -194,13 +194,13 @@ func (a *worker) fill(draft *ledger.Update, now time.Time) (opened []*request) {
 		case !ok:
 			delete(a.requests, r.subject.UID)
 			anew = append(anew, r)
-		case now.Before(a.stuck[entry.UID].until), a.keeper.Rests(entry.Target):
+		case now.Before(a.stuck[entry.UID].until), a.machine.Rests(entry.Target):
 			a.parked = append(a.parked, r)
 		case draft.Open(entry):
 			r.entry, r.subject, r.writing = entry, subject, true
 			opened = append(opened, r)
 			room--
-		case a.keeper.Stands(entry.Target): // inherited, or another subject has the same owner
+		case a.machine.Stands(entry.Target): // inherited, or another subject has the same owner
 			r.entry, r.subject = entry, subject
 			a.stand(r, now)
 			anew = append(anew, r)
@@ -228,7 +228,7 @@ func (a *worker) fill(draft *ledger.Update, now time.Time) (opened []*request) {
 func (a *worker) takeUp(now time.Time) (found []*request) {
 	a.line.retain(func(r *request) bool {
 		e, s, ok := r.entryOf(a.uid)
-		if !ok || !a.keeper.Stands(e.Target) {
+		if !ok || !a.machine.Stands(e.Target) {
 			return true
 		}
 		r.entry, r.subject = e, s
@@ -251,7 +251,7 @@ func (a *worker) sweep(now time.Time) {
 		switch {
 		case r.writing, r.entry.UID == "":
 			continue
-		case r.stands && !a.keeper.Stands(r.entry.Target): // it was found to have ended
+		case r.stands && !a.machine.Stands(r.entry.Target): // it was found to have ended
 			a.drop(r)
 			continue
 		case r.stands && r.sent:
@@ -266,9 +266,9 @@ func (a *worker) sweep(now time.Time) {
 		}
 		wanted[r.entry.Target] = true
 	}
-	for _, e := range a.keeper.Unsent() {
+	for _, e := range a.machine.Unsent() {
 		if !wanted[e.Target] {
-			a.keeper.Withdrawn(e.Target)
+			a.machine.Withdrawn(e.Target)
 			a.ends(now)
 		}
 	}
@@ -279,24 +279,24 @@ func (a *worker) sweep(now time.Time) {
 func (a *worker) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) error {
 	a.late = true
 	for {
-		if a.keeper.Read(stored) != nil {
+		if a.machine.Read(stored) != nil {
 			return nil
 		}
-		a.read, a.readAt = true, a.office.Clock.Now()
-		draft := a.keeper.Draft(a.readAt)
+		a.read, a.readAt = true, a.manager.Clock.Now()
+		draft := a.machine.Draft(a.readAt)
 		if !draft.Changed() {
 			a.late = false
 			return nil
 		}
-		answer, err := a.office.store(ctx, draft)
+		answer, err := a.manager.store(ctx, draft)
 		if err == nil {
-			a.keeper.Wrote(draft, answer)
+			a.machine.Wrote(draft, answer)
 			a.late = false
 			return nil
 		}
-		a.keeper.Lost()
+		a.machine.Lost()
 		a.read = false
-		switch stored, err = a.office.again(ctx, a.uid, err); {
+		switch stored, err = a.manager.again(ctx, a.uid, err); {
 		case apierrors.IsNotFound(err):
 			a.late = false
 			return nil
@@ -310,10 +310,10 @@ func (a *worker) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) err
 func (a *worker) finish(ctx context.Context) {
 	a.mu.Lock()
 	a.policy, a.written = nil, time.Time{} // nobody is written down any more
-	for _, e := range a.keeper.Unsent() {
-		a.keeper.Withdrawn(e.Target)
+	for _, e := range a.machine.Unsent() {
+		a.machine.Withdrawn(e.Target)
 	}
-	a.endsFrom = a.office.Clock.Now().Add(-endsPause)
+	a.endsFrom = a.manager.Clock.Now().Add(-endsPause)
 	read := a.read
 	a.mu.Unlock()
 	if !read {

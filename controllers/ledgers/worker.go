@@ -34,12 +34,12 @@ const (
 
 // worker is the ledger of one policy, with the subjects that wait to be recorded. One goroutine writes it.
 type worker struct {
-	office *Manager
-	uid    types.UID
-	wake   chan struct{}
+	manager *Manager
+	uid     types.UID
+	wake    chan struct{}
 
 	mu       lockorder.Mutex[lockorder.Ledger]
-	keeper   *ledger.Machine
+	machine  *ledger.Machine
 	policy   *policy.Policy // nil while no policy of the snapshot has this ledger
 	orphaned bool           // the policy itself is not in the snapshot
 	late     bool           // it existed when the ledgers were taken over, and could not be taken over
@@ -80,7 +80,7 @@ type stuck struct {
 
 func newWorker(o *Manager, uid types.UID) *worker {
 	return &worker{
-		office: o, uid: uid, keeper: ledger.New(o.holder), wake: make(chan struct{}, 1), prune: pruneAt,
+		manager: o, uid: uid, machine: ledger.New(o.holder), wake: make(chan struct{}, 1), prune: pruneAt,
 		requests: map[types.UID]*request{}, stuck: map[types.UID]stuck{}, lookAgain: lookFirst,
 	}
 }
@@ -123,7 +123,7 @@ func (a *worker) targetOf(i policy.Intent) (policy.Target, bool) {
 	if r == nil || !r.stands || r.subject != subjectOf(i) {
 		return policy.Target{}, false
 	}
-	if !a.keeper.Stands(r.entry.Target) { // it has ended, maybe on behalf of another subject with the same owner
+	if !a.machine.Stands(r.entry.Target) { // it has ended, maybe on behalf of another subject with the same owner
 		a.drop(r)
 		return policy.Target{}, false
 	}
@@ -135,18 +135,18 @@ func (a *worker) targetOf(i policy.Intent) (policy.Target, bool) {
 func (a *worker) write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.office.Clock.Now()
+	now := a.manager.Clock.Now()
 	r := a.requests[i.Subject.UID]
 	switch {
 	case r == nil:
 	case r.writing:
 		return // it is judged again when that is done
 	case r.stands:
-		a.keeper.Withdrawn(r.entry.Target)
+		a.machine.Withdrawn(r.entry.Target)
 		a.drop(r)
 		r = nil
 	}
-	inherited := r == nil && a.keeper.Stands(t)
+	inherited := r == nil && a.machine.Stands(t)
 	if r == nil {
 		r = &request{subject: subjectOf(i)}
 		a.requests[i.Subject.UID] = r
@@ -242,12 +242,12 @@ func (a *worker) sending(i policy.Intent, t policy.Target) bool {
 		a.withdraw(r)
 		return false
 	}
-	if budget := a.budget(); budget != nil && a.keeper.Charged(a.office.Clock.Now(), budget) > budget.Max {
+	if budget := a.budget(); budget != nil && a.machine.Charged(a.manager.Clock.Now(), budget) > budget.Max {
 		a.withdraw(r)
 		return false
 	}
 	// A process that was stopped between preflight and here may not lead any more.
-	if a.office.Leadership.Check() != nil || !a.keeper.Sending(t) {
+	if a.manager.Leadership.Check() != nil || !a.machine.Sending(t) {
 		return false
 	}
 	a.leave(r)
@@ -257,9 +257,9 @@ func (a *worker) sending(i policy.Intent, t policy.Target) bool {
 
 // withdraw takes back what stands for a request and is not being removed.
 func (a *worker) withdraw(r *request) {
-	a.keeper.Withdrawn(r.entry.Target)
+	a.machine.Withdrawn(r.entry.Target)
 	a.drop(r)
-	a.ends(a.office.Clock.Now())
+	a.ends(a.manager.Clock.Now())
 }
 
 // stays is told that a subject is put off: what stands for it makes room for others.
@@ -274,11 +274,11 @@ func (a *worker) stays(i policy.Intent) {
 func (a *worker) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.keeper.Answered(t, answerOf(o))
-	if r := a.requests[i.Subject.UID]; r != nil && !a.keeper.Stands(t) {
+	a.machine.Answered(t, answerOf(o))
+	if r := a.requests[i.Subject.UID]; r != nil && !a.machine.Stands(t) {
 		a.drop(r)
 	}
-	a.ends(a.office.Clock.Now())
+	a.ends(a.manager.Clock.Now())
 	if a.line.len > 0 && a.refills() {
 		a.nudge()
 	}

@@ -184,7 +184,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		return err
 	}
 	loop.Rights = permissionChecker
-	eventWriter := status.NewScribe(mgr.GetClient(), c.Clock)
+	eventWriter := status.NewEventWriter(mgr.GetClient(), c.Clock)
 	rulePublisher, reportCollector, err := c.nodes(mgr, lock)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// next is a Observer that notes what it is told.
+// next is an Observer that notes what it is told.
 type next struct{ told []string }
 
 func (n *next) Removed(r retention.Removal)  { n.told = append(n.told, "removed "+r.Subject.Name) }

@@ -46,7 +46,7 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	if p.Rehearsed {
 		return before.Previews, before.PendingApproval
 	}
-	if !v.edition.Outdated[p.UID].IsZero() || p.Gate != nil && p.Gate.Namespaces != nil { // what was counted of other forms is too old
+	if !v.compiled.Outdated[p.UID].IsZero() || p.Gate != nil && p.Gate.Namespaces != nil { // what was counted of other forms is too old
 		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash != p.Hash })
 	}
 	if p.Gate != nil && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil { // its preview is too old
@@ -96,7 +96,7 @@ func (v *view) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicySt
 	switch {
 	case p.Rehearsed:
 		return before.Approved
-	case p.Accepted && (counted || v.edition.Outdated[p.UID].IsZero()):
+	case p.Accepted && (counted || v.compiled.Outdated[p.UID].IsZero()):
 		return p.ApprovalHash()
 	default:
 		return ""
@@ -183,7 +183,7 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alph
 // recounts reports whether a dry run of which the earlier count is too old has been counted completely.
 func (v *view) recounts(p *policy.Policy) bool {
 	_, counted := v.uncounted(p)
-	return counted && p.Mode == v1alpha1.DryRun && !p.Rehearsed && !v.edition.Outdated[p.UID].IsZero()
+	return counted && p.Mode == v1alpha1.DryRun && !p.Rehearsed && !v.compiled.Outdated[p.UID].IsZero()
 }
 
 // uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind
@@ -208,9 +208,9 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 				}
 				rules = append(rules, r.ID.Rule)
 			}
-		case r.Capacity.ByQuota && (v.edition.QuotasUnread || v.edition.QuotaTrouble != nil && p.Gate != nil && p.Gate.Namespaces != nil):
+		case r.Capacity.ByQuota && (v.compiled.QuotasUnread || v.compiled.QuotaTrouble != nil && p.Gate != nil && p.Gate.Namespaces != nil):
 			return nil, false
-		case r.Capacity.ByQuota && v.edition.QuotaTrouble != nil: // nothing is beyond its capacity until they can be read
+		case r.Capacity.ByQuota && v.compiled.QuotaTrouble != nil: // nothing is beyond its capacity until they can be read
 			rules = append(rules, r.ID.Rule)
 		case settled && v.relisting(r):
 			return nil, false // by a rule that is new: what it keeps is not known yet
@@ -234,7 +234,7 @@ func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules
 // relisting reports whether a rule of the cluster about the same kind is being listed.
 func (v *view) relisting(r *policy.Rule) bool {
 	k, watched := v.kinds[policy.StoredAs(r.Kind)]
-	return watched && k.Lost == nil && slices.ContainsFunc(v.edition.Snapshot.Rules(policy.StoredAs(r.Kind)), func(other *policy.Rule) bool {
+	return watched && k.Lost == nil && slices.ContainsFunc(v.compiled.Snapshot.Rules(policy.StoredAs(r.Kind)), func(other *policy.Rule) bool {
 		return other.Namespace == "" && !other.Invalid() && !v.listed[other.ID]
 	})
 }

@@ -213,7 +213,7 @@ func (v *view) throttled(p *policy.Policy) (names []string) {
 		k := v.kinds[policy.StoredAs(r.Kind)]
 		for _, namespace := range k.Throttled {
 			concerns := func(o *policy.Rule) bool { return o.ID.Policy == p.Name }
-			if slices.ContainsFunc(v.edition.Snapshot.Effective(k.Index.Kind(), namespace).Rules, concerns) {
+			if slices.ContainsFunc(v.compiled.Snapshot.Effective(k.Index.Kind(), namespace).Rules, concerns) {
 				names = append(names, namespace)
 			}
 		}

@@ -29,7 +29,7 @@ const (
 
 // EventWriter writes Events, one at a time in each namespace, so that a namespace in which that is slow delays no other. Unlike client-go's
 // recorder it takes none for another one about the same object that has the same reason, whose note would be lost, and remembers none.
-// Create it with NewScribe.
+// Create it with NewEventWriter.
 type EventWriter struct {
 	client client.Client
 	clock  clock.WithTicker
@@ -42,8 +42,8 @@ type EventWriter struct {
 	turns   []string                     // the namespaces of which none is under way, in order
 }
 
-// NewScribe makes a EventWriter with nothing to write.
-func NewScribe(c client.Client, clock clock.WithTicker) *EventWriter {
+// NewEventWriter makes an EventWriter with nothing to write.
+func NewEventWriter(c client.Client, clock clock.WithTicker) *EventWriter {
 	host, _ := os.Hostname()
 	return &EventWriter{client: c, clock: clock, host: host, wake: make(chan struct{}, 1), waiting: map[string][]*eventsv1.Event{}}
 }

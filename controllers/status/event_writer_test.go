@@ -57,11 +57,11 @@ func (p *page) count() int {
 	return len(p.written)
 }
 
-// writing runs a test with a EventWriter that has begun.
+// writing runs a test with an EventWriter that has begun.
 func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *status.EventWriter)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &page{fail: fail, began: time.Now()}
-		s := status.NewScribe(p, clock.RealClock{})
+		s := status.NewEventWriter(p, clock.RealClock{})
 		stop := bubble.Start(t, s.Start)
 		test(t, p, s)
 		stop()

@@ -115,7 +115,7 @@ func (v *view) absent() string {
 	var names []string
 	for _, s := range v.referrers {
 		declared := func(d references.Declared) bool { return d.From == s.Kind }
-		if s.Phase == referrers.Absent && slices.ContainsFunc(v.edition.References, declared) {
+		if s.Phase == referrers.Absent && slices.ContainsFunc(v.compiled.References, declared) {
 			names = append(names, string(s.From))
 		}
 	}

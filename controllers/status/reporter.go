@@ -62,10 +62,10 @@ type Reporter struct {
 
 	hurry chan struct{} // somebody waits for a count
 
-	mu      lockorder.Mutex[lockorder.Reporter]
-	edition policyset.CompiledSnapshot
-	told    eventBuffer
-	dirty   bool
+	mu       lockorder.Mutex[lockorder.Reporter]
+	compiled policyset.CompiledSnapshot
+	told     eventBuffer
+	dirty    bool
 
 	written    map[types.UID]*record
 	before     map[types.UID]history // what was deleted before this process
@@ -113,7 +113,7 @@ type record struct {
 func (r *Reporter) Use(e policyset.CompiledSnapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.edition, r.dirty = e, true
+	r.compiled, r.dirty = e, true
 	if r.hurry == nil {
 		r.hurry = make(chan struct{}, 1)
 	}
@@ -205,7 +205,7 @@ func (r *Reporter) tick(ctx context.Context) {
 func (r *Reporter) inUse() policyset.CompiledSnapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.edition
+	return r.compiled
 }
 
 // fingerprint changes whenever a count or a condition may have.
@@ -231,22 +231,22 @@ func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string 
 func (r *Reporter) report(ctx context.Context, last bool) {
 	r.counted = r.Clock.Now()
 	r.mu.Lock()
-	edition := r.edition
+	compiled := r.compiled
 	r.dirty = false
 	r.mu.Unlock()
-	if edition.Snapshot == nil {
+	if compiled.Snapshot == nil {
 		return
 	}
 	kinds, doubt := r.State.Kinds(), r.doubt()
 	r.seen = r.fingerprint(kinds, doubt)
 	began := r.Clock.Now() // asking for the kinds may have meant waiting
-	view := newView(edition, kinds, r.counted)
+	view := newView(compiled, kinds, r.counted)
 	view.warnings, view.rights = r.Warnings, r.Rights
 	view.last, view.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
-	view.doubt, view.pace, view.ledgers = doubt, r.MaxPerSecond, r.ledgersNow(edition.Snapshot)
-	view.nodes, view.referrers = r.nodesNow(ctx, edition.Snapshot), r.referrersNow()
-	view.counted(r.count(edition.Snapshot, kinds, view))
-	view.referred = r.referredNow(edition) // by now: what came to be known during the count was not counted as known
+	view.doubt, view.pace, view.ledgers = doubt, r.MaxPerSecond, r.ledgersNow(compiled.Snapshot)
+	view.nodes, view.referrers = r.nodesNow(ctx, compiled.Snapshot), r.referrersNow()
+	view.counted(r.count(compiled.Snapshot, kinds, view))
+	view.referred = r.referredNow(compiled) // by now: what came to be known during the count was not counted as known
 	for _, k := range view.referred {
 		if at := k.settlesAt(); at.After(r.counted) {
 			r.changes = soonest(r.changes, at)
@@ -257,7 +257,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	r.unopened.since = r.Clock.Now()
 	r.reading = 0
 	var edited, unknown, others []*policy.Policy
-	for _, p := range edition.Snapshot.Policies() {
+	for _, p := range compiled.Snapshot.Policies() {
 		switch {
 		case last:
 			others = append(others, p)
@@ -274,7 +274,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 			r.writeAll(ctx, r.prepareAll(ctx, some, view, last), last)
 		}
 	}
-	for _, p := range edition.Snapshot.Policies() {
+	for _, p := range compiled.Snapshot.Policies() {
 		if rec := r.written[p.UID]; rec != nil {
 			conditions = append(conditions, conditionsOf(p.Name, rec.status.Conditions)...)
 		}
@@ -303,7 +303,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	}
 	gauges.rules(all)
 	gauges.nodes(snapshot, v.nodes)
-	gauges.references(r.References, v.referrers, v.edition.Referred)
+	gauges.references(r.References, v.referrers, v.compiled.Referred)
 	r.changes = soonest(soonest(all.Changes(), v.nodes.sums.Changes), enforcedUntil(snapshot, r.counted))
 	for _, p := range snapshot.Policies() {
 		if kept, ok := v.ledger(p); ok {
@@ -318,7 +318,7 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 // dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.
 func (r *Reporter) dropRemoved() {
 	r.mu.Lock()
-	snapshot := r.edition.Snapshot
+	snapshot := r.compiled.Snapshot
 	r.mu.Unlock()
 	uids, rules, namespaces := map[types.UID]bool{}, map[policy.RuleID]bool{}, map[string]bool{}
 	for _, p := range snapshot.Policies() {

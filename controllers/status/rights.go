@@ -101,7 +101,7 @@ func (v *view) forbidden(r *policy.Rule) error {
 // write ClusterRoles: a RetentionPolicy says no more of the cluster than its namespace may know.
 func (v *view) unreferable(p *policy.Policy, why string) string {
 	var missing []rbac.Right
-	for _, q := range v.edition.Snapshot.Policies() {
+	for _, q := range v.compiled.Snapshot.Policies() {
 		var referrers []schema.GroupResource
 		concerns := false
 		for _, s := range v.referrers {

@@ -13,8 +13,8 @@ func (r *Reporter) rest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []*policy.Policy
-	if r.edition.Snapshot != nil {
-		all = r.edition.Snapshot.Policies()
+	if r.compiled.Snapshot != nil {
+		all = r.compiled.Snapshot.Policies()
 	}
 	switch {
 	case slices.ContainsFunc(all, r.isAwaited):

@@ -25,7 +25,7 @@ import (
 
 // view is everything one round of statuses is made from.
 type view struct {
-	edition   policyset.CompiledSnapshot
+	compiled  policyset.CompiledSnapshot
 	kinds     map[schema.GroupKind]retention.KindState
 	stats     *policy.Stats
 	listed    map[policy.RuleID]bool // whose kind was listed completely while it was counted
@@ -46,7 +46,7 @@ type view struct {
 
 // newView makes a view of what is counted next.
 func newView(e policyset.CompiledSnapshot, kinds []retention.KindState, now time.Time) *view {
-	v := &view{edition: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]standing{}, now: now}
+	v := &view{compiled: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]standing{}, now: now}
 	for _, k := range kinds {
 		v.kinds[k.Index.Kind()] = k
 		if k.Delayed == 0 {
@@ -69,9 +69,9 @@ func (v *view) counted(stats *policy.Stats) {
 
 func (v *view) listedNow() map[policy.RuleID]bool {
 	listed := map[policy.RuleID]bool{}
-	for _, p := range v.edition.Snapshot.Policies() {
+	for _, p := range v.compiled.Snapshot.Policies() {
 		for _, r := range p.Rules {
-			if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Index.Has(v.edition.Snapshot, r) {
+			if k, ok := v.kinds[policy.StoredAs(r.Kind)]; ok && k.Index.Has(v.compiled.Snapshot, r) {
 				listed[r.ID] = true
 			}
 		}
@@ -147,13 +147,13 @@ func (v *view) rule(r *policy.Rule, tally *policy.RuleStats, deleted int64) v1al
 	for i := range s.Soonest {
 		s.Soonest[i].DueTime = *timeOrNil(s.Soonest[i].DueTime.Time)
 	}
-	if program := v.edition.Programs[r.Key]; program != nil && !r.Invalid() {
+	if program := v.compiled.Programs[r.Key]; program != nil && !r.Invalid() {
 		s.Reads = program.Reads()
 		if v.warnings != nil {
 			s.Warnings = append(s.Warnings, lines(v.warnings(r.Key))...)
 		}
 	}
-	if trouble := v.edition.QuotaTrouble; trouble != nil && r.Capacity.ByQuota {
+	if trouble := v.compiled.QuotaTrouble; trouble != nil && r.Capacity.ByQuota {
 		s.Warnings = append(s.Warnings, "capacity.percentOfQuota has no effect, and changes that wait for a count continue to wait: "+trouble.Error())
 	}
 	return s
@@ -218,9 +218,9 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last 
 	opened, passes := v.passes(p, preview, rec.status.PendingApproval)
 	switch passes = passes && counted; {
 	case passes:
-		w.count = &policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.edition.Outdated[p.UID]}
+		w.count = &policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Gate: p.Gate, Opened: opened, Outdated: v.compiled.Outdated[p.UID]}
 	case counted && (!knew || v.recounts(p) || !slices.Equal(known.Uncounted, preview.Uncounted)):
-		w.count = &policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Outdated: v.edition.Outdated[p.UID]}
+		w.count = &policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Outdated: v.compiled.Outdated[p.UID]}
 	}
 	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {
 		// The status needs to say nothing: a leader change alone does not have every policy written before anything is deleted.

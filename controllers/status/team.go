@@ -13,7 +13,7 @@ const clusterRulesShown = 100
 // clusterRules says what the rules of ClusterRetentionPolicies do in the namespace of a RetentionPolicy, and what of its
 // overrides does not count.
 func (v *view) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatus {
-	snapshot := v.edition.Snapshot
+	snapshot := v.compiled.Snapshot
 	var all []v1alpha1.ClusterRuleStatus
 	for _, r := range snapshot.ClusterRules(p.Namespace) {
 		if len(all) == clusterRulesShown {
@@ -32,8 +32,8 @@ func (v *view) clusterRule(p *policy.Policy, r *policy.Rule) v1alpha1.ClusterRul
 	if !r.HasTTLExpression && r.TTL >= 0 && !r.UnreadTTL() {
 		s.TTL = policy.FormatTTL(r.Lifetime(policy.Subject{}, policy.Facts{}).TTL)
 	}
-	if base := v.edition.Snapshot.Rule(r.ID); base != nil {
-		s.Messages = base.Remarks(p.Name, v.edition.Snapshot.Overrides(p.Namespace))
+	if base := v.compiled.Snapshot.Rule(r.ID); base != nil {
+		s.Messages = base.Remarks(p.Name, v.compiled.Snapshot.Overrides(p.Namespace))
 	}
 	if r.Unapproved {
 		s.Messages = append(s.Messages, fmt.Sprintf("the rule waits until ClusterRetentionPolicy %s is approved or counted; until then it keeps every object that it finds eligible", r.ID.Policy))

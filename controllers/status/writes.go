@@ -31,8 +31,8 @@ const (
 	writesFor    = 500 * time.Millisecond // for how long a report begins writes, likewise: a policy that is edited meanwhile is in the next report
 )
 
-// writes are the PATCH requests for statuses: one at a time in each namespace, so that none delays another, and some of ClusterRetentionPolicies. Only the goroutine of the
-// Reporter uses it.
+// writes are the PATCH requests for statuses: one at a time in each namespace, so that none delays another, and clusterLanes at a time for
+// ClusterRetentionPolicies. Only the goroutine of the Reporter uses it.
 type writes struct {
 	lanes     map[string]*lane        // by namespace, or part of the ClusterRetentionPolicies
 	tried     map[types.UID]time.Time // when the last write for a policy began

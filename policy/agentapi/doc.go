@@ -1,5 +1,5 @@
-// Package agentapi says what the agents on nodes are told of rules about images, and what their reports come to.
+// Package agentapi is what the controller and the agents on nodes send each other: rules about images, and reports.
 //
-// It promises that whatever the agents cannot be told keeps every image, and that only what is reported about the present
-// form of a policy counts. It refuses to do I/O.
+// It promises that a rule that cannot be sent, or is not understood, keeps every image, and that a report counts only for the current spec of
+// a policy. It refuses to do I/O.
 package agentapi

@@ -249,7 +249,7 @@ var changeTable = map[string]Mutant{
 	},
 	"the next leader does not count a form again that was approved before": {
 		File: "controllers/status/approval.go", Test: "./controllers/status TestTheStatusKnowsTheFormThatWasApproved",
-		Old: "(counted || v.edition.Outdated[p.UID].IsZero())",
+		Old: "(counted || v.compiled.Outdated[p.UID].IsZero())",
 		New: "(counted || true)",
 	},
 	"the approval of a change that there was not approves a form": {

@@ -34,13 +34,13 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: entries are opened whatever the clocks say": {
 		File: "controllers/ledgers/step.go", Test: "./controllers/ledgers TestNothingIsWrittenDownInDoubt",
-		Old: "if waits && a.office.Check(ctx) != nil {",
-		New: "if waits && a.office.Check(ctx) != nil && a.short {",
+		Old: "if waits && a.manager.Check(ctx) != nil {",
+		New: "if waits && a.manager.Check(ctx) != nil && a.short {",
 	},
 	"ledgers: limits that were lowered stop nothing": {
 		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestLoweredLimitsApplyToRecordedEntries",
-		Old: "a.keeper.Charged(a.office.Clock.Now(), budget) > budget.Max",
-		New: "a.keeper.Charged(a.office.Clock.Now(), budget) > 2*budget.Max",
+		Old: "a.machine.Charged(a.manager.Clock.Now(), budget) > budget.Max",
+		New: "a.machine.Charged(a.manager.Clock.Now(), budget) > 2*budget.Max",
 	},
 	"ledgers: the one of a policy that is only not in the snapshot is deleted": {
 		File: "controllers/ledgers/prepare.go", Test: "./controllers/ledgers TestALedgerOfAnotherShapeGoesWithItsPolicy",
@@ -59,7 +59,7 @@ var ledgersTable = map[string]Mutant{
 	},
 	"ledgers: who does not lead any more sends": {
 		File: "controllers/ledgers/worker.go", Test: "./controllers/ledgers TestADeletionIsSentAsRecorded",
-		Old: "a.office.Leadership.Check() != nil || !a.keeper",
-		New: "!a.keeper",
+		Old: "a.manager.Leadership.Check() != nil || !a.machine",
+		New: "!a.machine",
 	},
 }

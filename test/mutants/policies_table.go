@@ -48,12 +48,12 @@ var policiesTable = map[string]Mutant{
 		New: "case unread != nil && false:",
 	},
 	"fence: a change counts as in force while the edition with it is being made": {
-		File: "controllers/policyset/publish.go", Test: "./controllers/policyset TestNobodyWaitsForAnEditionThatChangesNothingForThem",
+		File: "controllers/policyset/publish.go", Test: "./controllers/policyset TestPublishingDelaysNoOtherNamespace",
 		Old: "c.waiting.Union(c.applied)",
 		New: "c.waiting",
 	},
 	"fence: a check waits until what changed in another namespace is in force": {
-		File: "controllers/policyset/publish.go", Test: "./controllers/policyset TestNobodyWaitsForAnEditionThatChangesNothingForThem",
+		File: "controllers/policyset/publish.go", Test: "./controllers/policyset TestPublishingDelaysNoOtherNamespace",
 		Old: "own := namespace == \"\" || l.changes.waiting.HasAny(\"\", namespace)",
 		New: "own := true",
 	},

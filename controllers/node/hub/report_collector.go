@@ -168,17 +168,17 @@ func (c *ReportCollector) set(change func()) {
 }
 
 // store takes in what the reflector sees. It implements cache.TransformingStore.
-type store struct{ census *ReportCollector }
+type store struct{ collector *ReportCollector }
 
 func (s store) Add(obj any) error {
-	s.census.set(func() { s.census.reports.Put(obj.(*v1alpha1.NodeImageReport)) })
+	s.collector.set(func() { s.collector.reports.Put(obj.(*v1alpha1.NodeImageReport)) })
 	return nil
 }
 
 func (s store) Update(obj any) error { return s.Add(obj) }
 
 func (s store) Delete(obj any) error {
-	s.census.set(func() { s.census.reports.Drop(obj.(*v1alpha1.NodeImageReport).Name) })
+	s.collector.set(func() { s.collector.reports.Drop(obj.(*v1alpha1.NodeImageReport).Name) })
 	return nil
 }
 
@@ -187,12 +187,12 @@ func (s store) Replace(list []any, _ string) error {
 	for i, obj := range list {
 		all[i] = obj.(*v1alpha1.NodeImageReport)
 	}
-	s.census.set(func() {
-		if s.census.reports == nil {
-			s.census.reports = agentapi.NewReports()
+	s.collector.set(func() {
+		if s.collector.reports == nil {
+			s.collector.reports = agentapi.NewReports()
 		}
-		s.census.reports.Replace(all)
-		s.census.trouble = nil
+		s.collector.reports.Replace(all)
+		s.collector.trouble = nil
 	})
 	return nil
 }

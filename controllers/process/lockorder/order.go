@@ -5,7 +5,7 @@
 //	Reading < Publishing < Reporter < Ledgers < Ledger < Reevaluator < Referrers < References < Retention < Index < Freshness < Policies
 //
 // A program that is built with the tag lockorder panics where a goroutine breaks this order; any other program pays nothing for it.
-// Locks that are not here are leaves: who holds one takes no other.
+// Only locks are here that a goroutine may hold while it calls another of these packages.
 package lockorder
 
 // Rank is the place of a lock in the order.

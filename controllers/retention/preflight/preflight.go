@@ -18,12 +18,12 @@
 //
 //  9. The facts about the object are those of the newest version that is known: Reconciler.confirm of package retention.
 //  10. The rules in force still delete this version, and those rules are among the ones that 1 has checked: index.Index.Claim, which calls
-//     policy.Decide. Holds, other rules, approvals and limits are part of it.
+//     policy.Decide. Holds, other rules and approvals are part of it.
 //  11. The rules about the owner's own kind agree: ownerAgrees of package retention.
 //  12. No answer of 1 to 8 is older than MaxAge: Fresh. The sender asks once more.
-//  13. The deletion is recorded, if the policy counts its deletions: Ledger.MarkSent.
+//  13. The deletion is recorded within the limits, if the policy has any or counts its deletions: Ledger.MarkSent.
 //
-// At last the API server compares UID and resourceVersion of the object with those that were decided about. A mark needs 1, 4 to 10 and 12.
+// At last the API server compares UID and resourceVersion of the object with those that were decided about. A mark needs 1, 4 to 8, 10 and 12.
 package preflight
 
 import (

@@ -26,7 +26,7 @@ type Checker struct {
 	wake chan struct{}
 
 	mu       sync.Mutex
-	edition  CompiledSnapshot
+	compiled CompiledSnapshot
 	warnings map[string][]policy.Problem // by key, for every rule that was checked
 }
 
@@ -38,7 +38,7 @@ func NewChecker(documents openapi.Client, c clock.Clock) *Checker {
 // Use takes the rules to check.
 func (c *Checker) Use(e CompiledSnapshot) {
 	c.mu.Lock()
-	c.edition = e
+	c.compiled = e
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
@@ -107,10 +107,10 @@ func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 	defer c.mu.Unlock()
 	wanted := map[schema.GroupVersionKind][]string{}
 	used := map[string]bool{}
-	if c.edition.Snapshot == nil {
+	if c.compiled.Snapshot == nil {
 		return nil
 	}
-	for _, p := range c.edition.Snapshot.Policies() {
+	for _, p := range c.compiled.Snapshot.Policies() {
 		for _, r := range p.Rules {
 			used[r.Key] = true
 			if _, done := c.warnings[r.Key]; !done && !r.Invalid() && !r.OnNodes() { // no API server has a schema of images
@@ -132,7 +132,7 @@ func (c *Checker) check(gvk schema.GroupVersionKind, keys []string, document *sp
 		return err
 	}
 	c.mu.Lock()
-	programs := c.edition.Programs
+	programs := c.compiled.Programs
 	c.mu.Unlock()
 	for _, key := range keys {
 		var found []policy.Problem

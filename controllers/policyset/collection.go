@@ -26,8 +26,8 @@ func (l *Reconciler) collections() []policyCollection {
 // entries are all policies, as last compiled.
 func (l *Reconciler) entries() []*entry {
 	var all []*entry
-	for _, shelf := range l.collections() {
-		for _, s := range shelf.all {
+	for _, collection := range l.collections() {
+		for _, s := range collection.all {
 			if e := s.value.compiled(); e != nil {
 				all = append(all, e)
 			}

@@ -24,7 +24,7 @@ var errCompiling = errors.New("the controller is compiling an edited policy")
 // compiling is the state of the goroutines that compile edited policies, without a lock: one for the RetentionPolicies, those of one
 // namespace at a time, and one for the ClusterRetentionPolicies. Until a policy is compiled, its previous form stays in the snapshot, so that
 // it keeps what it kept before, and preflight stops deletions that the new form may prevent: in the namespace of a RetentionPolicy,
-// and everywhere for a ClusterRetentionPolicy. Loop.mu guards the fields.
+// and everywhere for a ClusterRetentionPolicy. Reconciler.mu guards the fields.
 type compiling struct {
 	running map[bool]bool    // true: for ClusterRetentionPolicies; false: for RetentionPolicies
 	rests   map[string]pause // by namespace
@@ -51,7 +51,7 @@ func (e *entry) compiled() *entry {
 // edit records a policy that is new or was edited, and has it compiled soon.
 func (l *Reconciler) edit(on policyCollection, object *unstructured.Unstructured) {
 	e := entryOf(object)
-	e.written, e.shelf, e.length = object, on, length(object.Object["spec"])
+	e.written, e.collection, e.length = object, on, textLength(object.Object["spec"])
 	if known := on.all[keyOf(object)]; known != nil {
 		e.before = known.value.compiled()
 	}
@@ -101,7 +101,7 @@ func (l *Reconciler) compileEdits(edits []*entry) {
 	done, statuses := make([]*entry, len(edits)), make([]v1alpha1.RetentionPolicyStatus, len(edits))
 	for i, e := range edits {
 		done[i] = l.compile(context.Background(), e.written, taken)
-		done[i].shelf = e.shelf
+		done[i].collection = e.collection
 		statuses[i] = statusOf(e.written)
 		if e.written.GetNamespace() != "" {
 			taken += done[i].takes()
@@ -122,7 +122,7 @@ func (l *Reconciler) become(edits, done []*entry, statuses []v1alpha1.RetentionP
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, e := range edits {
-		if known, _ := e.shelf.get(e.written); known == e {
+		if known, _ := e.collection.get(e.written); known == e {
 			e.become(l, done[i], statuses[i])
 		}
 	}
@@ -156,7 +156,7 @@ func (e *entry) become(l *Reconciler, done *entry, status v1alpha1.RetentionPoli
 	done.policy.Accepted = isAccepted(done.policy, before, status)
 	done.previews = previewsOf(status, done.policy, before, l.Clock.Now())
 	l.noteMarks(done, before, l.statuses[e.written.GetUID()])
-	e.shelf.all[keyOf(e.written)].value = done
+	e.collection.all[keyOf(e.written)].value = done
 	l.changes.in(e.written.GetNamespace())
 }
 
@@ -184,7 +184,7 @@ func (l *Reconciler) reconsider() {
 	}
 	for _, e := range refused {
 		if taken[e.policy.Namespace]+e.size <= engine.MaxNamespaceSize {
-			l.edit(e.shelf, e.refused)
+			l.edit(e.collection, e.refused)
 		}
 	}
 }

@@ -112,8 +112,8 @@ func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForAnEditionThatChangesNothingForThem: publishing takes long where many rules are in force.
-func TestNobodyWaitsForAnEditionThatChangesNothingForThem(t *testing.T) {
+// TestPublishingDelaysNoOtherNamespace: it takes long where many rules are in force.
+func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 	compilingSlowly(t, nil, func(t *testing.T, l *harness, _ *slowCompiler) {
 		slow := policyset.Subscriber{Use: func(policyset.CompiledSnapshot) { time.Sleep(time.Hour) }}
 		l.Subscribers = append([]policyset.Subscriber{slow}, l.Subscribers...)

@@ -183,8 +183,8 @@ func after(earlier, now time.Time) time.Time {
 
 // At most pastBooks snapshots are kept of what was in force before. Changes within pastEvery share one.
 const (
-	pastBooks = 16
-	pastEvery = 2 * time.Second
+	pastSnapshots = 16
+	pastEvery     = 2 * time.Second
 )
 
 // past is what was in force before a change that waits.
@@ -206,7 +206,7 @@ func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed
 			e.policy.Approval.Always && gate.Namespaces == nil): // all that it deletes waits, whatever was in force before
 			e.previews.before, e.previews.blind = nil, false
 		case e.previews.before == nil && !e.previews.blind && before != nil:
-			e.previews.before, changed = l.pastBook(before), true
+			e.previews.before, changed = l.pastSnapshot(before), true
 		}
 		kept.Insert(e.previews.before)
 		if e.policy.Namespace == "" {
@@ -214,7 +214,7 @@ func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed
 		}
 	}
 	l.past = slices.DeleteFunc(l.past, func(p past) bool { return !kept.Has(p.snapshot) })
-	if len(l.past) > pastBooks {
+	if len(l.past) > pastSnapshots {
 		drop := max(0, slices.IndexFunc(l.past, func(p past) bool { return !ofCluster.Has(p.snapshot) }))
 		for _, e := range entries {
 			if e.previews.before == l.past[drop].snapshot {
@@ -226,8 +226,8 @@ func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed
 	return changed
 }
 
-// pastBook is the snapshot that has been in force until now, or one of a moment ago.
-func (l *Reconciler) pastBook(before *policy.Snapshot) *policy.Snapshot {
+// pastSnapshot is the snapshot that has been in force until now, or one of a moment ago.
+func (l *Reconciler) pastSnapshot(before *policy.Snapshot) *policy.Snapshot {
 	now := l.Clock.Now()
 	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
 		return l.past[n-1].snapshot

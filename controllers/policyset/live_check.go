@@ -11,13 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/sunset-k8s/sunset/controllers/process/lease"
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
-	maxAge      = time.Second     // of what a deletion rests on
 	readTimeout = 3 * time.Second // of one live read: the API server may have read the state that long before
 	liveTimeout = 2 * readTimeout // of all reads for a deletion
 	// confirmEvery is how often to look live while the cache lacks what was seen live.
@@ -39,7 +38,7 @@ type freshness struct {
 	reading lockorder.Mutex[lockorder.Reading] // held during reads, so that one read serves all who wait
 
 	mu         lockorder.Mutex[lockorder.Freshness] // guards what follows but clocks; not held during reads
-	policies   []time.Time                          // by shelf; nil for never
+	policies   []time.Time                          // by collection; nil for never
 	namespaces map[string]liveResult
 	everything time.Time // all namespaces
 	quotas     map[string]time.Time
@@ -55,7 +54,7 @@ func (l *Reconciler) Check(ctx context.Context, namespace string) (since time.Ti
 		return since, err
 	}
 	since, err = l.checkLive(ctx, namespace)
-	if errors.Is(err, errCompiling) { // without a lock: who asks about other namespaces need not wait
+	if errors.Is(err, errCompiling) || errors.Is(err, errPublishing) { // without a lock: who asks about other namespaces need not wait
 		l.settleFor(namespace)
 		wait, cancel := context.WithTimeout(ctx, compileWait)
 		defer cancel()
@@ -208,10 +207,7 @@ func (l *Reconciler) incomplete() error {
 }
 
 // fresh reports whether an answer that came at t still counts.
-func (l *Reconciler) fresh(t time.Time) bool { return freshAt(l.Clock.Now(), t) }
-
-// freshAt reports whether an answer that came at t counts at a time.
-func freshAt(at, t time.Time) bool { return !t.IsZero() && lease.Elapsed(at, t) <= maxAge }
+func (l *Reconciler) fresh(t time.Time) bool { return preflight.Fresh(l.Clock.Now(), t) }
 
 // Permit implements preflight.Live.
 func (l *Reconciler) Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error) {

@@ -11,13 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
 func (l *Reconciler) knowsPolicies(at time.Time) bool {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
-	return l.live.policies != nil && !slices.ContainsFunc(l.live.policies, func(t time.Time) bool { return !freshAt(at, t) })
+	return l.live.policies != nil && !slices.ContainsFunc(l.live.policies, func(t time.Time) bool { return !preflight.Fresh(at, t) })
 }
 
 // keep sets when the kinds of policies were read; nil for never.
@@ -30,18 +31,18 @@ func (f *freshness) keep(policies []time.Time) {
 // readPolicies reads the kinds of policies that are not fresh at a time, and what was edited: of the RetentionPolicies only those of a
 // namespace, as those of others are read later. If that fails, neither is: something may be known to have changed.
 func (l *Reconciler) readPolicies(ctx context.Context, namespace string, at time.Time) error {
-	shelves := l.collections()
-	came := make([]time.Time, len(shelves))
+	collections := l.collections()
+	came := make([]time.Time, len(collections))
 	l.live.mu.Lock()
 	copy(came, l.live.policies)
 	l.live.mu.Unlock()
 	var reads []func() error
-	for i, shelf := range shelves {
-		if freshAt(at, came[i]) {
+	for i, collection := range collections {
+		if preflight.Fresh(at, came[i]) {
 			continue
 		}
 		reads = append(reads, func() (err error) {
-			came[i], err = l.checkShelf(ctx, shelf, namespace)
+			came[i], err = l.checkPolicies(ctx, collection, namespace)
 			return err
 		})
 	}
@@ -53,8 +54,8 @@ func (l *Reconciler) readPolicies(ctx context.Context, namespace string, at time
 	return nil
 }
 
-// checkShelf says when its list came.
-func (l *Reconciler) checkShelf(ctx context.Context, on policyCollection, namespace string) (time.Time, error) {
+// checkPolicies says when its list came.
+func (l *Reconciler) checkPolicies(ctx context.Context, on policyCollection, namespace string) (time.Time, error) {
 	seen := l.seen(func() string { return on.newest })
 	list, err := l.readList(ctx, on.list())
 	came := l.Clock.Now()

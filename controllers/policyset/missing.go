@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/sunset-k8s/sunset/controllers/process/lease"
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 )
 
 // liveCollection is what is known of the objects of a kind, and where the API server has each.
@@ -84,7 +84,7 @@ func (l *Reconciler) confirmCaches(ctx context.Context, all bool) (reconcile.Res
 	var err error
 	if !all {
 		if l.confirmedLately() { // however many objects are deleted one after the other
-			return reconcile.Result{RequeueAfter: maxAge}, nil
+			return reconcile.Result{RequeueAfter: preflight.MaxAge}, nil
 		}
 		err = l.confirm(ctx)
 	}
@@ -109,7 +109,7 @@ func (l *Reconciler) confirmedLately() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.Clock.Now()
-	if lease.Elapsed(now, l.confirmed) <= maxAge && !l.confirmed.IsZero() {
+	if preflight.Fresh(now, l.confirmed) {
 		return true
 	}
 	l.confirmed = now

@@ -50,14 +50,14 @@ func (l *Reconciler) readsOneByOne() bool {
 	for _, a := range l.live.namespaces {
 		took += a.took
 	}
-	return len(l.live.namespaces) < manyNamespaces && took < maxAge/10
+	return len(l.live.namespaces) < manyNamespaces && took < preflight.MaxAge/10
 }
 
 // answered reports whether the latest live reads have an answer for the namespace that counts at a time.
 func (l *Reconciler) answered(name string, at time.Time) bool {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
-	return name == "" || freshAt(at, l.live.namespaceRead(name))
+	return name == "" || preflight.Fresh(at, l.live.namespaceRead(name))
 }
 
 func (l *Reconciler) readNamespace(ctx context.Context, name string) error {

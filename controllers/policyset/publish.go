@@ -1,6 +1,7 @@
 package policyset
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,8 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// changes are the namespaces, "" for everywhere, in which something has changed that is not in force yet. Nothing is deleted there meanwhile,
-// and elsewhere nobody waits. Loop.mu guards the fields.
+// changes are the namespaces, "" for everywhere, in which something has changed that is not in force yet. Until it is,
+// Sunset deletes nothing there. Deletions in other namespaces do not wait. Reconciler.mu guards the fields.
 type changes struct {
 	waiting sets.Set[string] // until they are published
 	applied sets.Set[string] // those of the snapshot that is being made
@@ -30,13 +31,16 @@ func (c *changes) in(namespace string) {
 
 func (c *changes) none() bool { return len(c.waiting) == 0 && !c.others }
 
+// errPublishing is about a change that is compiled, if it is a policy, and not in force yet.
+var errPublishing = errors.New("the controller is applying a change of policies, of the namespace or of its ResourceQuotas")
+
 // inForce is an error while something is not in force that may keep objects of a namespace.
 func (c *changes) inForce(namespace string) error {
 	switch all := c.waiting.Union(c.applied); {
 	case all.Has(""):
-		return errCompiling
+		return errPublishing
 	case all.Has(namespace):
-		return fmt.Errorf("%w: %w", preflight.ErrNamespace, errCompiling)
+		return fmt.Errorf("%w: %w", preflight.ErrNamespace, errPublishing)
 	}
 	return nil
 }

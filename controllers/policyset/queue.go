@@ -29,26 +29,26 @@ func (p pause) before(o pause, now time.Time) bool {
 	return cmp.Or(p.turn.Compare(o.turn), cmp.Compare(p.length, o.length)) < 0
 }
 
-// lengthOf is about how long the specs of edited policies are.
-func lengthOf(edits []*entry) (n int) {
+// totalLength is about how long the specs of edited policies are.
+func totalLength(edits []*entry) (n int) {
 	for _, e := range edits {
 		n += e.length
 	}
 	return n
 }
 
-// length is that of all texts in a value of JSON.
-func length(value any) (n int) {
+// textLength is that of all texts in a value of JSON.
+func textLength(value any) (n int) {
 	switch value := value.(type) {
 	case string:
 		return len(value)
 	case []any:
 		for _, v := range value {
-			n += length(v)
+			n += textLength(v)
 		}
 	case map[string]any:
 		for _, v := range value {
-			n += length(v)
+			n += textLength(v)
 		}
 	}
 	return n
@@ -57,8 +57,8 @@ func length(value any) (n int) {
 // uncompiled are the policies that wait to be compiled.
 func (l *Reconciler) uncompiled() []*entry {
 	var all []*entry
-	for _, shelf := range l.collections() {
-		for _, s := range shelf.all {
+	for _, collection := range l.collections() {
+		for _, s := range collection.all {
 			if s.value.written != nil {
 				all = append(all, s.value)
 			}
@@ -83,7 +83,7 @@ func (l *Reconciler) nextEdits(ofCluster bool) (edits []*entry, rest time.Durati
 	var first pause
 	for namespace, all := range byNamespace {
 		own := l.compiling.rests[namespace]
-		own.length = lengthOf(all)
+		own.length = totalLength(all)
 		if edits == nil || own.before(first, now) {
 			edits, first = all, own
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -116,7 +117,7 @@ func (l *Reconciler) lacksQuotas(namespace string, at time.Time) bool {
 	l.live.mu.Lock()
 	read := l.live.quotas[namespace]
 	l.live.mu.Unlock()
-	return !freshAt(at, read) && l.boundByQuotas(namespace)
+	return !preflight.Fresh(at, read) && l.boundByQuotas(namespace)
 }
 
 // boundByQuotas reports whether a rule asks for the quotas of a namespace.

@@ -125,10 +125,10 @@ type entry struct {
 	previews   previews
 	bound      *policy.Policy // as in the snapshot, unless it has a gate or marks there; nil while it is in none
 
-	written *unstructured.Unstructured // nil once compiled
-	shelf   policyCollection           // where one that is written stands
-	length  int                        // of its spec as written, about
-	before  *entry                     // its form that was compiled last, perhaps of a namesake; nil for none
+	written    *unstructured.Unstructured // nil once compiled
+	collection policyCollection           // where one that is written stands
+	length     int                        // of its spec as written, about
+	before     *entry                     // its form that was compiled last, perhaps of a namesake; nil for none
 }
 
 // says reports whether the entry is of what an object says, or of what it said later.
@@ -191,11 +191,11 @@ func (l *Reconciler) fail(err error) {
 // returns. What has been seen live and is newer than the cache stays.
 func (l *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var policies [][]unstructured.Unstructured
-	for _, shelf := range l.collections() {
+	for _, collection := range l.collections() {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(shelf.kind)
+		list.SetGroupVersionKind(collection.kind)
 		if err := l.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-			return reconcile.Result{}, fmt.Errorf("list %s: %w", shelf.kind.Kind, err)
+			return reconcile.Result{}, fmt.Errorf("list %s: %w", collection.kind.Kind, err)
 		}
 		policies = append(policies, list.Items)
 	}
@@ -225,21 +225,21 @@ func (l *Reconciler) awaitEdits(ctx context.Context) error {
 	return l.awaitCompiled(ctx, l.incomplete)
 }
 
-// take merges the caches, of each shelf and of namespaces, into what is known, and notes what has changed. It reports
+// take merges the caches, of each collection and of namespaces, into what is known, and notes what has changed. It reports
 // whether the caches have everything that is known; what they lack stays until a live read confirms that it is gone.
 func (l *Reconciler) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := true
-	for i, shelf := range l.collections() {
+	for i, collection := range l.collections() {
 		uids := map[types.UID]bool{}
 		for k := range policies[i] {
-			if !shelf.gone(&policies[i][k]) {
-				l.takePolicy(shelf, &policies[i][k])
+			if !collection.gone(&policies[i][k]) {
+				l.takePolicy(collection, &policies[i][k])
 			}
 			uids[policies[i][k].GetUID()] = true
 		}
-		all = all && shelf.allIn(uids)
+		all = all && collection.allIn(uids)
 	}
 	uids := map[types.UID]bool{}
 	for i := range namespaces {

@@ -128,14 +128,14 @@ func (l *Reconciler) readStatuses(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statusesTimeout)
 	defer cancel()
 	statuses := map[types.UID]v1alpha1.RetentionPolicyStatus{}
-	for _, shelf := range l.collections() {
+	for _, collection := range l.collections() {
 		list := &unstructured.UnstructuredList{}
-		if err := l.read(ctx, shelf.list(), asJSON, &list.Object); err != nil {
-			return fmt.Errorf("read the status of all %s: %w", shelf.plural, err)
+		if err := l.read(ctx, collection.list(), asJSON, &list.Object); err != nil {
+			return fmt.Errorf("read the status of all %s: %w", collection.plural, err)
 		}
 		items, ok := list.Object["items"].([]any)
 		if !ok || !isComplete(list) {
-			return fmt.Errorf("read the status of all %s: %w", shelf.plural, errPartial)
+			return fmt.Errorf("read the status of all %s: %w", collection.plural, errPartial)
 		}
 		for _, item := range items {
 			if object, ok := item.(map[string]any); ok {

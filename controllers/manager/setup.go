@@ -199,7 +199,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 		Leadership: lock, Trouble: loop.Trouble, MaxPerSecond: c.MaxPerSecond,
 	}
 	deletions, statuses := liveness.New("deletions", c.Clock), liveness.New("statuses", c.Clock)
-	reporter.Pulse = statuses
+	reporter.Heartbeat = statuses
 	checker.Changed, rulePublisher.Changed = reporter.Changed, reporter.Changed
 	cluster, err := kube.New(kube.Options{
 		Config: c.Rest, HTTP: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Clock: c.Clock, Compiler: compiler,
@@ -214,7 +214,7 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	reconciler := retention.New(retention.Options{
 		Sources: cluster, Remover: cluster, Live: loop, Ledger: ledgerManager, Clock: c.Clock, Observer: metrics.Observer{Next: reporter},
 		MaxInFlight: c.MaxInFlight, MaxPerSecond: c.MaxPerSecond,
-		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Pulse: deletions,
+		IgnoreKind: func(kind schema.GroupKind) bool { return kind == v1alpha1.ImageKind.GroupKind() }, Heartbeat: deletions,
 	})
 	ledgerManager.Decider = ledgers.Decider{
 		Knows: reconciler.Knows, Changed: reporter.Changed, Stopped: reconciler.Done(),

@@ -13,9 +13,9 @@ import (
 func (r *Reconciler) tick(ctx context.Context) {
 	timer := r.Clock.NewTimer(lookEvery)
 	defer timer.Stop()
-	defer r.Pulse.Stop()
+	defer r.Heartbeat.Stop()
 	for {
-		r.Pulse.Beat()
+		r.Heartbeat.Beat()
 		now := r.Clock.Now()
 		next, ok := r.takeDue(ctx, now)
 		if ok && !next.at.After(now) {

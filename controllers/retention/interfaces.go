@@ -146,7 +146,7 @@ type Ledger interface {
 	Lookup(i policy.Intent) (policy.Target, bool)
 	// Reserve has the target of an intent recorded as soon as limits permit.
 	Reserve(i policy.Intent, t policy.Target, c Candidate)
-	// MarkSent reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Ended.
+	// MarkSent reports whether the DELETE of a recorded target may be sent now. If so, the caller sends it and calls Finish.
 	MarkSent(i policy.Intent, t policy.Target) bool
 	// Withdraw is called when the subject of an intent is put off: its entry is withdrawn, unless a DELETE is under way.
 	Withdraw(i policy.Intent)

@@ -65,8 +65,8 @@ type Options struct {
 	Observer Observer
 	// IgnoreKind reports the kinds whose subjects another process deletes, such as images; nil for none.
 	IgnoreKind func(schema.GroupKind) bool
-	// Pulse beats at every step of the loop that enqueues due subjects; nil for none.
-	Pulse *liveness.Heartbeat
+	// Heartbeat beats at every step of the loop that enqueues due subjects; nil for none.
+	Heartbeat *liveness.Heartbeat
 
 	MaxInFlight  int     // attempts under way at a time, in all; each kind may always have one; 0 means 16
 	MaxPerSecond float64 // deletions per second; 0 means as fast as the API server permits

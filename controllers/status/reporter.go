@@ -57,8 +57,8 @@ type Reporter struct {
 	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
 	References References
 	Referrers  Referrers
-	// Pulse beats with each tick and each status; nil for nobody to listen.
-	Pulse *liveness.Heartbeat
+	// Heartbeat beats with each tick and each status; nil for nobody to listen.
+	Heartbeat *liveness.Heartbeat
 
 	hurry chan struct{} // somebody waits for a count
 
@@ -149,7 +149,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			r.Pulse.Stop()
+			r.Heartbeat.Stop()
 			r.reportLast(context.WithoutCancel(ctx))
 			return nil
 		case w := <-r.writes.ended:
@@ -159,7 +159,7 @@ func (r *Reporter) Start(ctx context.Context) error {
 		case <-ticker.C():
 		case <-hurry:
 		}
-		r.Pulse.Beat()
+		r.Heartbeat.Beat()
 		r.tick(ctx)
 	}
 }

@@ -147,7 +147,7 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 		}
 		r.tellGates(tellGatesEvery)
 		if !last {
-			r.Pulse.Beat()
+			r.Heartbeat.Beat()
 		}
 	}
 	return all
@@ -199,7 +199,7 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 			r.wrote(ctx, w)
 			r.tellGates(tellGatesEvery)
 			if !last {
-				r.Pulse.Beat()
+				r.Heartbeat.Beat()
 			}
 			namespace := laneOf(w.policy)
 			switch rest := len(queues[namespace]) > 0; {

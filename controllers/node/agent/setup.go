@@ -188,7 +188,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	node.Late = diary.Removed
 	rules := &rules{live: mgr.GetAPIReader(), clock: c.Clock, compiler: compiler, off: c.Off, labels: cluster.labels, node: cluster.confirm, bound: keeper.bound}
 	reconciler := retention.New(retention.Options{
-		Sources: node, Remover: node, Live: rules, Clock: c.Clock, Observer: diary, MaxInFlight: c.MaxInFlight, Pulse: removals,
+		Sources: node, Remover: node, Live: rules, Clock: c.Clock, Observer: diary, MaxInFlight: c.MaxInFlight, Heartbeat: removals,
 	})
 	rules.publish = func(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 		node.Use(programs)

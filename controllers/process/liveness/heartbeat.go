@@ -16,7 +16,7 @@ import (
 // Limit is how long a loop may take for a step. The steps of Sunset's take a minute at most, with every wait in them.
 const Limit = 5 * time.Minute
 
-// Heartbeat is the sign of life of one loop, which beats at every step. A nil Pulse takes beats too. It may be used by any number
+// Heartbeat is the sign of life of one loop, which beats at every step. A nil Heartbeat takes beats too. It may be used by any number
 // of goroutines.
 type Heartbeat struct {
 	name  string

@@ -18,8 +18,8 @@ import (
 // applied are the kinds that users write; Sunset writes the others.
 var applied = []string{"ClusterRetentionPolicy", "RetentionPolicy"}
 
-// TestDefaultsDoNotChangeLists: kubectl and GitOps tools replace lists as a whole, so that a second apply would remove what the API
-// server has added to an item.
+// TestDefaultsDoNotChangeLists: kubectl and GitOps tools replace whole lists, so a second apply would remove defaults
+// that the API server added to an item.
 func TestDefaultsDoNotChangeLists(t *testing.T) {
 	for name, crd := range definitions(t) {
 		if !slices.Contains(applied, crd.Spec.Names.Kind) {
@@ -41,12 +41,12 @@ func TestDefaultsDoNotChangeLists(t *testing.T) {
 		}
 		patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(written, written, live) // as kubectl apply does
 		if err != nil || string(patch) != "{}" {
-			t.Errorf("%s: applied again, it changes: %s, %v", name, patch, err)
+			t.Errorf("%s: a second apply changes it: %s, %v", name, patch, err)
 		}
 	}
 }
 
-// emptied is a value with all objects of a schema, one item in each list, and no other fields.
+// emptied returns a value with all objects of a schema, one item in each list, and no other fields.
 func emptied(s *schema.Structural) any {
 	switch {
 	case s.Items != nil && s.Items.Type == "object":
@@ -63,7 +63,8 @@ func emptied(s *schema.Structural) any {
 	return object
 }
 
-// TestEveryFieldIsInTheTestOfApplying, which is test/integration's: a new field has to be added to its file.
+// TestEveryFieldIsInTheTestOfApplying: the file of the test in test/integration must contain every field, so a new
+// field must be added to it.
 func TestEveryFieldIsInTheTestOfApplying(t *testing.T) {
 	data, err := os.ReadFile("../test/integration/testdata/every-field.yaml")
 	if err != nil {
@@ -93,7 +94,7 @@ func TestEveryFieldIsInTheTestOfApplying(t *testing.T) {
 	}
 }
 
-// paths are those of all fields of a schema.
+// paths returns the paths of all fields of a schema.
 func paths(path string, s *schema.Structural) []string {
 	if s.Items != nil {
 		return paths(path, s.Items)

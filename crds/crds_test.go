@@ -19,7 +19,7 @@ func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return definitions(t)["clusterretentionpolicies.sunset.x-k8s.io"]
 }
 
-// definitions are all, by name.
+// definitions returns all CustomResourceDefinitions by name.
 func definitions(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	all := map[string]*apiextensionsv1.CustomResourceDefinition{}
@@ -38,7 +38,7 @@ func root(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 	return definition(t).Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// structural is the schema as the API server reads it.
+// structural returns the schema as the API server reads it.
 func structural(t *testing.T) *schema.Structural {
 	t.Helper()
 	return structuralOf(t, root(t))
@@ -61,7 +61,7 @@ func TestFilesAreNamedAfterTheirDefinition(t *testing.T) {
 	for _, file := range crds.Files() {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(file.YAML, crd); err != nil || crd.Name != file.Name {
-			t.Errorf("%s holds %s: %v", file.Name, crd.Name, err)
+			t.Errorf("%s contains %s: %v", file.Name, crd.Name, err)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestSchemaIsStructural(t *testing.T) {
 	}
 }
 
-// TestEveryLevelPreservesUnknownFields of every kind: what a misspelt field or one of a newer version says is there to be seen.
+// TestEveryLevelPreservesUnknownFields: in every kind, misspelt fields and fields of a newer version stay visible.
 func TestEveryLevelPreservesUnknownFields(t *testing.T) {
 	for name, crd := range definitions(t) {
 		t.Run(name, func(t *testing.T) { preserves(t, structuralOf(t, crd.Spec.Versions[0].Schema.OpenAPIV3Schema)) })
@@ -100,7 +100,7 @@ func preserves(t *testing.T, root *schema.Structural) {
 	}
 	visit("", root)
 	if levels < 6 {
-		t.Errorf("only %d levels were looked at", levels)
+		t.Errorf("only %d levels checked", levels)
 	}
 }
 
@@ -130,11 +130,11 @@ spec:
 	before["status"] = map[string]any{"matched": int64(1)}
 	pruning.Prune(after, structural(t), true)
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("-written, without what status does not know +stored\n%s", diff)
+		t.Errorf("-written, without unknown fields of status +stored\n%s", diff)
 	}
 }
 
-// TestOneVersionIsServedAndStored, by the strategy None: docs/upgrade.md says how another one comes.
+// TestOneVersionIsServedAndStored: the conversion strategy is None. docs/upgrade.md describes how to add a version.
 func TestOneVersionIsServedAndStored(t *testing.T) {
 	for name, crd := range definitions(t) {
 		versions := crd.Spec.Versions
@@ -163,7 +163,7 @@ func TestShape(t *testing.T) {
 		t.Errorf("scope %s, short names %v", crd.Spec.Scope, crd.Spec.Names.ShortNames)
 	}
 	if sub := crd.Spec.Versions[0].Subresources; sub == nil || sub.Status == nil {
-		t.Error("status is no subresource")
+		t.Error("status is not a subresource")
 	}
 	spec := root(t).Properties["spec"]
 	rule := spec.Properties["rules"].Items.Schema
@@ -172,7 +172,7 @@ func TestShape(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		field    apiextensionsv1.JSONSchemaProps
-		standard string // the default, as JSON; nothing in a list, where applying a second time would take it away again
+		standard string // the default, as JSON. Fields in lists have none, because a second apply would remove it
 		values   int
 	}{
 		"mode":              {spec.Properties["mode"], `"DryRun"`, 3},

@@ -1,7 +1,8 @@
-// Package crds holds the CustomResourceDefinitions of sunset.x-k8s.io, generated from policy/v1alpha1 by make generate.
+// Package crds contains the CustomResourceDefinitions of sunset.x-k8s.io, which make generate generates from
+// policy/v1alpha1.
 //
-// It promises that the API server drops nothing an administrator has written in a policy, known field or not, so that
-// an unknown field can be told and never quietly means something else.
+// It promises that the API server stores every field that an administrator writes in a policy, known or unknown. Sunset
+// can then report an unknown field, and the field never changes the meaning of the policy silently.
 //
-// It refuses to install anything.
+// The package does not install anything.
 package crds

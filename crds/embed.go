@@ -14,11 +14,11 @@ type File struct {
 	YAML []byte
 }
 
-// Files are all CustomResourceDefinitions, by group and name. The caller may change what it gets.
+// Files returns all CustomResourceDefinitions, sorted by group and name. The caller may modify the result.
 func Files() []File {
 	entries, err := files.ReadDir(".")
 	if err != nil {
-		panic(err) // the root of an embedded tree can always be read
+		panic(err) // the root of an embedded file system is always readable
 	}
 	all := make([]File, len(entries))
 	for i, entry := range entries {

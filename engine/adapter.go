@@ -10,9 +10,9 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// adapter turns decoded JSON into CEL values. It knows the seven shapes that JSON has and leaves the rest to cel-go's
-// own adapter, with which it agrees on everything but the order of loops over maps, which there is random: FuzzAdapter
-// compares them. What it saves is reflection and allocations.
+// adapter turns decoded JSON into CEL values. It handles the seven JSON types itself, without reflection and with fewer
+// allocations, and passes other values to cel-go's adapter. Both adapters agree, except that cel-go loops over maps in
+// a random order: FuzzAdapter compares them.
 type adapter struct{}
 
 // NativeToValue implements types.Adapter.
@@ -47,7 +47,7 @@ var (
 	_ traits.Foldable = mapValue(nil)
 )
 
-// slow is the same map with everything that is not worth doing faster.
+// slow returns the same map as cel-go implements it, for the methods that are not worth a faster implementation.
 func (m mapValue) slow() traits.Mapper {
 	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, m)
 }
@@ -87,7 +87,7 @@ func (m mapValue) Get(key ref.Val) ref.Val {
 	return v
 }
 
-// Find implements traits.Mapper. A key that is no string is not found, as in cel-go.
+// Find implements traits.Mapper. A key that is not a string is not found, as in cel-go.
 func (m mapValue) Find(key ref.Val) (ref.Val, bool) {
 	s, ok := key.(types.String)
 	if !ok {
@@ -100,13 +100,13 @@ func (m mapValue) Find(key ref.Val) (ref.Val, bool) {
 	return adapter{}.NativeToValue(v), true
 }
 
-// Iterator implements traits.Iterable: it goes over the keys, in their order. Go's own order differs from run to run,
-// and then so could the facts about an object.
+// Iterator implements traits.Iterable. It visits the keys in sorted order: Go's own order differs between runs, and
+// then the facts about an object could differ too.
 func (m mapValue) Iterator() traits.Iterator {
 	return types.NewStringList(adapter{}, m.keys()).Iterator()
 }
 
-// Fold implements traits.Foldable, in the order of the keys.
+// Fold implements traits.Foldable. It visits the keys in sorted order.
 func (m mapValue) Fold(f traits.Folder) {
 	for _, k := range m.keys() {
 		if !f.FoldEntry(k, m[k]) {

@@ -17,8 +17,8 @@ var (
 	_ traits.Foldable = listValue(nil)
 )
 
-// slow is the same list with everything that is not worth doing faster. It adapts its elements with ours, so that what
-// comes out of it is fast again.
+// slow returns the same list as cel-go implements it, for the methods that are not worth a faster implementation. It
+// uses our adapter for the elements.
 func (l listValue) slow() traits.Lister { return types.NewDynamicList(adapter{}, []any(l)) }
 
 // ConvertToNative implements ref.Val.
@@ -80,7 +80,8 @@ func (l listValue) Size() ref.Val { return types.Int(len(l)) }
 // IsZeroValue implements traits.Zeroer.
 func (l listValue) IsZeroValue() bool { return len(l) == 0 }
 
-// listIterator goes over the elements. As a CEL value it is nothing but that: it never leaves a comprehension.
+// listIterator iterates over the elements. It never leaves a comprehension, so its other methods as a CEL value are
+// slow.
 type listIterator struct {
 	list listValue
 	next int

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// seedExpressions touch every shape and every library that works on lists and maps.
+// seedExpressions cover every JSON type and every library that works on lists and maps.
 var seedExpressions = []string{
 	"object.status.conditions.exists(c, c.type == 'a' && c.status == 'True')",
 	"object.status.conditions.filter(c, c.status == 'True')[0].type",
@@ -40,7 +40,7 @@ var seedExpressions = []string{
 	"cel.bind(m, object.metadata, m.?labels.?a.orValue('z'))",
 }
 
-// ours reports whether an expression calls our functions, which only know our adapter's values.
+// ours reports whether an expression calls our functions, which accept only the values of our adapter.
 func ours(text string) bool {
 	for _, f := range engine.Functions() {
 		if strings.Contains(text, f.Name+"(") {

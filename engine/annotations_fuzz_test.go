@@ -16,8 +16,9 @@ const annotatedPolicy = `{"metadata": {"name": "p", "uid": "u"}, "spec": {"mode"
   "name": "marked", "target": {"apiVersion": "example.org/v1", "kind": "Preview"}, "eligible": "true", "ttl": "1h",
   "override": {"annotation": true, "ttl": {"min": "10m", "max": "1d"}}}]}}`
 
-// FuzzAnnotations gives an object any hold, TTL and marks, and compares the verdict with what the manual says of them: any hold
-// but "false" keeps, a TTL that cannot be read keeps, what has no mark is kept, and the rest goes at the time that they add up to.
+// FuzzAnnotations sets any hold, TTL and marks on an object and compares the decision with the documentation. Any hold
+// except "false" keeps the object, and so does an invalid TTL or a missing mark. Any other object is due at the time
+// that results from its TTL and mark.
 func FuzzAnnotations(f *testing.F) {
 	const standing, other = `"2026-03-01T12:00:00Z"`, `{"0123456789abcdef":"2020-01-01T00:00:00Z"}`
 	f.Add(false, "", false, "", true, standing, int64(0))
@@ -41,7 +42,7 @@ func FuzzAnnotations(f *testing.F) {
 		if lives {
 			annotations[v1alpha1.TTLAnnotation] = ttl
 		}
-		if marked { // the value of our mark, or else all there is
+		if marked { // the value of the rule's mark, or else the whole annotation
 			annotations[v1alpha1.EligibleSinceAnnotation] = mark
 			if len(mark) > 0 && mark[0] == '"' {
 				annotations[v1alpha1.EligibleSinceAnnotation] = `{"` + r.Mark + `":` + mark + `}`
@@ -62,7 +63,7 @@ func FuzzAnnotations(f *testing.F) {
 
 		var read struct {
 			Metadata struct{ Annotations map[string]string }
-		} // text that is no UTF-8 was mended on the way
+		} // json.Marshal replaced invalid UTF-8
 		expect.NoError(t, json.Unmarshal(data, &read))
 		want := naiveVerdict(read.Metadata.Annotations, r.Mark, created, now)
 		if got.Action != want.Action || got.Reason != want.Reason || want.Action != policy.Keep && !got.Due.Equal(want.Due) {
@@ -71,7 +72,7 @@ func FuzzAnnotations(f *testing.F) {
 	})
 }
 
-// naiveVerdict says what three annotations mean to the rule above.
+// naiveVerdict computes the decision of the rule above from the three annotations.
 func naiveVerdict(annotations map[string]string, mark string, created, now time.Time) policy.Verdict {
 	ttl := time.Hour
 	if text, ok := annotations[v1alpha1.TTLAnnotation]; ok {
@@ -87,7 +88,7 @@ func naiveVerdict(annotations map[string]string, mark string, created, now time.
 	}
 	due := start.Add(ttl)
 	if last := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC); due.After(last) {
-		due = last // the last that can be written
+		due = last // the latest time that RFC 3339 can represent
 	}
 	switch {
 	case has(annotations, v1alpha1.HoldAnnotation) && annotations[v1alpha1.HoldAnnotation] != "false":

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// BenchmarkFacts is the hot path: one rule asked about one finished Job.
+// BenchmarkFacts measures the hot path: the evaluation of one rule on one finished Job.
 func BenchmarkFacts(b *testing.B) {
 	rules := map[string]struct{ eligible, startTime string }{
 		"functions": {"finished(object)", "finishedAt(object)"},
@@ -37,7 +37,7 @@ func BenchmarkFacts(b *testing.B) {
 	})
 }
 
-// benchmarkFacts asks one rule about one object.
+// benchmarkFacts evaluates one rule on one object.
 func benchmarkFacts(b *testing.B, name string, c *engine.Compiler, r v1alpha1.Rule, object map[string]any) {
 	b.Helper()
 	compiled := mustCompile(b, c, r)
@@ -61,7 +61,7 @@ func BenchmarkSubjectOf(b *testing.B) {
 	}
 }
 
-// BenchmarkCompile compiles a rule whose texts are not in the cache.
+// BenchmarkCompile compiles a rule whose expressions are not in the cache.
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		c := fixture.Compiler(b)
@@ -86,7 +86,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkGuarded is what it costs to count what is built.
+// BenchmarkGuarded measures the cost of counting what expressions build.
 func BenchmarkGuarded(b *testing.B) {
 	c := fixture.Compiler(b)
 	job := object(b, "job-complete")

@@ -8,14 +8,14 @@ import (
 
 func TestBoundValuesDoNotChange(t *testing.T) {
 	tests := map[string]string{
-		"an empty list literal":         "cel.bind(l, dyn([]), size(l + [1]) == 1 && size(l) == 0)",
-		"an empty list of the object":   "cel.bind(l, object.empty, size(l + [1]) == 1 && size(l) == 0)",
-		"chosen by a condition":         "cel.bind(l, object.empty, size((object.choose ? l : l) + [1]) == 1 && size(l) == 0)",
-		"behind another binding":        "cel.bind(l, object.empty, cel.bind(m, l, size(m + [1]) == 1 && size(l + m) == 0))",
-		"macros still accumulate":       "cel.bind(l, object.list, l.map(x, x + 1) == [2, 3] && l.filter(x, x > 1) == [2] && l == [1, 2])",
-		"macros with two variables too": "cel.bind(l, object.list, l.transformList(i, x, x + i) == [1, 3] && l.transformMapEntry(i, x, {x: i}) == {1: 0, 2: 1})",
-		"sorting too":                   "cel.bind(l, object.list, l.sortBy(x, -x) == [2, 1] && l == [1, 2])",
-		"optional values too":           "object.?list.optMap(l, l.map(x, x * 2)).orValue([]) == [2, 4]",
+		"an empty list literal":       "cel.bind(l, dyn([]), size(l + [1]) == 1 && size(l) == 0)",
+		"an empty list of the object": "cel.bind(l, object.empty, size(l + [1]) == 1 && size(l) == 0)",
+		"chosen by a condition":       "cel.bind(l, object.empty, size((object.choose ? l : l) + [1]) == 1 && size(l) == 0)",
+		"behind another binding":      "cel.bind(l, object.empty, cel.bind(m, l, size(m + [1]) == 1 && size(l + m) == 0))",
+		"macros accumulate":           "cel.bind(l, object.list, l.map(x, x + 1) == [2, 3] && l.filter(x, x > 1) == [2] && l == [1, 2])",
+		"macros with two variables":   "cel.bind(l, object.list, l.transformList(i, x, x + i) == [1, 3] && l.transformMapEntry(i, x, {x: i}) == {1: 0, 2: 1})",
+		"sorting":                     "cel.bind(l, object.list, l.sortBy(x, -x) == [2, 1] && l == [1, 2])",
+		"optional values":             "object.?list.optMap(l, l.map(x, x * 2)).orValue([]) == [2, 4]",
 	}
 	c := fixture.Compiler(t)
 	input := decode(t, `{empty: [], list: [1, 2], choose: true}`)

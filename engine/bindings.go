@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// onOutcome binds a question about how an object ended.
+// onOutcome binds a function that answers a question about the outcome of an object.
 func onOutcome(name string, answer func(outcome) bool) functions.UnaryOp {
 	return func(v ref.Val) ref.Val {
 		object, err := objectOf(v)
@@ -44,7 +44,7 @@ func hasCondition(v, kind ref.Val) ref.Val {
 	}
 	s, ok := kind.(types.String)
 	if !ok {
-		return failure("condition", fmt.Errorf("wants the type of a condition as text, such as 'Ready', and got %s", kind.Type().TypeName()))
+		return failure("condition", fmt.Errorf("needs a condition type as a string, such as 'Ready', but got %s", kind.Type().TypeName()))
 	}
 	return types.Bool(isTrue(mapOf(object, "status"), string(s)))
 }
@@ -73,32 +73,32 @@ func controllerOf(v ref.Val) ref.Val {
 	return types.OptionalNone
 }
 
-// days is a span of n times 24 hours. Fractions are rounded up to the nanosecond, so that nothing goes early.
+// days returns n times 24 hours. Fractions of a nanosecond are rounded up, so that no object expires early.
 func days(v ref.Val) ref.Val {
 	const most = math.MaxInt64 / int64(policy.Day)
 	switch n := v.(type) {
 	case types.Int:
 		if int64(n) < -most || int64(n) > most {
-			return failure("days", fmt.Errorf("%d days are more than 292 years", int64(n)))
+			return failure("days", fmt.Errorf("%d days: the limit is 292 years", int64(n)))
 		}
 		return types.Duration{Duration: time.Duration(n) * policy.Day}
 	case types.Double:
 		if !(math.Abs(float64(n)) <= float64(most)) {
-			return failure("days", fmt.Errorf("%v days are no span of time below 292 years", float64(n)))
+			return failure("days", fmt.Errorf("%v days: the limit is 292 years", float64(n)))
 		}
 		return types.Duration{Duration: time.Duration(math.Ceil(float64(n) * float64(policy.Day)))}
 	}
-	return failure("days", fmt.Errorf("wants a number of days, such as 7 or 0.5, and got %s", v.Type().TypeName()))
+	return failure("days", fmt.Errorf("needs a number of days, such as 7 or 0.5, but got %s", v.Type().TypeName()))
 }
 
-// textsOf reads one text or a list of texts.
+// textsOf reads one string or a list of strings.
 func textsOf(v ref.Val) ([]string, error) {
 	if s, ok := v.(types.String); ok {
 		return []string{string(s)}, nil
 	}
 	native, err := v.ConvertToNative(reflect.TypeFor[[]string]())
 	if err != nil {
-		return nil, fmt.Errorf("wants a condition type or a list of them, such as ['Complete', 'Failed'], and got %s", v.Type().TypeName())
+		return nil, fmt.Errorf("needs a condition type or a list of condition types, such as ['Complete', 'Failed'], but got %s", v.Type().TypeName())
 	}
 	return native.([]string), nil
 }

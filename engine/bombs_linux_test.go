@@ -13,26 +13,27 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// slowBombs are within the budget of what an evaluation builds, and take minutes or more without a deadline.
+// slowBombs stay within the budget of an evaluation, but without a limit of steps or a deadline they take minutes or
+// more.
 var slowBombs = map[string]string{
 	"loops in loops":            "object.spec.numbers.all(a, object.spec.numbers.all(b, a + b >= 0))",
-	"loops that find nothing":   "object.spec.numbers.exists(a, object.spec.numbers.exists(b, a + b < 0))",
+	"loops without a match":     "object.spec.numbers.exists(a, object.spec.numbers.exists(b, a + b < 0))",
 	"loops that collect":        "size(object.spec.numbers.map(a, object.spec.numbers.filter(b, a == b))) > 0",
 	"loops over a range":        "lists.range(10000).all(a, lists.range(10000).all(b, a * b >= 0))",
-	"loops over texts":          "object.spec.names.all(a, object.spec.names.all(b, a < b || b.startsWith('name')))",
+	"loops over strings":        "object.spec.names.all(a, object.spec.names.all(b, a < b || b.startsWith('name')))",
 	"loops with regexes":        "object.spec.names.all(a, object.spec.names.all(b, !a.matches('^(a+)+$') && b.size() > 0))",
 	"loops with times":          "object.spec.numbers.all(a, object.spec.numbers.all(b, timestamp(a) <= timestamp(b) || true))",
 	"loops with two variables":  "object.spec.names.all(i, a, object.spec.names.all(k, b, i >= 0 && k >= 0 && a != '' && b != ''))",
 	"loops in variables of CEL": "cel.bind(f, object.spec.numbers, f.all(a, cel.bind(g, f, g.all(b, a + b >= 0))))",
-	"errors that || goes past":  "object.spec.numbers.exists(a, object.spec.numbers.exists(b, a / (b - b) > 0))",
+	"errors that || ignores":    "object.spec.numbers.exists(a, object.spec.numbers.exists(b, a / (b - b) > 0))",
 	"errors of &&":              "!object.spec.numbers.all(a, object.spec.numbers.all(b, object.none == b))",
 	"maps in loops":             "object.spec.numbers.all(a, object.spec.names.all(n, {dyn(n): a, dyn('x'): a} == {dyn('x'): a, dyn(n): a}))",
 }
 
-// TestF30BombsEnd asks what would take for ever, or all memory, with the limits that there are outside of tests. It costs little of
-// the processor, and the object is kept; whoever asked goes on as before.
+// TestF30BombsEnd evaluates expressions that would never end or use all memory, with the default limits. Each takes
+// little CPU time, the object is kept, and the Evaluator still works afterwards.
 func TestF30BombsEnd(t *testing.T) {
-	// The longest call that nothing interrupts takes a third of a second, on this machine, without the race detector.
+	// On this machine, without the race detector, the longest call that nothing interrupts takes a third of a second.
 	const most = 10 * time.Second
 	large := largeObject(t)
 	all := maps.Clone(attacks)
@@ -68,7 +69,7 @@ func TestF30BombsEnd(t *testing.T) {
 
 var enforcedRule = &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: "Enforce"}
 
-// cpuOf is what f takes of the processor: however busy the machine is, it is no more than that.
+// cpuOf returns the CPU time that f takes. It does not depend on the load of the machine.
 func cpuOf(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -86,7 +87,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestF30ObjectsInObjects: what is nested deeper than anybody reads is an error, and so is what is deep and read.
+// TestF30ObjectsInObjects: an object that is nested too deeply to decode is an error, and the evaluation of a deep
+// object ends quickly.
 func TestF30ObjectsInObjects(t *testing.T) {
 	r := rule()
 	r.Eligible, r.StartTime = "object.spec == object.spec", ""

@@ -12,23 +12,24 @@ import (
 	"github.com/sunset-k8s/sunset/engine/cost"
 )
 
-// MaxBuilt is how many bytes of text and lists the expressions of one rule may build about one object. Kubernetes holds
-// no object of more than about 1.5 MB, so it is enough to rewrite all of one several times. What a loop collects is not
-// counted: it is bounded by MaxSteps, within which cel-go was seen to allocate up to 94 MB.
+// MaxBuilt is how many bytes of text and lists the expressions of one rule may build for one object. Kubernetes stores
+// objects of at most about 1.5 MB, so the limit allows several rewrites of a whole object. Lists that a loop collects
+// do not count: MaxSteps bounds them, and within it cel-go allocated at most 94 MB in measurements.
 const MaxBuilt = 16 << 20
 
-// errBuilds is what a call gives that would build more than is left.
+// errBuilds is the result of a call that exceeds the rest of the budget.
 var errBuilds = errors.New(refusal())
 
 func refusal() string {
 	return fmt.Sprintf("builds more than %d MiB of text and lists, or compares as much", MaxBuilt>>20)
 }
 
-// builtVariable is where a guarded call finds the input and with it the budget. No expression can contain the name.
+// builtVariable is the name by which a guarded call finds the input, which holds the budget. Expressions cannot contain
+// the name.
 const builtVariable = "@built"
 
-// spend takes what a call costs from the budget of the evaluation. Once a call was refused every later one is: || and
-// exists() go on after an error, and could otherwise try again and again.
+// spend subtracts the price of a call from the budget of the evaluation. After one refusal it refuses every later call:
+// || and exists() continue after an error, and could otherwise retry without a limit.
 func (i *input) spend(price int) bool {
 	if i.built > MaxBuilt || price > MaxBuilt-i.built {
 		i.built = MaxBuilt + 1
@@ -38,7 +39,8 @@ func (i *input) spend(price int) bool {
 	return true
 }
 
-// budgetOf finds the budget of the evaluation. What cel-go computes while it plans has none, and is made of literals.
+// budgetOf finds the budget of the evaluation. Calls that cel-go evaluates while it plans have none: their operands are
+// literals.
 func budgetOf(frame *interpreter.ExecutionFrame) *input {
 	if v, ok := frame.ResolveName(builtVariable); ok {
 		if in, ok := v.(*input); ok {
@@ -48,17 +50,17 @@ func budgetOf(frame *interpreter.ExecutionFrame) *input {
 	return &input{}
 }
 
-// guarded is a call that pays before it is made. It is on purpose no interpreter.InterpretableCall: cel-go would put its
-// own node for a regular expression in its place.
+// guarded is a call that is charged before it runs. It deliberately does not implement interpreter.InterpretableCall:
+// cel-go would replace it with its own node for regular expressions.
 type guarded struct {
 	id       int64
 	function string
 	args     []interpreter.InterpretableV2
 	price    cost.Price
-	after    func(result ref.Val) int // what cannot be known before, and is small for each call; may be nil
+	after    func(result ref.Val) int // for a cost that is unknown before the call, and small for each call; may be nil
 	impl     *functions.Overload
-	always   bool // it costs something even of a number
-	parses   bool // it costs nothing of a short text
+	always   bool // numbers cost something too
+	parses   bool // short strings cost nothing
 }
 
 // ID implements interpreter.Interpretable.
@@ -67,7 +69,7 @@ func (g *guarded) ID() int64 { return g.id }
 // Eval implements interpreter.Interpretable.
 func (g *guarded) Eval(vars interpreter.Activation) ref.Val { return g.Exec(interpreter.AsFrame(vars)) }
 
-// Exec implements interpreter.InterpretableV2, for functions that are strict, as all of ours are.
+// Exec implements interpreter.InterpretableV2 for strict functions. All of our functions are strict.
 func (g *guarded) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	var args cost.Operands
 	for i, arg := range g.args {
@@ -88,7 +90,8 @@ func (g *guarded) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return types.LabelErrNode(g.id, result)
 }
 
-// pays tells the few calls that cost something worth counting from those that do not, which are faster for it.
+// pays reports whether a call costs something worth counting. Most calls do not, and skipping the count makes them
+// faster.
 func (g *guarded) pays(args cost.Operands) bool {
 	switch {
 	case g.always:
@@ -100,7 +103,7 @@ func (g *guarded) pays(args cost.Operands) bool {
 	}
 }
 
-// call calls the function the way cel-go's own nodes do.
+// call calls the function in the same way as cel-go's own nodes.
 func (g *guarded) call(args cost.Operands) ref.Val {
 	trait := g.impl.OperandTrait
 	switch {
@@ -114,7 +117,7 @@ func (g *guarded) call(args cost.Operands) ref.Val {
 	return g.impl.Function(append([]ref.Val(nil), args[:len(g.args)]...)...)
 }
 
-// isScalar reports whether a value is so small that no function makes something large of it alone.
+// isScalar reports whether a value is so small that no function can build a large value from it alone.
 func isScalar(v ref.Val) bool {
 	switch v.(type) {
 	case types.Int, types.Uint, types.Double, types.Bool, types.Duration, types.Timestamp, types.Null:

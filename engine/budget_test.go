@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// mostAllocated is what an evaluation that is refused may have allocated: MaxBuilt, which it may have reached, four
-	// times over, since what grows is copied on the way.
+	// mostAllocated is how much a refused evaluation may allocate: it may reach MaxBuilt, and growing values are
+	// copied, so the limit is four times MaxBuilt.
 	mostAllocated = 4 * engine.MaxBuilt
-	// longestRefusal is after what time it will never end, on a busy machine under the race detector. Without that, most
-	// take milliseconds and the longest a third of a second.
+	// longestRefusal is the time after which an evaluation counts as endless, on a busy machine with the race detector.
+	// Without that, most evaluations take milliseconds, and the longest a third of a second.
 	longestRefusal = 30 * time.Second
 	refused        = "builds more than 16 MiB"
 )
 
-// largeObject is an object as large as Kubernetes lets one be, and larger.
+// largeObject is as large as the largest objects that Kubernetes stores, or larger.
 func largeObject(t testing.TB) map[string]any {
 	var numbers, names []any
 	for i := range 300_000 {
@@ -45,7 +45,7 @@ func largeObject(t testing.TB) map[string]any {
 	return job
 }
 
-// binds binds first, and then 35 times what next makes of V, the value before.
+// binds nests 35 bindings: the first binds first, and each other binds next with V replaced by the variable before it.
 func binds(first, next, last string) string {
 	const levels = 35
 	text := "cel.bind(v0, " + first + ", "
@@ -55,78 +55,78 @@ func binds(first, next, last string) string {
 	return text + strings.ReplaceAll(last, "V", fmt.Sprintf("v%d", levels)) + strings.Repeat(")", levels+1)
 }
 
-// often is a list of the same call many times over, which are all held at once.
+// often returns a list of many equal calls, whose results are in memory at the same time.
 func often(call string) string { return "size([" + strings.Repeat(call+", ", 200) + "]) > 0" }
 
-// twice makes a list of a few bytes that holds 2^35 elements.
+// twice builds a list of a few bytes that contains 2^35 elements.
 const twice = "[dyn(V), dyn(V)]"
 
-// attacks are expressions that compile, and would allocate without bound or never end.
+// attacks are expressions that compile, but would never end or allocate without a limit.
 var attacks = map[string]string{
-	"a long text measured in a loop":    "lists.range(200).all(x, lists.range(200).all(y, object.spec.text.size() > 0))",
-	"a long text searched in a loop":    "lists.range(200).all(x, lists.range(200).all(y, !object.spec.text.contains(object.spec.needle)))",
-	"long texts compared in a loop":     "lists.range(200).all(x, lists.range(200).all(y, object.spec.needle > object.spec.text))",
-	"text doubled":                      binds("'xxxxxxxxxx'", "V + V", "size(V) > 0"),
-	"bytes doubled":                     binds("b'xxxxxxxxxx'", "V + V", "size(V) > 0"),
-	"a list doubled":                    binds("[1, 2]", "V + V", "3 in V"),
-	"a list of itself, compared":        binds("[dyn(object.kind)]", twice, "V == V"),
-	"a list of itself, unequal":         binds("[dyn(object.kind)]", twice, "V != V"),
-	"a list of itself, searched":        binds("[dyn(object.kind)]", twice, "V.indexOf(dyn(V)) == 1"),
-	"a list of itself, in a list":       binds("[dyn(object.kind)]", twice, "dyn(V) in [dyn(V)]"),
-	"a list of itself, as set":          binds("[dyn(object.kind)]", twice, "sets.contains(V, V)"),
-	"a list of itself, distinct":        binds("[dyn(object.kind)]", twice, "size(V.distinct()) == 1"),
-	"a list of itself, written":         binds("[dyn(object.kind)]", twice, "size('%s'.format([V])) > 0"),
-	"a list of itself, flat":            binds("[dyn(object.kind)]", twice, "size(V.flatten(40)) > 0"),
-	"a list of itself, joined":          binds("[dyn(object.kind)]", twice, "[dyn('a'), dyn(V)].join('') == ''"),
-	"a list of itself, as key":          binds("[dyn(object.kind)]", twice, "size([1, 2].transformMapEntry(i, x, {dyn(V): x})) > 0"),
-	"a list of options of itself":       binds("[dyn(object.kind)]", "[optional.of(dyn(V)), optional.of(dyn(V))]", "V == V"),
-	"sums of long texts":                often("object.spec.text + 'a'"),
-	"sums behind ||":                    strings.Repeat("object.spec.text + 'a' == object.kind + 'b' || ", 100) + "false",
-	"replace of nothing":                "size(object.spec.text.replace('', object.spec.text)) > 0",
-	"replace with a limit":              "size(object.spec.text.replace('x', object.spec.text, 100)) > 0",
-	"join with a long separator":        "size(object.spec.names.join(object.spec.text)) > 0",
-	"join of long texts":                "size([" + strings.Repeat("object.spec.text, ", 200) + "].join()) > 0",
-	"format of long texts":              "size('" + strings.Repeat("%s", 200) + "'.format([" + strings.Repeat("object.spec.text, ", 200) + "])) > 0",
-	"format of maps in maps":            "size('%s'.format([object.spec.maps])) > 0",
-	"format with many numbers":          "size(object.spec.format.format(object.spec.numbers)) > 0",
-	"split":                             often("object.spec.text.split('')"),
-	"split with a limit":                often("object.spec.text.split('', 1000000)"),
-	"lowerAscii":                        often("object.spec.text.lowerAscii()"),
-	"upperAscii":                        often("object.spec.text.upperAscii()"),
-	"reverse of text":                   often("object.spec.text.reverse()"),
-	"strings.quote":                     often("strings.quote(object.spec.text)"),
-	"substring":                         often("object.spec.text.substring(1)"),
-	"charAt":                            often("object.spec.text.charAt(1)"),
-	"indexOf in text":                   "object.spec.text.indexOf(object.spec.needle) > 0",
-	"lastIndexOf in text":               often("object.spec.text.lastIndexOf('y')"),
-	"bytes":                             often("bytes(object.spec.text)"),
-	"findAll":                           often("object.spec.text.findAll('x+?', 10000)"),
-	"flatten":                           "size(lists.range(10000).map(i, object.spec.numbers).flatten()) > 0",
-	"flatten of lists in lists":         "size(object.spec.lists.flatten(1000)) > 0",
-	"sort":                              often("object.spec.numbers.sort()"),
-	"sortBy":                            often("object.spec.names.sortBy(n, n)"),
-	"slice":                             often("object.spec.numbers.slice(0, 299999)"),
-	"reverse of a list":                 often("object.spec.numbers.reverse()"),
-	"lists.range":                       often("lists.range(10000)"),
-	"distinct":                          "size(object.spec.numbers.distinct()) > 0",
-	"sets.equivalent":                   "sets.equivalent(object.spec.numbers, object.spec.numbers)",
-	"sets.intersects":                   "sets.intersects(object.spec.numbers, object.spec.names)",
-	"in, again and again":               often("'x' in object.spec.numbers"),
-	"conditionTime":                     often("conditionTime(object, dyn(object.spec.names))"),
-	"map with sums":                     "size(lists.range(10000).map(i, object.spec.text + 'x')) > 0",
-	"exists with sums":                  "lists.range(10000).exists(i, object.spec.text + 'x' == object.kind)",
-	"transformMap with sums":            "size(lists.range(10000).transformMap(i, x, object.spec.text + 'x')) > 0",
-	"transformList with sums":           "size(lists.range(10000).transformList(i, x, object.spec.text + 'x')) > 0",
-	"numbers of many digits":            often("isQuantity(object.spec.digits)"),
-	"quantities of many digits":         "quantity('1e2147483647').isGreaterThan(quantity('1'))",
-	"quantities of very few":            "quantity('1').isGreaterThan(quantity('1e-2147483647'))",
-	"times that are long texts":         strings.Repeat("timestamp(object.spec.text) == timestamp(0) || ", 100) + "false",
-	"addresses that are long texts":     often("isIP(object.spec.text)"),
-	"URLs that are long texts":          often("isURL(object.spec.text)"),
-	"time zones that are long texts":    strings.Repeat("timestamp(0).getHours(object.spec.text) == 1 || ", 100) + "false",
-	"formats of long texts":             often("format.byte().validate(object.spec.text)"),
-	"a slow regular expression":         often("object.spec.text.matches('(x+x+)+y')"),
-	"large regular expressions, so big": often("'x'.find('x{900}x{900}x{900}' + object.kind)"),
+	"size of a long string in a loop":      "lists.range(200).all(x, lists.range(200).all(y, object.spec.text.size() > 0))",
+	"search of a long string in a loop":    "lists.range(200).all(x, lists.range(200).all(y, !object.spec.text.contains(object.spec.needle)))",
+	"comparison of long strings in a loop": "lists.range(200).all(x, lists.range(200).all(y, object.spec.needle > object.spec.text))",
+	"text doubled":                         binds("'xxxxxxxxxx'", "V + V", "size(V) > 0"),
+	"bytes doubled":                        binds("b'xxxxxxxxxx'", "V + V", "size(V) > 0"),
+	"a list doubled":                       binds("[1, 2]", "V + V", "3 in V"),
+	"a list of itself, compared":           binds("[dyn(object.kind)]", twice, "V == V"),
+	"a list of itself, unequal":            binds("[dyn(object.kind)]", twice, "V != V"),
+	"a list of itself, searched":           binds("[dyn(object.kind)]", twice, "V.indexOf(dyn(V)) == 1"),
+	"a list of itself, in a list":          binds("[dyn(object.kind)]", twice, "dyn(V) in [dyn(V)]"),
+	"a list of itself, as set":             binds("[dyn(object.kind)]", twice, "sets.contains(V, V)"),
+	"a list of itself, distinct":           binds("[dyn(object.kind)]", twice, "size(V.distinct()) == 1"),
+	"a list of itself, written":            binds("[dyn(object.kind)]", twice, "size('%s'.format([V])) > 0"),
+	"a list of itself, flat":               binds("[dyn(object.kind)]", twice, "size(V.flatten(40)) > 0"),
+	"a list of itself, joined":             binds("[dyn(object.kind)]", twice, "[dyn('a'), dyn(V)].join('') == ''"),
+	"a list of itself, as key":             binds("[dyn(object.kind)]", twice, "size([1, 2].transformMapEntry(i, x, {dyn(V): x})) > 0"),
+	"a list of optionals of itself":        binds("[dyn(object.kind)]", "[optional.of(dyn(V)), optional.of(dyn(V))]", "V == V"),
+	"sums of long strings":                 often("object.spec.text + 'a'"),
+	"sums behind ||":                       strings.Repeat("object.spec.text + 'a' == object.kind + 'b' || ", 100) + "false",
+	"replace of nothing":                   "size(object.spec.text.replace('', object.spec.text)) > 0",
+	"replace with a limit":                 "size(object.spec.text.replace('x', object.spec.text, 100)) > 0",
+	"join with a long separator":           "size(object.spec.names.join(object.spec.text)) > 0",
+	"join of long strings":                 "size([" + strings.Repeat("object.spec.text, ", 200) + "].join()) > 0",
+	"format of long strings":               "size('" + strings.Repeat("%s", 200) + "'.format([" + strings.Repeat("object.spec.text, ", 200) + "])) > 0",
+	"format of maps in maps":               "size('%s'.format([object.spec.maps])) > 0",
+	"format with many numbers":             "size(object.spec.format.format(object.spec.numbers)) > 0",
+	"split":                                often("object.spec.text.split('')"),
+	"split with a limit":                   often("object.spec.text.split('', 1000000)"),
+	"lowerAscii":                           often("object.spec.text.lowerAscii()"),
+	"upperAscii":                           often("object.spec.text.upperAscii()"),
+	"reverse of text":                      often("object.spec.text.reverse()"),
+	"strings.quote":                        often("strings.quote(object.spec.text)"),
+	"substring":                            often("object.spec.text.substring(1)"),
+	"charAt":                               often("object.spec.text.charAt(1)"),
+	"indexOf in text":                      "object.spec.text.indexOf(object.spec.needle) > 0",
+	"lastIndexOf in text":                  often("object.spec.text.lastIndexOf('y')"),
+	"bytes":                                often("bytes(object.spec.text)"),
+	"findAll":                              often("object.spec.text.findAll('x+?', 10000)"),
+	"flatten":                              "size(lists.range(10000).map(i, object.spec.numbers).flatten()) > 0",
+	"flatten of lists in lists":            "size(object.spec.lists.flatten(1000)) > 0",
+	"sort":                                 often("object.spec.numbers.sort()"),
+	"sortBy":                               often("object.spec.names.sortBy(n, n)"),
+	"slice":                                often("object.spec.numbers.slice(0, 299999)"),
+	"reverse of a list":                    often("object.spec.numbers.reverse()"),
+	"lists.range":                          often("lists.range(10000)"),
+	"distinct":                             "size(object.spec.numbers.distinct()) > 0",
+	"sets.equivalent":                      "sets.equivalent(object.spec.numbers, object.spec.numbers)",
+	"sets.intersects":                      "sets.intersects(object.spec.numbers, object.spec.names)",
+	"in, many times":                       often("'x' in object.spec.numbers"),
+	"conditionTime":                        often("conditionTime(object, dyn(object.spec.names))"),
+	"map with sums":                        "size(lists.range(10000).map(i, object.spec.text + 'x')) > 0",
+	"exists with sums":                     "lists.range(10000).exists(i, object.spec.text + 'x' == object.kind)",
+	"transformMap with sums":               "size(lists.range(10000).transformMap(i, x, object.spec.text + 'x')) > 0",
+	"transformList with sums":              "size(lists.range(10000).transformList(i, x, object.spec.text + 'x')) > 0",
+	"numbers of many digits":               often("isQuantity(object.spec.digits)"),
+	"quantities of many digits":            "quantity('1e2147483647').isGreaterThan(quantity('1'))",
+	"quantities of very few":               "quantity('1').isGreaterThan(quantity('1e-2147483647'))",
+	"times that are long strings":          strings.Repeat("timestamp(object.spec.text) == timestamp(0) || ", 100) + "false",
+	"addresses that are long strings":      often("isIP(object.spec.text)"),
+	"URLs that are long strings":           often("isURL(object.spec.text)"),
+	"time zones that are long strings":     strings.Repeat("timestamp(0).getHours(object.spec.text) == 1 || ", 100) + "false",
+	"formats of long strings":              often("format.byte().validate(object.spec.text)"),
+	"a slow regular expression":            often("object.spec.text.matches('(x+x+)+y')"),
+	"large regular expressions":            often("'x'.find('x{900}x{900}x{900}' + object.kind)"),
 }
 
 func TestWhatAnEvaluationBuildsIsBounded(t *testing.T) {
@@ -138,16 +138,16 @@ func TestWhatAnEvaluationBuildsIsBounded(t *testing.T) {
 			c, want := patientCompiler(t), refused
 			switch {
 			case strings.Contains(text, "||"):
-				want = "" // it tells of its first error
+				want = "" // || returns its first error
 			case strings.Contains(text, ".sortBy("):
-				c, want = fixture.Compiler(t), "" // a loop that the deadline ends
+				c, want = fixture.Compiler(t), "" // the deadline ends this loop
 			}
 			mustRefuse(t, c, mustCompile(t, c, r), large, want)
 		})
 	}
 }
 
-// patientCompiler leaves the budget to decide: a busy machine must not make the deadline pass first.
+// patientCompiler has a deadline that a busy machine does not reach before the budget.
 func patientCompiler(t *testing.T) *engine.Compiler {
 	t.Helper()
 	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: 2 * time.Second})
@@ -177,8 +177,8 @@ func TestRegularExpressionsOfObjectsAreBounded(t *testing.T) {
 	c, large := patientCompiler(t), largeObject(t)
 	tests := map[string]struct{ text, want string }{
 		"a long one":       {"object.spec.text.matches(object.spec.regex)", refused},
-		"a large one":      {"'x'.find(object.spec.regex.substring(0, 1400)) == ''", "instructions, and 10000 is the limit"},
-		"a large one, all": {"size('x'.findAll(object.spec.regex.substring(0, 1400))) == 0", "instructions, and 10000 is the limit"},
+		"a large one":      {"'x'.find(object.spec.regex.substring(0, 1400)) == ''", "instructions; the limit is 10000"},
+		"a large one, all": {"size('x'.findAll(object.spec.regex.substring(0, 1400))) == 0", "instructions; the limit is 10000"},
 		"a long list":      {"size(object.spec.text.findAll('x')) > 0", refused},
 	}
 	for name, tc := range tests {
@@ -188,7 +188,7 @@ func TestRegularExpressionsOfObjectsAreBounded(t *testing.T) {
 			mustRefuse(t, c, mustCompile(t, c, r), large, tc.want)
 		})
 	}
-	// cel-go evaluates a regular expression that is no literal twice, so that 35 of them took 2^35 steps.
+	// cel-go evaluates a regular expression that is not a literal twice, so 35 nested ones would take 2^35 steps.
 	r := rule()
 	r.Eligible = "'x'.matches(" + strings.Repeat("'x'.matches(", 35) + "object.kind" + strings.Repeat(") ? 'a' : 'x'", 35) + ")"
 	if f := mustCompile(t, c, r).Facts(t.Context(), large); f.Err != nil {
@@ -211,7 +211,7 @@ func mustRefuse(t *testing.T, c *engine.Compiler, r *engine.Program, object map[
 			t.Errorf("got %+v, want an error with %q", f, want)
 		}
 	case <-time.After(longestRefusal):
-		panic("an evaluation does not end: " + t.Name()) // to go on would eat the machine
+		panic("an evaluation does not end: " + t.Name()) // continuing would use all resources of the machine
 	}
 	if n := after.TotalAlloc - before.TotalAlloc; n > mostAllocated {
 		t.Errorf("allocated %d MiB", n>>20)

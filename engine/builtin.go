@@ -7,32 +7,32 @@ import (
 )
 
 const (
-	accountAnnotation = "kubernetes.io/service-account.name" // on a token, the ServiceAccount that it is of
-	helmRelease       = "sh.helm.release.v1."                // what the names of Helm's releases begin with
+	accountAnnotation = "kubernetes.io/service-account.name" // on a token, the name of its ServiceAccount
+	helmRelease       = "sh.helm.release.v1."                // prefix of the names of Helm releases
 
-	// The types of Secrets that are held.
+	// The types of the Secrets that Sunset holds.
 	accountToken   = "kubernetes.io/service-account-token"
 	bootstrapToken = "bootstrap.kubernetes.io/token"
 	helmType       = "helm.sh/release.v1"
 )
 
-// UnheldSecrets selects, as a field selector, the Secrets that are not held for their type. It never changes, so that who lists
-// and watches those alone misses nothing.
+// UnheldSecrets is a field selector for the Secrets whose type does not hold them. The type of a Secret is immutable,
+// so a client that lists and watches with this selector misses none of them.
 const UnheldSecrets = "type!=" + accountToken + ",type!=" + bootstrapToken + ",type!=" + helmType
 
-// HeldSecretTypes are the types of Secrets that are held.
+// HeldSecretTypes are the types of the Secrets that Sunset holds.
 func HeldSecretTypes() []string { return []string{accountToken, bootstrapToken, helmType} }
 
-// BuiltInHold says why a ConfigMap or Secret is held without anybody having written so, for people; empty when it is not. It
-// is what policy.IsBuiltIn and IsControlled say in flags. Kubernetes, Helm or a controller needs such an object, and nothing that refers to
-// it by name need say so.
+// BuiltInHold returns the reason, for people, why Sunset holds a ConfigMap or Secret without an annotation; empty if it
+// does not hold the object. The flags policy.IsBuiltIn and policy.IsControlled state the same. Kubernetes, Helm or a
+// controller needs such an object, possibly without a reference to it by name.
 func BuiltInHold(object map[string]any) string {
 	metadata := mapOf(object, "metadata")
 	switch flags := heldFlags(object, metadata); {
 	case !isReferable(object), flags == 0:
 		return ""
 	case flags.Has(policy.IsControlled):
-		return "a controller owns it, by its ownerReferences"
+		return "a controller owns it (metadata.ownerReferences)"
 	default:
 		return needed(object, metadata)
 	}
@@ -44,7 +44,7 @@ func isReferable(object map[string]any) bool {
 	return textOf(object, "apiVersion") == "v1" && (kind == "ConfigMap" || kind == "Secret")
 }
 
-// heldFlags says of a ConfigMap or Secret why it is held though nobody has written so.
+// heldFlags returns the flags of a ConfigMap or Secret that is held without an annotation.
 func heldFlags(object, metadata map[string]any) (flags policy.Flags) {
 	switch {
 	case needed(object, metadata) != "":
@@ -55,20 +55,20 @@ func heldFlags(object, metadata map[string]any) (flags policy.Flags) {
 	return 0
 }
 
-// needed says what needs a ConfigMap or Secret.
+// needed returns the reason why Kubernetes or Helm needs a ConfigMap or Secret; empty for none.
 func needed(object, metadata map[string]any) string {
 	if textOf(object, "kind") == "Secret" {
 		if why := neededSecret(object, metadata); why != "" {
 			return why
 		}
 	} else if textOf(metadata, "name") == "kube-root-ca.crt" {
-		return "Pods know the API server by it"
+		return "Pods verify the API server with it"
 	}
 	return neededAnyway(metadata)
 }
 
-// neededSecret says what needs a Secret of its sort. Its type is there in files, and where somebody has asked the cluster by
-// field selectors: of its Secrets nothing but metadata is read.
+// neededSecret returns the reason that holds for Secrets only. The type is present in files, and where the caller asked
+// the cluster with field selectors: Sunset reads only the metadata of the Secrets in a cluster.
 func neededSecret(object, metadata map[string]any) string {
 	_, ofAccount := mapOf(metadata, "annotations")[accountAnnotation]
 	bootstrap := textOf(metadata, "namespace") == "kube-system" && strings.HasPrefix(textOf(metadata, "name"), "bootstrap-token-")
@@ -76,23 +76,23 @@ func neededSecret(object, metadata map[string]any) string {
 	case ofAccount, written == accountToken:
 		return "it is the token of a ServiceAccount"
 	case bootstrap, written == bootstrapToken:
-		return "nodes join the cluster by it"
+		return "nodes join the cluster with it"
 	case written == helmType:
 		return helmNeeds
 	}
 	return ""
 }
 
-const helmNeeds = "Helm keeps a release in it"
+const helmNeeds = "Helm stores a release in it"
 
-// neededAnyway says what needs an object, whatever its sort.
+// neededAnyway returns the reason that holds for ConfigMaps and Secrets alike.
 func neededAnyway(metadata map[string]any) string {
 	if strings.HasPrefix(textOf(metadata, "name"), helmRelease) || textOf(mapOf(metadata, "labels"), "owner") == "helm" {
 		return helmNeeds
 	}
 	switch textOf(metadata, "namespace") {
 	case "kube-system", "kube-public", "kube-node-lease":
-		return "it is in a namespace of Kubernetes itself"
+		return "it is in a system namespace of Kubernetes"
 	}
 	return ""
 }
@@ -108,7 +108,7 @@ func hasController(metadata map[string]any) bool {
 	return false
 }
 
-// builtInReads is what BuiltInHold reads beside who the object is.
+// builtInReads are the fields that BuiltInHold reads, besides the identity of the object.
 var builtInReads = func() *fields {
 	read := &fields{}
 	read.path("type")

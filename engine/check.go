@@ -12,16 +12,17 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Check compares the rule with the schema of its target, as SchemaOf gives it, and returns warnings: fields that the
-// schema does not have, values that are compared with another type, one group of all objects. They never change what the rule does, because a
-// schema may be behind the objects. It leaves out what works at run time though CEL's checker refuses it. It does not warn of optional fields that are read without has() or .?, which in
-// Kubernetes are nearly all.
+// Check compares the rule with the schema of its target, as SchemaOf returns it. It returns warnings: fields that the
+// schema does not have, comparisons between types that differ, and a groupBy that puts all objects into one group.
+// Warnings never change what the rule does, because a schema may be older than the objects. Check omits expressions
+// that CEL's checker rejects but that work at run time. It does not warn about optional fields that are read without
+// has() or .?: in Kubernetes nearly all fields are optional.
 func (r *Program) Check(schema *spec.Schema) []policy.Problem {
 	if schema == nil {
 		return nil
 	}
 	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
-	env, err := r.compiler.base.Extend(append(extraVariables(), // variables for other rules of the policy may read any
+	env, err := r.compiler.base.Extend(append(extraVariables(), // variables used by other rules of the policy may read any extra
 		cel.CustomTypeProvider(provider),
 		cel.Variable(objectVariable, provider.typeOf(schema, objectVariable)))...)
 	if err != nil {
@@ -47,7 +48,7 @@ func (r *Program) Check(schema *spec.Schema) []policy.Problem {
 	return problems
 }
 
-// checked type-checks the text and gives its type, which is dynamic if something is wrong.
+// checked type-checks the text and returns its type, or the dynamic type if there are findings.
 func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, findings []finding) {
 	defer recoverAs(&findings)
 	if provider, ok := s.env.CELTypeProvider().(*schemaTypes); ok {
@@ -61,7 +62,7 @@ func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, fi
 	return t, findings
 }
 
-// oneGroup finds a groupBy that gives the same for all objects.
+// oneGroup finds a groupBy that returns the same value for all objects.
 func (s *scope) oneGroup(text string) []finding {
 	parsed, issues := s.env.Parse(text)
 	if len(issues.Errors()) > 0 || !isConstant(parsed.NativeRep().Expr()) {
@@ -76,10 +77,11 @@ func (s *scope) oneGroup(text string) []finding {
 
 var isName = regexp.MustCompile(`^\w[\w./-]*$`)
 
-// looksLikeTime is what fields that hold a time are called. Many CustomResourceDefinitions do not give their format.
+// looksLikeTime matches the usual names of fields that hold a time. Many CustomResourceDefinitions do not state their
+// format.
 var looksLikeTime = regexp.MustCompile(`(?i)(time|timestamp|date|at|since|until|expir\w*|\w+ed)$`)
 
-// noTime finds a startTime that is a text of the object, and no time.
+// noTime finds a startTime that reads a string field of the object whose name does not look like a time.
 func (s *scope) noTime(text string, schema *spec.Schema) []finding {
 	parsed, issues := s.env.Parse(text)
 	if len(issues.Errors()) > 0 {
@@ -100,5 +102,5 @@ func (s *scope) noTime(text string, schema *spec.Schema) []finding {
 	if !schema.Type.Contains("string") || len(schema.Type) != 1 || schema.Format != "" {
 		return nil
 	}
-	return []finding{{message: path + " is text, and no time", hint: start.example(), line: 1, column: 1}}
+	return []finding{{message: path + " is a string, not a time", hint: start.example(), line: 1, column: 1}}
 }

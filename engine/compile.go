@@ -8,27 +8,28 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// program is an expression ready to run. It is immutable.
+// program is an expression that is ready to run. It is immutable.
 type program struct {
 	run          cel.Program
-	loops        bool // it has a comprehension, so it runs under a deadline
+	loops        bool // it has a comprehension that iterates, so it runs under a deadline
 	fields       *fields
-	extras       ofExtras[*fields]  // what it reads of each
+	extras       ofExtras[*fields]  // the fields of each extra that it reads
 	instructions int                // of its regular expressions
-	size         int                // of what was compiled, in nodes
-	at           ofExtras[*finding] // where it, or a variable that it uses, reads any of one; nil for nowhere
+	size         int                // of the compiled tree, in nodes
+	at           ofExtras[*finding] // where it, or a variable that it uses, reads each extra; nil if it does not
 }
 
-// compiled is what became of an expression: a program, or why not.
+// compiled is the result of compiling an expression: a program, or the findings if it is invalid.
 type compiled struct {
 	program  *program
 	findings []finding
 }
 
-// interruptFrequency is after how many steps of comprehensions the deadline is looked at.
+// interruptFrequency is the number of comprehension steps between two checks of the deadline.
 const interruptFrequency = 100
 
-// expression compiles the text, or remembers what became of it. Variables are part of the key only where they matter.
+// expression compiles the text, or returns the cached result. Variables are part of the cache key only where the text
+// uses them.
 func (c *Compiler) expression(text string, wants result, s *scope) *compiled {
 	key := digest(strconv.Itoa(EnvironmentVersion), wants.field(), text, s.digestFor(text))
 	return c.compiled.get(key, func() (*compiled, int) {
@@ -37,7 +38,7 @@ func (c *Compiler) expression(text string, wants result, s *scope) *compiled {
 	})
 }
 
-// bytes is about how much memory a program takes.
+// bytes estimates the memory of a program.
 func (p *program) bytes() int {
 	const perNode, perInstruction, least = 256, 128, 1024
 	if p == nil {
@@ -103,7 +104,7 @@ func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
 	return p, nil
 }
 
-// programOptions are what it takes to run the expression within its bounds, and whether it needs a deadline.
+// programOptions returns the options that keep the expression within its limits, and whether it needs a deadline.
 func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, loops bool) {
 	options = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard(env))}
 	loops, binds := comprehensionsOf(tree)
@@ -116,7 +117,7 @@ func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, l
 	return options, loops
 }
 
-// comprehensionsOf reports whether there is a comprehension that goes over something, and one that does not: cel.bind.
+// comprehensionsOf reports whether there is a comprehension that iterates, and one that does not: cel.bind.
 func comprehensionsOf(tree ast.Expr) (loops, binds bool) {
 	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.ComprehensionKind {
@@ -131,13 +132,13 @@ func comprehensionsOf(tree ast.Expr) (loops, binds bool) {
 	return loops, binds
 }
 
-// goesOver reports whether a comprehension goes over something: cel.bind does not.
+// goesOver reports whether a comprehension iterates over elements. cel.bind does not.
 func goesOver(c ast.ComprehensionExpr) bool {
 	over := c.IterRange()
 	return over.Kind() != ast.ListKind || over.AsList().Size() > 0
 }
 
-// recoverAs turns a panic of the CEL library into a finding: a bug there must not end the process.
+// recoverAs turns a panic of the CEL library into a finding: a bug in the library must not end the process.
 func recoverAs(findings *[]finding) {
 	if r := recover(); r != nil {
 		*findings = []finding{{message: fmt.Sprintf("internal error: %v", r), line: 1, column: 1}}

@@ -8,25 +8,26 @@ import (
 )
 
 const (
-	// DefaultCacheSize is about how many bytes of compiled expressions a Compiler remembers beside those in use.
+	// DefaultCacheSize is about how many bytes of compiled expressions a Compiler caches, in addition to those in use.
 	DefaultCacheSize = 16 << 20
-	// DefaultEvalDeadline is how long the expressions of one rule may take on one object. MaxSteps and MaxBuilt end them long
-	// before, unless something keeps this process from running.
+	// DefaultEvalDeadline is how long the expressions of one rule may take on one object. Evaluations reach MaxSteps or
+	// MaxBuilt long before it, unless this process does not get CPU time.
 	DefaultEvalDeadline = 5 * time.Second
 )
 
 // Options bounds a Compiler. The zero value means the defaults.
 type Options struct {
-	// CacheSize is about how many bytes of compiled expressions are remembered, and of variables as many; 0 means DefaultCacheSize. Expressions in use are held
-	// by their Rule, so a small cache never compiles them again while they are.
+	// CacheSize is about how many bytes of compiled expressions are cached, and the same number again for variables; 0
+	// means DefaultCacheSize. A Program holds the expressions in use, so even a small cache does not compile them
+	// twice.
 	CacheSize int
 	// EvalDeadline is how long the expressions of one rule may take on one object; 0 means DefaultEvalDeadline.
 	EvalDeadline time.Duration
 }
 
-// Compiler compiles rules. It is safe for concurrent use, and one is enough for a process.
+// Compiler compiles rules. It is safe for concurrent use. One Compiler is enough for a process.
 type Compiler struct {
-	base     *cel.Env // everything but the object
+	base     *cel.Env // without the variable object
 	env      *cel.Env
 	names    names
 	deadline time.Duration

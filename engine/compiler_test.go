@@ -24,7 +24,7 @@ func TestCompiledOnce(t *testing.T) {
 	r.StartTime, r.TTLExpression = "object.x", "object.x"
 	mustCompile(t, c, r)
 	if n := c.CompiledCount(); n != 4 {
-		t.Errorf("%d: one text in two fields is two programs", n)
+		t.Errorf("%d expressions: the same text in two fields is compiled twice", n)
 	}
 	r.Eligible = "nonsense"
 	for range 3 {
@@ -33,7 +33,7 @@ func TestCompiledOnce(t *testing.T) {
 		}
 	}
 	if n := c.CompiledCount(); n != 5 {
-		t.Errorf("%d: a failure is remembered once", n)
+		t.Errorf("%d expressions: a failure is cached once", n)
 	}
 }
 
@@ -46,10 +46,10 @@ func TestCacheIsBounded(t *testing.T) {
 		mustCompile(t, c, r)
 	}
 	if n := c.CompiledCount(); n < 2 || n > 8 {
-		t.Errorf("%d expressions remembered, of 1 kB and more each", n)
+		t.Errorf("%d expressions of at least 1 kB each are cached", n)
 	}
 	if got := first.Facts(t.Context(), object(t, "job-complete")); !got.Eligible || got.Err != nil {
-		t.Errorf("a rule in use is forgotten: %+v", got)
+		t.Errorf("a rule in use does not work after its eviction: %+v", got)
 	}
 	if _, err := engine.NewCompiler(engine.Options{CacheSize: -1}); err == nil {
 		t.Error("a negative size is accepted")
@@ -82,7 +82,7 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzCompile: whatever is written, it becomes a rule or problems with a place in the text, and never a panic.
+// FuzzCompile: any text compiles, or has problems with a position in the text. The compiler never panics.
 func FuzzCompile(f *testing.F) {
 	for _, text := range seedExpressions {
 		f.Add(text, "true")

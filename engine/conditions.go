@@ -12,8 +12,8 @@ type condition map[string]any
 func (c condition) is(kind string) bool { return textOf(c, "type") == kind }
 func (c condition) isTrue() bool        { return textOf(c, "status") == "True" }
 
-// since is when the condition last changed. A condition that does not say so is an error, because a wait that starts
-// at an unknown time has no end.
+// since returns when the condition last changed. A condition without this time is an error: a TTL that starts at an
+// unknown time never ends.
 func (c condition) since() (time.Time, error) {
 	t, err := timeOf(c, "lastTransitionTime")
 	if err != nil {
@@ -25,19 +25,19 @@ func (c condition) since() (time.Time, error) {
 	return t, nil
 }
 
-// conditionsOf are the entries of status.conditions.
+// conditionsOf returns the entries of status.conditions.
 func conditionsOf(status map[string]any) []any {
 	list, _ := status["conditions"].([]any)
 	return list
 }
 
-// conditionOf reads an entry. What is no condition has no type and no status.
+// conditionOf reads an entry. An entry that is not a JSON object has no type and no status.
 func conditionOf(entry any) condition {
 	c, _ := entry.(map[string]any)
 	return c
 }
 
-// isTrue reports whether one of the types is the type of a condition with status True.
+// isTrue reports whether a condition of one of these types has status True.
 func isTrue(status map[string]any, kinds ...string) bool {
 	for _, entry := range conditionsOf(status) {
 		c := conditionOf(entry)
@@ -48,7 +48,8 @@ func isTrue(status map[string]any, kinds ...string) bool {
 	return false
 }
 
-// firstTrue is when the first of the types that has a condition with status True got it; zero when none has.
+// firstTrue returns when the condition of the first of these types that has status True last changed; zero if none is
+// True.
 func firstTrue(status map[string]any, kinds []string) (time.Time, error) {
 	for _, kind := range kinds {
 		for _, entry := range conditionsOf(status) {
@@ -61,7 +62,8 @@ func firstTrue(status map[string]any, kinds []string) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// latestTrue is when the last of the types got its condition with status True; zero when none has one.
+// latestTrue returns when the last of the conditions of these types that have status True changed; zero if none is
+// True.
 func latestTrue(status map[string]any, kinds ...string) (time.Time, error) {
 	var latest time.Time
 	for _, entry := range conditionsOf(status) {
@@ -78,7 +80,7 @@ func latestTrue(status map[string]any, kinds ...string) (time.Time, error) {
 	return latest, nil
 }
 
-// latestTransition is when any condition last changed; zero when there is none that says so.
+// latestTransition returns the latest lastTransitionTime of all conditions; zero if none has one.
 func latestTransition(status map[string]any) (time.Time, error) {
 	var latest time.Time
 	for _, entry := range conditionsOf(status) {

@@ -10,18 +10,20 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// constant are the functions that need no price although they give text, a list, a map or anything, and why.
+// constant has the functions that need no price although they return a string, a list, a map or any value, and the
+// reason.
 var constant = map[string]string{
-	"_[_]": "an element", "_[?_]": "an element", "_?._": "a field", "_?_:_": "one of two", "first": "an element", "last": "an element",
-	"value": "what is in it", "or": "one of two", "orValue": "one of two", "optional.of": "what it is given", "optional.ofNonZeroValue": "what it is given",
-	"optional.none": "nothing", "dyn": "what it is given", "type": "a type", "min": "an element", "max": "an element",
-	"math.@max": "a number", "math.@min": "a number", "cel.@block": "cannot be written",
-	"getQuery": "url() has paid", "getEscapedPath": "url() has paid", "getHost": "url() has paid", "getHostname": "url() has paid",
-	"getPort": "url() has paid", "getScheme": "url() has paid", "controllerOf": "a part of the object",
-	"imageRepository": "a part of the text", "imageTag": "a part of the text",
+	"_[_]": "an element", "_[?_]": "an element", "_?._": "a field", "_?_:_": "one of its operands", "first": "an element", "last": "an element",
+	"value": "the contained value", "or": "one of its operands", "orValue": "one of its operands", "optional.of": "its argument", "optional.ofNonZeroValue": "its argument",
+	"optional.none": "nothing", "dyn": "its argument", "type": "a type", "min": "an element", "max": "an element",
+	"math.@max": "a number", "math.@min": "a number", "cel.@block": "not callable",
+	"getQuery": "url() is charged", "getEscapedPath": "url() is charged", "getHost": "url() is charged", "getHostname": "url() is charged",
+	"getPort": "url() is charged", "getScheme": "url() is charged", "controllerOf": "a part of the object",
+	"imageRepository": "a part of the string", "imageTag": "a part of the string",
 }
 
-// TestEveryFunctionHasAPrice fails when a library brings a function that can build something and that nobody has looked at.
+// TestEveryFunctionHasAPrice fails if a library adds a function that can build large values and that has neither a
+// price nor a reason for having none.
 func TestEveryFunctionHasAPrice(t *testing.T) {
 	c, err := NewCompiler(Options{})
 	expect.NoError(t, err)
@@ -33,18 +35,18 @@ func TestEveryFunctionHasAPrice(t *testing.T) {
 		}
 		for _, o := range function.OverloadDecls() {
 			if builds(o.ResultType()) {
-				t.Errorf("%s (%s) gives %s and has no price", name, o.ID(), o.ResultType())
+				t.Errorf("%s (%s) returns %s and has no price", name, o.ID(), o.ResultType())
 			}
 		}
 	}
 	for name := range cost.Functions {
 		if c.env.Functions()[name] == nil {
-			t.Errorf("there is no function %s", name)
+			t.Errorf("function %s does not exist", name)
 		}
 	}
 	for name := range cost.Parsers {
 		if c.env.Functions()[name] == nil {
-			t.Errorf("there is no function %s", name)
+			t.Errorf("function %s does not exist", name)
 		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// declared are the variables of a policy, declared once for all of its rules: with any types, and, as soon as a rule needs them, with
-// those that images or references have. It is not safe for concurrent use.
+// declared holds the variables of a policy, declared once for all of its rules. In its scope their types are dynamic.
+// Once a rule needs them, it also declares them with the types that apply to images or to references. It is not safe
+// for concurrent use.
 type declared struct {
 	compiler  *Compiler
 	variables []v1alpha1.Variable
@@ -16,19 +17,20 @@ type declared struct {
 	known     map[string]*typed
 }
 
-// typed are variables with the types that they have under a schema.
+// typed holds variables with the types that they have under a schema.
 type typed struct {
 	scope    *scope
-	findings map[string][]finding // by variable
-	err      error                // the schema cannot be used
-	misread  []policy.Problem     // of variables that read references; nil before the first rule that does
+	findings map[string][]finding // by the name of the variable
+	err      error                // set if the schema cannot be used
+	misread  []policy.Problem     // problems of the variables that read references; nil until a rule reads them
 }
 
 func (c *Compiler) declared(variables []v1alpha1.Variable) *declared {
 	return &declared{compiler: c, variables: variables, scope: c.scope(variables), known: map[string]*typed{}}
 }
 
-// under gives the variables under schemas that have a name; declare has the types of what they are about.
+// under returns the variables as typed by the schemas with this name. declare declares the types of the variables
+// beside them, such as object.
 func (d *declared) under(name string, declare func(*schemaTypes) []cel.EnvOption) *typed {
 	if known := d.known[name]; known != nil {
 		return known
@@ -43,7 +45,8 @@ func (d *declared) under(name string, declare func(*schemaTypes) []cel.EnvOption
 	return t
 }
 
-// declareFor declares variables with the types they have under the schema of a scope, and gives what is found in each.
+// declareFor declares variables with the types that they have under the schema of a scope, and returns the findings of
+// each.
 func (c *Compiler) declareFor(variables []v1alpha1.Variable, s *scope) (*scope, map[string][]finding) {
 	all := map[string][]finding{}
 	for _, v := range variables {
@@ -51,7 +54,7 @@ func (c *Compiler) declareFor(variables []v1alpha1.Variable, s *scope) (*scope, 
 		all[v.Name] = findings
 		env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.Name, t))
 		if err != nil {
-			continue // the rule would not have compiled
+			continue // such a rule does not compile
 		}
 		s = &scope{env: env, variables: append(s.variables, variable{name: v.Name})}
 	}

@@ -12,25 +12,25 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Decoder reads of an object's JSON what a set of rules reads, and what SubjectOf needs; everything else is skipped
-// without being looked at closely. It never reads managedFields nor kubectl's copy of the whole object. A Decoder is for
-// one goroutine at a time.
+// Decoder decodes those fields of an object's JSON that a set of rules and SubjectOf read. It skips all other fields
+// without full validation. It never reads managedFields or kubectl's copy of the object. Use a Decoder from one
+// goroutine at a time.
 type Decoder struct {
 	reads *reads
 	text  bytes.Buffer
 	json  *jsontext.Decoder
 }
 
-// reads says what to read of one JSON value.
+// reads says which parts of one JSON value to decode.
 type reads struct {
-	whole bool              // everything but what is skipped
-	every *reads            // of each element of a list, and each field that is not named; nil for none
-	named map[string]*reads // of these fields
-	skip  map[string]bool   // never these fields, whatever else is read
-	name  string            // of the field, so that decoding need not make it again
+	whole bool              // everything except skip
+	every *reads            // for each element of a list, and each field that is not in named; nil for nothing
+	named map[string]*reads // for these fields
+	skip  map[string]bool   // never decode these fields
+	name  string            // of the field, so that decoding does not allocate it again
 }
 
-// identity is what SubjectOf reads, and what tells a subject from other things that a server sends.
+// identity are the fields that SubjectOf reads, and those that distinguish a subject from other responses of a server.
 var identity = []string{
 	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
 	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.finalizers.*",
@@ -38,7 +38,7 @@ var identity = []string{
 
 var readAnnotations = []string{v1alpha1.HoldAnnotation, v1alpha1.TTLAnnotation, v1alpha1.MirrorPodAnnotation}
 
-// NewDecoder makes a Decoder for what the rules read.
+// NewDecoder returns a Decoder for the fields that the rules read.
 func NewDecoder(rules ...*Program) *Decoder {
 	all := &fields{}
 	for _, path := range identity {
@@ -59,8 +59,8 @@ func NewDecoder(rules ...*Program) *Decoder {
 	return decoderOf(all)
 }
 
-// NewReferrerDecoder makes a Decoder for what the extractors read, and for who the object is: its namespace, name, uid and
-// resourceVersion.
+// NewReferrerDecoder returns a Decoder for the fields that the extractors read, and for the identity of the object: its
+// namespace, name, uid and resourceVersion.
 func NewReferrerDecoder(extractors ...*Extractor) *Decoder {
 	all := &fields{}
 	for _, name := range []string{"namespace", "name", "uid", "resourceVersion"} {
@@ -103,7 +103,7 @@ func readsOf(f *fields, name string) *reads {
 	return p
 }
 
-// into is what to read of a named field, made if the field is only read as part of the whole.
+// into returns what to decode of a named field. It adds an entry if the field is only decoded as part of the whole.
 func (p *reads) into(name string) *reads {
 	below := p.named[name]
 	if below == nil {
@@ -114,7 +114,7 @@ func (p *reads) into(name string) *reads {
 	return below
 }
 
-// of gives what to read of a field; nil when it is not read.
+// of returns what to decode of a field; nil to skip it.
 func (p *reads) of(name []byte) *reads {
 	if p.skip[string(name)] {
 		return nil
@@ -134,10 +134,10 @@ var everything = &reads{whole: true}
 
 var errNoObject = errors.New("not a JSON object")
 
-// Decode reads one object. What it gives is as if the whole had been decoded and the fields that no rule reads removed:
-// integers are int64, other numbers float64.
+// Decode decodes one object. The result is the same as decoding the whole object and then removing the fields that no
+// rule reads: integers are int64, other numbers float64.
 func (d *Decoder) Decode(data []byte) (map[string]any, error) {
-	// Looking at the bytes without a copy is what a Buffer is for here; it never outlives the call.
+	// The Buffer reads the bytes without a copy. It does not outlive the call.
 	d.text = *bytes.NewBuffer(data)
 	if d.json == nil {
 		d.json = jsontext.NewDecoder(&d.text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -177,7 +177,7 @@ func (d *Decoder) value(p *reads) (any, error) {
 	}
 }
 
-// number is what Kubernetes makes of a JSON number.
+// number converts a JSON number as Kubernetes does.
 func number(text string) (any, error) {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return i, nil
@@ -209,7 +209,7 @@ func (d *Decoder) object(p *reads) (map[string]any, error) {
 	return object, err
 }
 
-// field reads the name of a field and gives what to read of it; the name is empty for a field that is not read.
+// field reads the name of a field and returns what to decode of it; the name is empty for a field that is skipped.
 func (d *Decoder) field(p *reads) (string, *reads, error) {
 	quoted, err := d.json.ReadValue()
 	if err != nil {
@@ -217,7 +217,7 @@ func (d *Decoder) field(p *reads) (string, *reads, error) {
 	}
 	name := []byte(quoted[1 : len(quoted)-1])
 	if bytes.IndexByte(name, '\\') >= 0 || !utf8.Valid(name) {
-		// The only error left is text that is no UTF-8; it is mended as encoding/json does.
+		// The only possible error is invalid UTF-8, which AppendUnquote replaces as encoding/json does.
 		name, _ = jsontext.AppendUnquote(nil, quoted)
 	}
 	below := p.of(name)

@@ -60,7 +60,7 @@ func TestADecoderReadsWhatRulesRead(t *testing.T) {
 		eligible string
 		want     map[string]any
 	}{
-		"nothing but who it is":   {"true", object(identity, nil)},
+		"only the identity":       {"true", object(identity, nil)},
 		"a scalar":                {"object.spec.backoffLimit > 3", object(identity, map[string]any{"spec": map[string]any{"backoffLimit": int64(6)}})},
 		"a float":                 {"object.spec.ratio > 0.1", object(identity, map[string]any{"spec": map[string]any{"ratio": 0.5}})},
 		"beyond int64":            {"object.spec.big > 0.1", object(identity, map[string]any{"spec": map[string]any{"big": 12345678901234567890.0}})},
@@ -101,7 +101,7 @@ func TestADecoderRefusesWhatIsNoObject(t *testing.T) {
 	}
 }
 
-// FuzzDecoder compares with decoding the whole, in facts and in who the subject is.
+// FuzzDecoder compares the facts and the subject with those after decoding the whole object.
 func FuzzDecoder(f *testing.F) {
 	f.Add([]byte(decodedJob))
 	f.Add([]byte(`{"metadata":{"name":"a","finalizers":[1,{"x":[[]]}],"annotations":{"\u0073unset.x-k8s.io/hold":null}},"status":{"conditions":{"type":1}}}`))
@@ -118,7 +118,7 @@ func FuzzDecoder(f *testing.F) {
 		}
 		part, err := engine.NewDecoder(rules...).Decode(data)
 		if err != nil {
-			t.Fatalf("%v for what encoding/json reads", err)
+			t.Fatalf("%v, but encoding/json reads it", err)
 		}
 		want, wantErr := engine.SubjectOf(whole)
 		got, gotErr := engine.SubjectOf(part)
@@ -134,7 +134,8 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// BenchmarkDecode compares the forms in which an API server serves a finished Job; each gives what expressions see.
+// BenchmarkDecode compares the formats in which an API server returns a finished Job. Each decoder returns what
+// expressions see.
 func BenchmarkDecode(b *testing.B) {
 	forms := jobForms(b)
 	decoder := engine.NewDecoder(ruleOf(b, "finished(object)", "finishedAt(object)"))
@@ -172,7 +173,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// forms are the bytes of one Job.
+// forms are the encodings of one Job.
 type forms struct{ json, cbor, protobuf []byte }
 
 func jobForms(b *testing.B) forms {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// diagnosis turns what cel-go says about an expression into what its author should do.
+// diagnosis translates the errors of cel-go about an expression into what the author should write.
 type diagnosis struct {
 	text  string
 	tree  *ast.AST // nil when the text does not parse
@@ -18,18 +18,18 @@ type diagnosis struct {
 	scope *scope
 }
 
-// complaint is one error of cel-go: its words, and where.
+// complaint is one error of cel-go: its text and its position.
 type complaint struct {
 	words      string
-	caught     []string // what the pattern caught
+	caught     []string // the groups that the pattern matched
 	line       int      // from 1
 	column     int      // from 0, in characters
 	expression int64
 }
 
-// remedy rewrites the complaints that match. cel-go tells its errors apart by text alone, see
-// https://github.com/google/cel-go/blob/v0.31.0/checker/errors.go. This table is the only place that knows the texts, and
-// TestProblemsOfExpressions holds it against the library.
+// remedy rewrites the complaints that match its pattern. cel-go distinguishes its errors by their text alone, see
+// https://github.com/google/cel-go/blob/v0.31.0/checker/errors.go. Only this table depends on the texts, and
+// TestProblemsOfExpressions compares it with the library.
 type remedy struct {
 	pattern *regexp.Regexp
 	explain func(*diagnosis, complaint) finding
@@ -42,10 +42,10 @@ var remedies = []remedy{
 	{regexp.MustCompile(`^invalid timestamp argument`), (*diagnosis).badTime},
 	{regexp.MustCompile(`^invalid matches argument`), (*diagnosis).badRegex},
 	{regexp.MustCompile(`^invalid argument to has\(\) macro`), (*diagnosis).badHas},
-	{regexp.MustCompile(`^comprehension exceeds nesting limit`), says("too many loops inside each other: at most two of all, exists, map, filter and the like", "")},
+	{regexp.MustCompile(`^comprehension exceeds nesting limit`), says("too many nested loops: all, exists, map, filter and other loop macros nest at most two levels deep", "")},
 	{regexp.MustCompile(`^expression code point size exceeds limit`), says(fmt.Sprintf("the expression is longer than %d characters", MaxExpressionSize), "")},
-	{regexp.MustCompile(`^expression recursion limit exceeded`), says(fmt.Sprintf("nested too deeply: at most %d calls, operators and parentheses inside each other", MaxDepth), "")},
-	{regexp.MustCompile(`^expression (node )?count exceeds limit`), says(fmt.Sprintf("too large: at most %d names, values and calls, with macros written out", MaxNodes), "")},
+	{regexp.MustCompile(`^expression recursion limit exceeded`), says(fmt.Sprintf("nested too deeply: calls, operators and parentheses nest at most %d levels deep", MaxDepth), "")},
+	{regexp.MustCompile(`^expression (node )?count exceeds limit`), says(fmt.Sprintf("too large: at most %d names, values and calls after macros are expanded", MaxNodes), "")},
 	{regexp.MustCompile(`^reserved identifier: (.*)`), (*diagnosis).reserved},
 	{regexp.MustCompile(`^expected type '(.*)' but found '(.*)'$`), (*diagnosis).mixedTypes},
 	{regexp.MustCompile(`^expression of type '(.*)' cannot be range of a comprehension`), (*diagnosis).noRange},
@@ -58,10 +58,10 @@ func says(message, hint string) func(*diagnosis, complaint) finding {
 	return func(*diagnosis, complaint) finding { return finding{message: message, hint: hint} }
 }
 
-// mostFindings bounds the findings of one expression.
+// mostFindings limits the findings of one expression.
 const mostFindings = 20
 
-// explain gives one finding for each slip of the author, in the order of the text, and not more than mostFindings.
+// explain returns one finding for each mistake of the author, ordered by position, and at most mostFindings.
 func (d *diagnosis) explain(issues *cel.Issues) []finding {
 	var findings []finding
 	known, unreadable := d.consequences(issues), false
@@ -74,7 +74,7 @@ func (d *diagnosis) explain(issues *cel.Issues) []finding {
 		}
 		c := complaint{words: e.Message, line: e.Location.Line(), column: max(e.Location.Column(), 0), expression: e.ExprID}
 		f := d.finding(c)
-		unreadable = unreadable || strings.HasPrefix(f.message, syntaxMessage) // what follows is the same slip, and looking for it takes time
+		unreadable = unreadable || strings.HasPrefix(f.message, syntaxMessage) // later errors have the same cause, and looking for it takes time
 		if !slices.ContainsFunc(findings, func(other finding) bool { return sameSlip(f, other) }) {
 			findings = append(findings, f)
 		}
@@ -88,8 +88,8 @@ func (d *diagnosis) explain(issues *cel.Issues) []finding {
 	return findings
 }
 
-// consequences is what stands in calls of loops that are none, where what would be a loop variable is an unknown name, and what is
-// called on a value that only other languages have.
+// consequences returns the expressions whose errors follow from another error: the arguments of an unknown loop macro,
+// where the loop variable is an unknown name, and calls on a value that exists only in other languages.
 func (d *diagnosis) consequences(issues *cel.Issues) map[int64]bool {
 	inside := map[int64]bool{}
 	for _, e := range issues.Errors() {
@@ -107,7 +107,7 @@ func (d *diagnosis) consequences(issues *cel.Issues) map[int64]bool {
 	return inside
 }
 
-// beginOf is the name that a row of calls and fields begins with; empty for none.
+// beginOf returns the name at the start of a chain of calls and fields; empty if there is none.
 func (d *diagnosis) beginOf(e ast.Expr) string {
 	switch {
 	case e.Kind() == ast.IdentKind:
@@ -120,8 +120,8 @@ func (d *diagnosis) beginOf(e ast.Expr) string {
 	return ""
 }
 
-// sameSlip reports whether one slip caused both: the parser and the checker go on after an error and stumble again, and of a key
-// without quotes they stumble over each part.
+// sameSlip reports whether one mistake caused both findings. The parser and the checker continue after an error and
+// report follow-up errors. A key without quotes causes an error for each of its parts.
 func sameSlip(a, b finding) bool {
 	return a.message == b.message && a.hint == b.hint && a.hint == clockHint ||
 		a.hint == b.hint && strings.HasPrefix(a.hint, keyHintBegins) ||
@@ -145,7 +145,8 @@ func (d *diagnosis) finding(c complaint) finding {
 	return f
 }
 
-// nameStart is where the name of a function begins, for a complaint that points at its opening parenthesis.
+// nameStart returns the column where the name of a function begins, for a complaint that points at its opening
+// parenthesis.
 func (d *diagnosis) nameStart(c complaint) int {
 	lines := strings.Split(d.text, "\n")
 	if c.line < 1 || c.line > len(lines) {
@@ -166,7 +167,7 @@ func isNameRune(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// after is the text from the complaint on.
+// after returns the text from the position of the complaint to the end.
 func (d *diagnosis) after(c complaint) string {
 	lines := strings.SplitAfter(d.text, "\n")
 	if c.line < 1 || c.line > len(lines) {
@@ -176,7 +177,7 @@ func (d *diagnosis) after(c complaint) string {
 	return string(line[min(c.column, len(line)):]) + strings.Join(lines[c.line:], "")
 }
 
-// before is the line up to the complaint.
+// before returns the line up to the position of the complaint.
 func (d *diagnosis) before(c complaint) string {
 	lines := strings.Split(d.text, "\n")
 	if c.line < 1 || c.line > len(lines) {
@@ -186,7 +187,7 @@ func (d *diagnosis) before(c complaint) string {
 	return string(line[:min(c.column, len(line))])
 }
 
-// lint finds what cel-go lets pass and we do not.
+// lint finds expressions that cel-go accepts and Sunset rejects.
 func (d *diagnosis) lint() []finding {
 	var findings []finding
 	add := func(e ast.Expr, message, hint string) {
@@ -199,13 +200,13 @@ func (d *diagnosis) lint() []finding {
 			c := e.AsComprehension()
 			for _, name := range []string{c.IterVar(), c.IterVar2(), c.AccuVar()} {
 				if name == objectVariable || name == variablesVariable {
-					add(e, "a loop variable cannot be called "+name, "give it another name, such as o")
+					add(e, "a loop variable cannot have the name "+name, "rename it, for example to o")
 				}
 			}
 		case ast.SelectKind:
 			s := e.AsSelect()
 			if s.IsTestOnly() && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == variablesVariable {
-				add(e, "a variable is always there", "use variables."+s.FieldName()+" itself")
+				add(e, "variables are always present", "use variables."+s.FieldName()+" without has()")
 			}
 		case ast.CallKind:
 			for _, find := range []func(ast.Expr, *diagnosis) (string, string){wildcard, asText} {

@@ -15,13 +15,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// widest is how many characters a value may take where people read it.
+// widest is the maximum number of characters of a displayed value.
 const widest = 60
 
-// none is how an optional value without one is shown.
+// none is the display of an optional value that is empty.
 const none = "none"
 
-// display writes a value for people. Text is quoted and cut, and a list or map that does not fit is only counted.
+// display formats a value for people. Strings are quoted and truncated. For a list or map that does not fit, display
+// prints the number of elements.
 func display(v ref.Val) string {
 	switch x := v.(type) {
 	case types.String:
@@ -91,7 +92,7 @@ func isContainer(v ref.Val) bool {
 	return false
 }
 
-// fitting is the whole list or map if it fits, and otherwise its size.
+// fitting returns the whole list or map if it fits, and otherwise its size.
 func fitting(open string, shown []string, unit, shut string) string {
 	text := open + strings.Join(shown, ", ") + shut
 	if utf8.RuneCountInString(text) > widest {
@@ -107,7 +108,7 @@ func counted(open string, size ref.Val, unit, shut string) string {
 	return fmt.Sprintf("%s%v %s%s", open, size, unit, shut)
 }
 
-// displayTime writes what startTime gave.
+// displayTime formats the result of startTime.
 func displayTime(t time.Time) string {
 	if t.IsZero() {
 		return none
@@ -115,7 +116,7 @@ func displayTime(t time.Time) string {
 	return display(types.Timestamp{Time: t})
 }
 
-// displayTTL writes what ttlExpression gave.
+// displayTTL formats the result of ttlExpression.
 func displayTTL(d time.Duration) string {
 	if d == policy.NeverTTL {
 		return none

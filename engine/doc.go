@@ -1,12 +1,12 @@
-// Package engine turns the CEL of a rule into facts about objects.
+// Package engine evaluates the CEL expressions of rules and returns facts about objects.
 //
-// It promises that a rule is compiled once and understood completely or refused with every reason at once; that the
-// facts are a pure function of the object; and that no expression runs away: size and nesting are bounded when it is
-// compiled, what it builds and the time of its loops are bounded when it runs. An error, a panic and a deadline are facts
-// too, so that doubt keeps. Explain takes the facts apart for people.
+// It promises that a rule is compiled once, and that an invalid rule is rejected with all of its problems at once. The
+// facts are a pure function of the object. No expression exceeds its limits: the compiler limits size and nesting, and
+// the evaluation limits what an expression builds and how long its loops run. Errors, panics and exceeded deadlines are
+// facts too, so that Sunset keeps the object. Explain shows how each part of an expression evaluates.
 //
-// It refuses to do I/O, to read the clock and to let expressions read it, and to look at any object but the one it is
-// asked about.
+// The package does no I/O, does not read the clock or let expressions read it, and never reads another object than the
+// one it evaluates.
 package engine
 
 //go:generate go run ./celdoc -o ../docs/cel.md

@@ -10,16 +10,16 @@ import (
 	"github.com/sunset-k8s/sunset/engine/cost"
 )
 
-// EnvironmentVersion counts the changes to what an expression means: a function that answers differently, a library
-// that comes or goes. It is part of every cache key and of every Rule.Key.
+// EnvironmentVersion counts the changes to the meaning of expressions: a function that returns a different result, a
+// library that is added or removed. It is part of every cache key and of every Program.Key.
 const EnvironmentVersion = 1
 
-// What an expression may be, checked when it is compiled.
+// Limits of an expression, checked when it is compiled.
 const (
 	MaxExpressionSize = 10240 // characters
-	MaxDepth          = 100   // parentheses, calls and operators inside each other
-	MaxNodes          = 10000 // of the syntax tree, variables and macros written out
-	MaxNesting        = 2     // comprehensions (all, exists, map, filter, ...) inside each other
+	MaxDepth          = 100   // nested parentheses, calls and operators
+	MaxNodes          = 10000 // of the syntax tree, after variables and macros are expanded
+	MaxNesting        = 2     // nested comprehensions (all, exists, map, filter, ...)
 	MaxRange          = cost.MaxRange
 	MaxRegexSize      = 10_000 // instructions of a compiled regular expression
 	MaxPrecision      = cost.MaxPrecision
@@ -32,7 +32,7 @@ const (
 	variablesVariable  = "variables"
 )
 
-// newBase is the environment without the object, so that it can be given a type.
+// newBase returns the environment without the variable object, so that the variable can be declared with a type.
 func newBase() (*cel.Env, error) {
 	env, err := cel.NewEnv(append(languageOptions(), append(libraryOptions(), functionOptions()...)...)...)
 	if err != nil {
@@ -41,17 +41,17 @@ func newBase() (*cel.Env, error) {
 	return env, nil
 }
 
-// newEnvironment is the environment in which expressions run. The object is dynamic there: what runs is what was
-// decoded, whatever a schema says about it.
+// newEnvironment returns the environment in which expressions run. There, object is dynamic: expressions run on the
+// decoded object, and a schema does not affect them.
 func newEnvironment(base *cel.Env) (*cel.Env, error) {
 	env, err := base.Extend(append(extraVariables(), cel.VariableWithDoc(objectVariable, cel.DynType, objectDoc))...)
 	if err != nil {
-		return nil, fmt.Errorf("declare object and what is beside it: %w", err)
+		return nil, fmt.Errorf("declare object and the other variables: %w", err)
 	}
 	return env, nil
 }
 
-const objectDoc = "The object as the API server has it: object.metadata, object.spec, object.status and so on."
+const objectDoc = "The object as the API server stores it: object.metadata, object.spec, object.status and other fields."
 
 func languageOptions() []cel.EnvOption {
 	return []cel.EnvOption{

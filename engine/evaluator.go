@@ -13,40 +13,40 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ErrDeadline is wrapped by Facts.Err when the expressions took too long for the clock. That says more of the machine than of
-// the object, so that it is worth asking again; what takes too many steps always does.
+// ErrDeadline is wrapped by Facts.Err if the expressions exceeded the deadline. This depends more on the load of the
+// machine than on the object, so a retry can succeed. Exceeding the limit of steps fails every time.
 var ErrDeadline = errors.New("took too long")
 
-// Evaluator asks rules about objects, one at a time: each goroutine has its own. What an evaluation needs is kept from
-// one to the next, which is half of its cost otherwise.
+// Evaluator evaluates rules on one object at a time. Each goroutine needs its own. It reuses memory between
+// evaluations, which otherwise cost about twice as much.
 type Evaluator struct {
 	ctx      context.Context
 	deadline time.Duration
 	input    input
 	frame    *interpreter.ExecutionFrame
-	watch    *watch            // nil until an expression with a loop comes along
-	last     error             // many objects fail alike: they share the error
-	node     map[string]any    // of the images that rules are asked about
-	referred *References       // what is known to refer to the object
-	texts    map[string]string // of groups, outcomes and owners' kinds, which many objects share
+	watch    *watch            // nil until the first expression with a loop
+	last     error             // the previous error: many objects fail in the same way, and share it
+	node     map[string]any    // the node of the images to evaluate
+	referred *References       // the known references to the object
+	texts    map[string]string // groups, outcomes and kinds of owners, which many objects share
 }
 
-// watch interrupts a frame. Its timer runs only while an expression with a loop does.
+// watch interrupts a frame. Its timer runs only while an expression with a loop runs.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 }
 
-// textsKept bounds the texts that are remembered: beyond, texts that differ each time gain nothing.
+// textsKept is the maximum number of shared strings. Beyond it, most strings are unique, and sharing saves nothing.
 const textsKept = 10_000
 
-// NewEvaluator gives an Evaluator whose evaluations end when ctx does. Close it after use.
+// NewEvaluator returns an Evaluator whose evaluations end when ctx ends. Close it after use.
 func (c *Compiler) NewEvaluator(ctx context.Context) *Evaluator {
 	return &Evaluator{ctx: ctx, deadline: c.deadline, node: (*Node)(nil).Object()}
 }
 
-// Close lets go of what the Evaluator holds.
+// Close releases the resources of the Evaluator.
 func (e *Evaluator) Close() {
 	if e.frame != nil {
 		e.frame.Close()
@@ -59,18 +59,19 @@ func (e *Evaluator) Close() {
 	}
 }
 
-// SetNode says on which node the images are that rules are asked about from now on. Without one, and with nil, it is a
-// node without name and labels.
+// SetNode sets the node of the images that are evaluated next. By default, and after nil, it is a node without a name
+// and labels.
 func (e *Evaluator) SetNode(node *Node) { e.node = node.Object() }
 
-// Facts says what the rule says about the object, which is not changed and not held on to. It never fails: what goes
-// wrong is Facts.Err. The order is selector, eligible, startTime or the object's mark, annotation sunset.x-k8s.io/ttl,
-// ttlExpression, groupBy, outcome, and a no ends it.
+// Facts evaluates the rule on the object. It neither changes the object nor keeps a reference to it. It never fails:
+// errors are in Facts.Err. It evaluates, in this order, the selector, eligible, startTime or the object's mark,
+// annotation sunset.x-k8s.io/ttl, ttlExpression, groupBy and outcome. It stops if the selector does not match or
+// eligible is false.
 //
-// Where the rule reads references, and they are not known, that is all it says; see SetReferences.
+// If the rule reads references and they are unknown, Facts contains only that error; see SetReferences.
 //
-// A rule about images is asked about the Object of an Image, on the node of SetNode. Without startTime its start is the
-// later of when the image was first seen and last used. It is asked for each tag of the image by itself.
+// For a rule about images, the object is that of Image.Object, on the node of SetNode. Without startTime, the start is
+// the later of when the image was first seen and last used. An image with several tags is evaluated once for each tag.
 func (e *Evaluator) Facts(r *Program, object map[string]any) policy.Facts {
 	if r.images {
 		return e.imageFacts(r, object)
@@ -78,7 +79,8 @@ func (e *Evaluator) Facts(r *Program, object map[string]any) policy.Facts {
 	return e.facts(r, object)
 }
 
-// NotAsked is Facts of a rule that is not evaluated: if the rule selects the object they have the error.
+// NotAsked returns the Facts of a rule without evaluating its expressions. If the rule selects the object, they contain
+// the error.
 func (e *Evaluator) NotAsked(r *Program, object map[string]any, err error) policy.Facts {
 	facts := markedBy(r, object)
 	if r.selects(object) {
@@ -87,7 +89,7 @@ func (e *Evaluator) NotAsked(r *Program, object map[string]any, err error) polic
 	return facts
 }
 
-// markedBy are the facts about the object's mark.
+// markedBy returns the facts about the object's mark.
 func markedBy(r *Program, object map[string]any) policy.Facts {
 	if r.mark == "" {
 		return policy.Facts{}
@@ -164,7 +166,7 @@ func (e *Evaluator) judge(r *Program, object map[string]any, facts policy.Facts)
 	return facts, err
 }
 
-// intern gives one copy of equal texts that holds on to nothing of the object.
+// intern returns one shared copy of equal strings. The copy does not keep the object in memory.
 func (e *Evaluator) intern(text string) string {
 	if known, ok := e.texts[text]; ok {
 		return known
@@ -179,7 +181,7 @@ func (e *Evaluator) intern(text string) string {
 	return text
 }
 
-// ask runs one expression and reads what it gives.
+// ask evaluates one expression and converts its result.
 func ask[T any](e *Evaluator, p *program, wants result, read func(ref.Val) (T, error)) (T, error) {
 	v, _, err := p.run.Eval(e.frame)
 	if err == nil {
@@ -192,10 +194,10 @@ func ask[T any](e *Evaluator, p *program, wants result, read func(ref.Val) (T, e
 	return none, e.explain(wants, err)
 }
 
-// begin makes the frame ready, and starts the clock if there is a loop.
+// begin prepares the frame, and starts the timer if there is a loop.
 //
-// The frame is used again and again, which cel-go's own Program.ContextEval does not do: there, each evaluation makes a
-// context and its bookkeeping. A frame that was interrupted stays interrupted, so end throws it away.
+// The frame is reused. cel-go's own Program.ContextEval instead allocates a context and its state for each evaluation.
+// A frame that was interrupted stays interrupted, so end discards it.
 func (e *Evaluator) begin(loops bool) (err error) {
 	if e.frame == nil {
 		if e.frame, err = interpreter.NewExecutionFrame(&e.input); err != nil {
@@ -221,7 +223,7 @@ func (e *Evaluator) end() {
 	}
 }
 
-// explain says which expression failed, why, and what to write.
+// explain names the expression that failed, the cause and the fix.
 func (e *Evaluator) explain(wants result, err error) error {
 	if errors.Is(err, interpreter.InterruptError{}) {
 		return fmt.Errorf("%s: %w", wants.field(), interruption(e.watch.ctx, e.deadline))
@@ -232,7 +234,7 @@ func (e *Evaluator) explain(wants result, err error) error {
 	return shorten(wants.field() + ": " + advise(err))
 }
 
-// interruption says why the evaluation under this context was interrupted.
+// interruption returns the reason why the evaluation under this context was interrupted.
 func interruption(ctx context.Context, deadline time.Duration) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ErrDeadline) {
@@ -241,19 +243,19 @@ func interruption(ctx context.Context, deadline time.Duration) error {
 	return cause
 }
 
-// advise puts an error of cel-go into the words of docs/cel.md, with what to write.
+// advise translates an error of cel-go into the terms of docs/cel.md and adds a hint.
 func advise(err error) string {
 	text := typeName(err.Error())
 	switch {
 	case strings.Contains(text, "no such key: "):
-		text += "; where a field can be absent write .?field or has()"
+		text += "; if the field can be absent, use .?field or has()"
 	case strings.HasSuffix(text, "no such overload"):
-		text += "; a time in an object is text: timestamp(object.metadata.creationTimestamp)"
+		text += "; times in objects are strings: convert them, such as timestamp(object.metadata.creationTimestamp)"
 	}
 	return text
 }
 
-// shared gives the error of the object before, if it says the same.
+// shared returns the previous error if it has the same text.
 func (e *Evaluator) shared(err error) error {
 	if e.last == nil || e.last.Error() != err.Error() {
 		e.last = err

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// A rule is compiled once, and then asked about as many objects as there are.
+// A rule is compiled once and evaluated on any number of objects.
 func ExampleCompiler_Rule() {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -58,7 +58,7 @@ spec:
     ttl: 1d
 `
 
-// From a policy as written to the verdict on an object: what kubectl sunset preview does.
+// From a policy as written to the decision on an object, as in kubectl sunset preview.
 func Example() {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -68,12 +68,12 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	document, err := policy.Parse(data) // strictly: what is not understood is a problem
+	document, err := policy.Parse(data) // strict: anything that Sunset does not understand is a problem
 	if err != nil {
 		panic(err)
 	}
 	p := document.Load(policy.DefaultProtection())
-	programs := compiler.Load(p) // adds to p.Problems what is wrong with the expressions
+	programs := compiler.Load(p) // adds the problems of the expressions to p.Problems
 	namespaces := map[string]policy.Namespace{"team-a": {}}
 	snapshot := policy.NewSnapshot([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
 
@@ -109,7 +109,7 @@ func Example() {
 	// Delete Expired batch/jobs 2026-03-02 12:10:00 +0000 UTC true
 }
 
-// ExampleEvaluator_Facts_image asks a rule about an image of a node, as an agent on the node does.
+// ExampleEvaluator_Facts_image evaluates a rule on an image of a node, as an agent on the node does.
 func ExampleEvaluator_Facts_image() {
 	data := []byte(`{
 	  "kind": "ClusterRetentionPolicy", "metadata": {"name": "nodes"},

@@ -32,7 +32,7 @@ func checkExample(t *testing.T, c *engine.Compiler, example engine.Example) {
 			t.Fatal("does not compile")
 		}
 		if v, err := e.Value(o); err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("gives %v, %v", v, err)
+			t.Errorf("returns %v, %v", v, err)
 		}
 		return
 	}
@@ -41,6 +41,6 @@ func checkExample(t *testing.T, c *engine.Compiler, example engine.Example) {
 		t.Fatal("does not compile")
 	}
 	if v, err := equal.Value(o); err != nil || v != types.True {
-		t.Errorf("does not give %s: %v", example.Gives, err)
+		t.Errorf("does not return %s: %v", example.Gives, err)
 	}
 }

@@ -11,47 +11,47 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Explanation is what one expression of a rule gives for an object, and what led to it.
+// Explanation is the result of one expression of a rule for an object, with the results of its parts.
 type Explanation struct {
-	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy, outcome; or an annotation that cannot be read
+	Field   string // eligible, startTime, ttlExpression, keepNewest.groupBy, outcome; or an annotation that is invalid
 	Text    string // the expression as written in the rule
-	Tag     string // of an image with several tags, the one that is asked about: it keeps the image longest, or fails
-	Value   string // what it gives, for people; empty when it failed or was not asked
+	Tag     string // for an image with several tags, the tag that keeps the image longest, or whose evaluation fails
+	Value   string // the result, for people; empty if the expression failed or was not evaluated
 	Err     error  // as in Facts.Err
-	Skipped bool   // not asked, because an expression before it failed or said no
+	Skipped bool   // not evaluated, because an expression before it failed or eligible was false
 	Parts   []Part // in the order of the text, each followed by its own parts
 }
 
-// Part is a sub-expression and what it gives. What loops is one part, whose turns are not told; what is the same
-// whatever the object, such as a literal, is none.
+// Part is a sub-expression and its result. A loop is one part: its iterations are not listed. Sub-expressions that do
+// not depend on the object, such as literals, are not parts.
 type Part struct {
 	Text     string `json:"text"`               // on one line, with the quotes and spaces of docs/cel.md
-	Variable string `json:"variable,omitempty"` // the variable whose expression this is a part of; empty for the rule's own
-	Line     int    `json:"line"`               // where it stands in that expression, from 1
-	Column   int    `json:"column"`             // likewise
+	Variable string `json:"variable,omitempty"` // the variable whose expression contains this part; empty for the rule's own
+	Line     int    `json:"line"`               // its position in that expression, from 1
+	Column   int    `json:"column"`             // from 1
 	Depth    int    `json:"depth"`              // 0 for the parts of the expression itself
-	Value    string `json:"value,omitempty"`    // for people; empty when it failed or was not needed
-	Err      string `json:"error,omitempty"`    // what went wrong, here or in a part below
-	Skipped  bool   `json:"skipped,omitempty"`  // not needed for the result, so never asked: the right side of false && ...
+	Value    string `json:"value,omitempty"`    // for people; empty if it failed or was not needed
+	Err      string `json:"error,omitempty"`    // the error of this part or of a part below it
+	Skipped  bool   `json:"skipped,omitempty"`  // not evaluated, because the result does not depend on it: the right side of false && ...
 }
 
-// patience is how many times the deadline of a rule it may take to explain one.
+// patience is the deadline for explaining a rule, as a multiple of the deadline for evaluating it.
 const patience = 20
 
-// Explain says what each expression of the rule gives for the object, and each part of it. What the expressions give is
-// what Facts is made of. It is nil when the rule's selector does not match. It is for people to read: every part is
-// compiled and run on its own, and nothing is kept from one call to the next.
+// Explain returns the result of each expression of the rule for the object, and of each of its parts. The results are
+// the same as in Facts. It returns nil if the rule's selector does not match. It is meant for people: it compiles and
+// runs every part separately, and caches nothing between calls.
 func (r *Program) Explain(ctx context.Context, object map[string]any) []Explanation {
 	return r.ExplainIn(ctx, Surroundings{}, object)
 }
 
-// Surroundings is what a rule may read beside the object, as SetNode and SetReferences have it.
+// Surroundings is what a rule may read besides the object, as for SetNode and SetReferences.
 type Surroundings struct {
 	Node       *Node
 	References *References
 }
 
-// ExplainIn is Explain of an object in its surroundings.
+// ExplainIn is Explain with the node of an image and the references to an object.
 func (r *Program) ExplainIn(ctx context.Context, around Surroundings, object map[string]any) []Explanation {
 	if !r.selects(object) {
 		return nil
@@ -82,8 +82,8 @@ func (r *Program) ExplainIn(ctx context.Context, around Surroundings, object map
 	return explanations
 }
 
-// questions are what Facts asks, in its order: the expressions, and before the TTL the object's own if that cannot be
-// read, which wants no result.
+// questions returns the expressions that Facts evaluates, in its order. If the object's own TTL is invalid, it is
+// inserted before the TTL of the rule, with the result type anything.
 func (r *Program) questions(object map[string]any) []expression {
 	all := r.source.expressions()
 	if _, err := ownTTL(object); err == nil {
@@ -96,7 +96,8 @@ func (r *Program) questions(object map[string]any) []expression {
 	return slices.Insert(all, at, expression{text: textOf(mapOf(mapOf(object, "metadata"), "annotations"), v1alpha1.TTLAnnotation)})
 }
 
-// answers asks under the same deadline as Facts. Where nothing could be asked, the first answer says why.
+// answers evaluates all of them under one deadline, as Facts does. If the evaluation cannot start, the first answer has
+// the error.
 func (r *Program) answers(e *Evaluator, object map[string]any, questions []expression) (answers []Explanation, asked bool) {
 	answers = make([]Explanation, len(questions))
 	for i, q := range questions {
@@ -130,7 +131,7 @@ func fieldOf(q expression) string {
 	return q.wants.field()
 }
 
-// answer is what one question gives, and whether the next is asked then.
+// answer returns the result of one expression, and whether to evaluate the next.
 func (r *Program) answer(e *Evaluator, wants result) (text string, more bool, err error) {
 	switch wants {
 	case anything:

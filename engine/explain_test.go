@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// told is an explanation as a person may see it.
+// told formats an explanation as people may see it.
 func told(e engine.Explanation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s = %s\n", e.Field, outcome(e.Value, e.Err, e.Skipped))
@@ -55,19 +55,19 @@ func TestExplainParts(t *testing.T) {
 		{Name: "most", Expression: "7"},
 	}
 	tests := map[string]struct{ expression, want string }{
-		"conditions in a row are parts of one level": {"finished(object) && succeeded(object) && object.metadata.?labels[?'keep'].orValue('') != 'yes'", `
+		"chained conditions are parts of one level": {"finished(object) && succeeded(object) && object.metadata.?labels[?'keep'].orValue('') != 'yes'", `
 eligible = true
   finished(object) = true (1:1)
   succeeded(object) = true (1:21)
   object.metadata.?labels[?'keep'].orValue('') != 'yes' = true (1:42)
     object.metadata.?labels[?'keep'].orValue('') = "" (1:42)
 `},
-		"what decided ends it": {"failed(object) && (object.a == 1 || object.b == 2)", `
+		"parts after the decisive part are not evaluated": {"failed(object) && (object.a == 1 || object.b == 2)", `
 eligible = false
   failed(object) = false (1:1)
   object.a == 1 || object.b == 2 = not needed (1:20)
 `},
-		"variables are told of where they are used first": {"variables.old && variables.done && size(object.status.conditions) < variables.most", `
+		"variables are explained at their first use": {"variables.old && variables.done && size(object.status.conditions) < variables.most", `
 eligible = true
   variables.old = true (1:1)
     variables.done && object.metadata.?labels[?'keep'].orValue('') != 'yes' = true (old 1:1)
@@ -88,24 +88,24 @@ eligible = true
 		"a function alone has no parts": {"finished(object)", `
 eligible = true
 `},
-		"an error is where it arose and above": {"object.metadata.name == 'report' && object.spec.nothing > 1", `
-eligible = error: eligible: no such key: nothing; where a field can be absent write .?field or has()
+		"an error appears at its origin and above": {"object.metadata.name == 'report' && object.spec.nothing > 1", `
+eligible = error: eligible: no such key: nothing; if the field can be absent, use .?field or has()
   object.metadata.name == 'report' = true (1:1)
     object.metadata.name = "report" (1:1)
-  object.spec.nothing > 1 = error: no such key: nothing; where a field can be absent write .?field or has() (1:37)
-    object.spec.nothing = error: no such key: nothing; where a field can be absent write .?field or has() (1:37)
+  object.spec.nothing > 1 = error: no such key: nothing; if the field can be absent, use .?field or has() (1:37)
+    object.spec.nothing = error: no such key: nothing; if the field can be absent, use .?field or has() (1:37)
 `},
-		"after an error nothing else is needed": {"object.a + object.b == object.c", `
-eligible = error: eligible: no such key: a; where a field can be absent write .?field or has()
-  object.a + object.b = error: no such key: a; where a field can be absent write .?field or has() (1:1)
-    object.a = error: no such key: a; where a field can be absent write .?field or has() (1:1)
+		"nothing is evaluated after an error": {"object.a + object.b == object.c", `
+eligible = error: eligible: no such key: a; if the field can be absent, use .?field or has()
+  object.a + object.b = error: no such key: a; if the field can be absent, use .?field or has() (1:1)
+    object.a = error: no such key: a; if the field can be absent, use .?field or has() (1:1)
     object.b = not needed (1:12)
   object.c = not needed (1:24)
 `},
-		"another condition can make up for an error": {"object.a == 1 || finished(object)", `
+		"another condition can replace one that fails": {"object.a == 1 || finished(object)", `
 eligible = true
-  object.a == 1 = error: no such key: a; where a field can be absent write .?field or has() (1:1)
-    object.a = error: no such key: a; where a field can be absent write .?field or has() (1:1)
+  object.a == 1 = error: no such key: a; if the field can be absent, use .?field or has() (1:1)
+    object.a = error: no such key: a; if the field can be absent, use .?field or has() (1:1)
   finished(object) = true (1:18)
 `},
 		"one branch of a choice": {"(failed(object) ? object.spec.parallelism : object.spec.completions) == 1", `
@@ -124,7 +124,7 @@ eligible = false
       object.status.conditions.map(c, c.type) = ["SuccessCriteriaMet", "Complete"] (1:61)
         object.status.conditions = [2 elements] (1:61)
 `},
-		"what is bound, and what it is used for": {"cel.bind(m, object.metadata, m.name == 'report' && m.labels.app == m.name)", `
+		"a bound value, and the expression that uses it": {"cel.bind(m, object.metadata, m.name == 'report' && m.labels.app == m.name)", `
 eligible = true
   object.metadata = {7 fields} (1:13)
   m.name == 'report' && m.labels.app == m.name = true (1:30)
@@ -144,16 +144,16 @@ eligible = true
         a + 1 = 3 (1:57)
       a + 10 = 11 (1:67)
 `},
-		"an alternative is needed only for none": {"object.?kind.orValue(object.a) == object.?a.orValue(object.kind) && !has(object.a.b)", `
-eligible = error: eligible: no such key: a; where a field can be absent write .?field or has()
+		"a default is evaluated only for none": {"object.?kind.orValue(object.a) == object.?a.orValue(object.kind) && !has(object.a.b)", `
+eligible = error: eligible: no such key: a; if the field can be absent, use .?field or has()
   object.?kind.orValue(object.a) == object.?a.orValue(object.kind) = true (1:1)
     object.?kind.orValue(object.a) = "Job" (1:1)
       object.a = not needed (1:22)
     object.?a.orValue(object.kind) = "Job" (1:35)
       object.kind = "Job" (1:53)
-  !has(object.a.b) = error: no such key: a; where a field can be absent write .?field or has() (1:69)
+  !has(object.a.b) = error: no such key: a; if the field can be absent, use .?field or has() (1:69)
 `},
-		"macros are told of as written": {"object.?spec.optMap(s, s.completions).orValue(0) == math.greatest(object.spec.completions, 0) && object.kind in ['x', 'Job']", `
+		"macros are shown as written": {"object.?spec.optMap(s, s.completions).orValue(0) == math.greatest(object.spec.completions, 0) && object.kind in ['x', 'Job']", `
 eligible = true
   object.?spec.optMap(s, s.completions).orValue(0) == math.greatest(object.spec.completions, 0) = true (1:1)
     object.?spec.optMap(s, s.completions).orValue(0) = 1 (1:1)
@@ -170,7 +170,7 @@ eligible = true
     timestamp(object.metadata.creationTimestamp) = 2026-03-01T12:00:00Z (1:1)
   timestamp(object.status.completionTime) = 2026-03-01T12:10:00Z (1:58)
 `},
-		"a part that is no expression's whole type": {"controllerOf(object).?kind.orValue('') == '' && object.metadata.labels == {} || !(finished(object) && false)", `
+		"parts of different types": {"controllerOf(object).?kind.orValue('') == '' && object.metadata.labels == {} || !(finished(object) && false)", `
 eligible = true
   controllerOf(object).?kind.orValue('') == '' && object.metadata.labels == {} = false (1:1)
     controllerOf(object).?kind.orValue('') == '' = true (1:1)
@@ -188,7 +188,7 @@ eligible = true
 			r := rule()
 			r.Eligible = tc.expression
 			explanations := mustCompile(t, c, r, variables...).Explain(t.Context(), object(t, "job-complete"))
-			expect.Equal(t, "told", strings.TrimPrefix(tc.want, "\n"), told(explanations[0]))
+			expect.Equal(t, "explanation", strings.TrimPrefix(tc.want, "\n"), told(explanations[0]))
 		})
 	}
 }
@@ -210,7 +210,7 @@ eligible = false
 startTime = not needed
 ttlExpression = not needed
 `},
-		"none and none": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
+		"startTime and ttlExpression return none": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.StartTime, r.TTLExpression = "object.?status.?nothing", "failed(object) ? optional.of(days(1)) : optional.none()"
 		}, `
 eligible = true
@@ -218,7 +218,7 @@ startTime = none
 ttlExpression = none
   failed(object) = false (1:1)
 `},
-		"an answer of the wrong type": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) { r.StartTime = "object.metadata.name" }, `
+		"a result of the wrong type": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) { r.StartTime = "object.metadata.name" }, `
 eligible = true
 startTime = error: startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z
 `},
@@ -247,7 +247,7 @@ outcome = not needed
 		}, `
 eligible = true
 startTime = 2026-03-01T12:10:00Z
-outcome = error: outcome: gave a text of 67 characters; what is counted by has at most 63
+outcome = error: outcome: returned a string of 67 characters; the limit is 63
   object.metadata.name = "report" (1:1)
 `},
 		"a mark instead of a start": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
@@ -255,7 +255,7 @@ outcome = error: outcome: gave a text of 67 characters; what is counted by has a
 		}, `
 eligible = true
 `},
-		"a TTL of its own that cannot be read": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
+		"an invalid TTL annotation": {"job-complete", func(r *v1alpha1.Rule, o map[string]any) {
 			r.TTLExpression = "days(1)"
 			o["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.TTLAnnotation: "soon"}
 		}, `
@@ -283,13 +283,13 @@ ttlExpression = not needed
 	}
 }
 
-// agrees fails if the explanations are not what the facts are made of.
+// agrees fails if the explanations do not match the facts.
 func agrees(t *testing.T, r v1alpha1.Rule, facts policy.Facts, explanations []engine.Explanation) {
 	t.Helper()
 	from := policy.Facts{Selected: len(explanations) > 0}
 	for _, e := range explanations {
 		if (e.Value != "") == (e.Err != nil || e.Skipped) {
-			t.Errorf("neither one nor the other: %+v", e)
+			t.Errorf("neither a value nor a reason why there is none: %+v", e)
 		}
 		switch {
 		case e.Err != nil:
@@ -309,12 +309,12 @@ func agrees(t *testing.T, r v1alpha1.Rule, facts policy.Facts, explanations []en
 		}
 	}
 	if fmt.Sprint(from) != fmt.Sprint(facts) {
-		t.Errorf("%+v\ngives the facts %v\nexplained as %+v", r, facts, explanations)
+		t.Errorf("%+v\nreturns the facts %v\nexplained as %+v", r, facts, explanations)
 	}
 }
 
-// TestExplainAgreesWithFacts: the explanation of any rule on any object is that of its facts, the text of a part gives
-// alone what it gives inside, and what was not needed does not matter.
+// TestExplainAgreesWithFacts: the explanation of any rule on any object agrees with its facts, the text of a part has
+// the same result outside of its expression, and parts that were not needed have no effect.
 func TestExplainAgreesWithFacts(t *testing.T) {
 	c := fixture.Compiler(t)
 	random := &random{Rand: rand.New(rand.NewPCG(3, 11))}
@@ -350,7 +350,7 @@ func TestExplainAgreesWithFacts(t *testing.T) {
 	}
 }
 
-// TestExplainVariables: a variable is told of as what its expression gives.
+// TestExplainVariables: the value of a variable in an explanation is the result of its expression.
 func TestExplainVariables(t *testing.T) {
 	c := fixture.Compiler(t)
 	random := &random{Rand: rand.New(rand.NewPCG(5, 7))}
@@ -377,7 +377,7 @@ func TestExplainVariables(t *testing.T) {
 			seen++
 			v, err := alone.Value(object)
 			if (err != nil) != (p.Err != "") || err == nil && engine.Display(v) != p.Value {
-				t.Errorf("%s gives %v, %v\nand is told of as %+v", definition, v, err, p)
+				t.Errorf("%s returns %v, %v\nbut is explained as %+v", definition, v, err, p)
 			}
 		}
 	}
@@ -386,7 +386,7 @@ func TestExplainVariables(t *testing.T) {
 	}
 }
 
-// checkPart asks a part on its own, unless it is about something bound around it.
+// checkPart evaluates a part separately, unless it depends on a local variable.
 func checkPart(t *testing.T, c *engine.Compiler, p engine.Part, object map[string]any) {
 	t.Helper()
 	if values := btoi(p.Value != "") + btoi(p.Err != "") + btoi(p.Skipped); values != 1 {
@@ -398,7 +398,7 @@ func checkPart(t *testing.T, c *engine.Compiler, p engine.Part, object map[strin
 	}
 	v, err := alone.Value(object)
 	if (err != nil) != (p.Err != "") || err == nil && engine.Display(v) != p.Value {
-		t.Errorf("%+v\nalone gives %v, %v", p, v, err)
+		t.Errorf("%+v\nseparately returns %v, %v", p, v, err)
 	}
 }
 
@@ -409,8 +409,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// isUnneeded puts an error in the place of a part that was not needed, and fails if that changes what the whole gives.
-// It is false if it could not try.
+// isUnneeded replaces a part that was not needed with an error, and fails if that changes the result of the expression.
+// It returns false if the replacement is impossible.
 func isUnneeded(t *testing.T, c *engine.Compiler, e engine.Explanation, p engine.Part, object map[string]any) bool {
 	t.Helper()
 	whole, ok := c.Expression(e.Text)
@@ -425,7 +425,7 @@ func isUnneeded(t *testing.T, c *engine.Compiler, e engine.Explanation, p engine
 	v, err := whole.Value(object)
 	v2, err2 := without.Value(object)
 	if (err == nil) != (err2 == nil) || err == nil && engine.Display(v) != engine.Display(v2) {
-		t.Errorf("%s\ngives %v, %v\nand without %s it gives %v, %v", text, v, err, p.Text, v2, err2)
+		t.Errorf("%s\nreturns %v, %v\nbut without %s it returns %v, %v", text, v, err, p.Text, v2, err2)
 	}
 	return true
 }
@@ -437,20 +437,20 @@ func TestExplainHonoursTheDeadline(t *testing.T) {
 	slow, compiled := slowObject(t), mustCompile(t, c, r)
 	start := compiled.Explain(t.Context(), slow)[1]
 	for end := time.Now().Add(time.Minute); !errors.Is(start.Err, engine.ErrDeadline) && time.Now().Before(end); {
-		start = compiled.Explain(t.Context(), slow)[1] // on a busy machine the steps may be over before the timer runs
+		start = compiled.Explain(t.Context(), slow)[1] // on a busy machine the steps may end before the timer fires
 	}
 	if !errors.Is(start.Err, engine.ErrDeadline) || start.Err.Error() != "startTime: took too long: more than 1ms" {
 		t.Errorf("got %v", start.Err)
 	}
-	expect.Equal(t, "the part that takes long says", "took too long: more than 1ms", start.Parts[0].Err)
+	expect.Equal(t, "error of the slow part", "took too long: more than 1ms", start.Parts[0].Err)
 	if got := start.Parts[1]; got.Text != "object.?list.orValue([])" || got.Value != "[30000 elements]" {
-		t.Errorf("the list is said to be %+v", got)
+		t.Errorf("the list is explained as %+v", got)
 	}
 }
 
 func TestExplainCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	stopped := errors.New("the user gave up")
+	stopped := errors.New("the user canceled it")
 	cancel(stopped)
 	r := rule()
 	r.Eligible = slowExpression + " || finished(object)"
@@ -473,7 +473,7 @@ func TestExplainPanicIsAnError(t *testing.T) {
 	}
 }
 
-// TestExplainIsBounded: the largest expressions there can be are explained within seconds.
+// TestExplainIsBounded: the largest possible expressions are explained within seconds.
 func TestExplainIsBounded(t *testing.T) {
 	wide := strings.Repeat("object.a == 1 || ", 500) + "true"
 	deep := strings.Repeat("(object.a + ", 45) + "1" + strings.Repeat(" - object.b)", 45) + " == 1"
@@ -495,11 +495,11 @@ func TestExplainWhatRefers(t *testing.T) {
 		references *engine.References
 		want       []string
 	}{
-		"it is known": {referredBy(web), []string{
+		"references are known": {referredBy(web), []string{
 			"eligible = true\n  references.count = 1 (1:1)\n", "startTime = 2026-03-01T12:00:00Z\n",
 		}},
-		"it is not known": {&engine.References{Doubt: errors.New("no right to list Pods")}, []string{
-			"eligible = error: references are unknown: no right to list Pods\n", "startTime = not needed\n",
+		"references are unknown": {&engine.References{Doubt: errors.New("no permission to list Pods")}, []string{
+			"eligible = error: references are unknown: no permission to list Pods\n", "startTime = not needed\n",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

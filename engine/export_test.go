@@ -12,7 +12,7 @@ import (
 // Expression is one compiled expression of any type, for tests.
 type Expression struct {
 	program *program
-	common  cel.Program // the same with cel-go's own adapter
+	common  cel.Program // the same expression with cel-go's own adapter
 }
 
 // Expression compiles a text of any type.
@@ -37,7 +37,7 @@ func (c *Compiler) Expression(text string) (*Expression, bool) {
 	return &Expression{program: p, common: common}, true
 }
 
-// Value evaluates the expression the way rules do.
+// Value evaluates the expression as rules do.
 func (e *Expression) Value(object map[string]any) (ref.Val, error) {
 	v, _, err := e.program.run.Eval(&input{object: object})
 	return v, err
@@ -49,12 +49,12 @@ func (e *Expression) CommonValue(object map[string]any) (ref.Val, error) {
 	return v, err
 }
 
-// Decode reads of an object's JSON what the expression reads.
+// Decode decodes the fields of an object's JSON that the expression reads.
 func (e *Expression) Decode(data []byte) (map[string]any, error) {
 	return decoderOf(e.program.fields).Decode(data)
 }
 
-// Part is what is left of the object when only what the expression reads is kept.
+// Part returns a copy of the object with only the fields that the expression reads.
 func (e *Expression) Part(object map[string]any) map[string]any {
 	part, _ := project(object, e.program.fields).(map[string]any)
 	return part
@@ -98,21 +98,21 @@ func project(v any, f *fields) any {
 	return v
 }
 
-// CompiledCount is how many expressions the Compiler remembers.
+// CompiledCount returns how many expressions the Compiler caches.
 func (c *Compiler) CompiledCount() int { return c.compiled.kept.Len() }
 
-// Display writes a value the way explanations do.
+// Display formats a value as explanations do.
 func Display(v ref.Val) string { return display(v) }
 
-// Normalized is a text written the way explanations write their parts.
+// Normalized returns a text as explanations write their parts.
 func Normalized(c *Compiler, text string) string {
 	p := &probe{compiler: c, scope: c.scope(nil)}
 	v := p.view(text)
 	return v.textOf(v.tree.Expr())
 }
 
-// OtherFunctions are functions of other languages that CEL has under other names.
+// OtherFunctions returns functions of other languages that have another name in CEL.
 func OtherFunctions() []string { return slices.Collect(maps.Keys(otherFunctions)) }
 
-// Names are the functions and macros that expressions can call.
+// Names returns the functions and macros that expressions can call.
 func (c *Compiler) Names() []string { return c.names }

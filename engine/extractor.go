@@ -13,24 +13,25 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Extractor is a compiled expression that names what an object refers to. It is immutable and safe for concurrent use.
+// Extractor is a compiled expression that returns the references of an object by name. It is immutable and safe for
+// concurrent use.
 type Extractor struct {
 	key     string
 	program *program
-	lenient bool // of what is in no policy
+	lenient bool // for built-in fields, which no policy declares
 }
 
-// Reference is what an object refers to by name.
+// Reference is a reference by name to another object.
 type Reference struct {
-	Namespace string // empty means that of the object
+	Namespace string // empty means the namespace of the referring object
 	Name      string
 }
 
-// MaxReferences is how many references one object may have by one Extractor, unless that is lenient.
+// MaxReferences is how many references one Extractor may find in one object, unless it is lenient.
 const MaxReferences = 1000
 
-// Extractor compiles an expression that gives a list of names, or of maps with name and namespace. The path is where its
-// problems are reported; it is nil if there are any.
+// Extractor compiles an expression that returns a list of names, or of maps with name and namespace. The problems are
+// reported at path. The Extractor is nil if there are any.
 func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) {
 	if strings.TrimSpace(names) == "" {
 		return nil, []policy.Problem{{Path: path, Message: "missing", Hint: naming.example()}}
@@ -47,26 +48,27 @@ func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) 
 	return &Extractor{key: digest("references", names), program: compiled.program}, nil
 }
 
-// Lenient gives an Extractor for fields that Kubernetes knows. There the size of an object is bound enough, and a name that
-// nothing can have is one that somebody may write and nobody can use: it refers to nothing. Of any other Extractor that is
-// an error: whoever declared it may have meant another part of the text.
+// Lenient returns an Extractor for built-in fields of Kubernetes. It has no limit on the number of references, because
+// the size of the object limits it. It ignores invalid names: Kubernetes accepts them in these fields, but no object
+// can have such a name. For any other Extractor an invalid name is an error, because the author of the declaration may
+// have meant another part of the string.
 func (x *Extractor) Lenient() *Extractor {
 	return &Extractor{key: x.key, program: x.program, lenient: true}
 }
 
-// Key names what the Extractor gives: two with equal keys give the same of every object.
+// Key identifies what the Extractor returns: Extractors with equal keys return the same references for every object.
 func (x *Extractor) Key() string { return x.key }
 
-// Reads lists the fields of the object that it reads, as Rule.Reads does.
+// Reads lists the fields of the object that the Extractor reads, as Program.Reads does.
 func (x *Extractor) Reads() []string { return x.program.fields.paths() }
 
-// MetadataOnly reports whether it reads no more than metadata, apiVersion and kind, as Rule.MetadataOnly does.
+// MetadataOnly reports whether the Extractor reads only metadata, apiVersion and kind, as Program.MetadataOnly does.
 func (x *Extractor) MetadataOnly() bool {
 	return x.program.fields.within("metadata", "apiVersion", "kind")
 }
 
-// References says what an object refers to, by one Extractor. The object is not changed and not held on to. An error means
-// that nobody knows what it refers to.
+// References returns the references that one Extractor finds in an object. It neither changes the object nor keeps a
+// reference to it. After an error the references of the object are unknown.
 func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference, error) {
 	e.input.object, e.input.built, e.input.steps = visible(object), 0, 0
 	defer func() { e.input.object = nil }()
@@ -84,7 +86,7 @@ func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference
 	return found, nil
 }
 
-// toReferences reads what names gave.
+// toReferences converts the result of names.
 func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 	list, ok := v.(traits.Lister)
 	if !ok {
@@ -92,7 +94,7 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 	}
 	size, _ := list.Size().(types.Int)
 	if size > MaxReferences && !x.lenient {
-		return nil, fmt.Errorf("gave %d references; an object has at most %d", size, MaxReferences)
+		return nil, fmt.Errorf("returned %d references; the limit is %d per object", size, MaxReferences)
 	}
 	found := make([]Reference, 0, size)
 	for i := range size {
@@ -111,20 +113,20 @@ func (e *Evaluator) toReferences(x *Extractor, v ref.Val) ([]Reference, error) {
 	return found, nil
 }
 
-// check says why nothing can be called so. The length comes first: fields of built-in kinds may have names of a megabyte, and a regular
-// expression takes its time.
+// check returns an error if no object can have this name. It checks the length first: fields of built-in kinds may hold
+// names of a megabyte, and regular expressions are slow.
 func (r Reference) check() error {
 	switch {
 	case len(r.Name) > validation.DNS1123SubdomainMaxLength || len(validation.IsDNS1123Subdomain(r.Name)) > 0:
-		return fmt.Errorf("nothing can be called %q", shorten(r.Name))
+		return fmt.Errorf("no object can have the name %q", shorten(r.Name))
 	case r.Namespace != "" && (len(r.Namespace) > validation.DNS1123LabelMaxLength || len(validation.IsDNS1123Label(r.Namespace)) > 0):
-		return fmt.Errorf("no namespace can be called %q", shorten(r.Namespace))
+		return fmt.Errorf("no namespace can have the name %q", shorten(r.Namespace))
 	}
 	return nil
 }
 
-// toReference reads one element: a name, or a map with name and perhaps namespace. An empty name refers to nothing. The texts may belong to
-// the object.
+// toReference reads one element: a name, or a map with name and optionally namespace. An empty name refers to nothing.
+// The strings may share memory with the object.
 func toReference(v ref.Val) (r Reference, err error) {
 	switch x := v.(type) {
 	case types.String:
@@ -142,10 +144,10 @@ func toReference(v ref.Val) (r Reference, err error) {
 	return Reference{}, unexpected(naming, v)
 }
 
-// errNameless is not what an empty name is: another key may have been meant.
-var errNameless = errors.New("a map without name; what refers to nothing has an empty one")
+// errNameless is an error, unlike an empty name: the author may have meant another key.
+var errNameless = errors.New("a map has no key name; for no reference, set name to ''")
 
-// textIn reads a text of a map; what is absent or null is empty.
+// textIn reads a string of a map. An absent or null value is empty.
 func textIn(m traits.Mapper, key string) (string, error) {
 	switch v, _ := m.Find(types.String(key)); x := v.(type) {
 	case nil, types.Null:
@@ -153,6 +155,6 @@ func textIn(m traits.Mapper, key string) (string, error) {
 	case types.String:
 		return string(x), nil
 	default:
-		return "", fmt.Errorf("%s is %s, wants string", key, typeName(x.Type().TypeName()))
+		return "", fmt.Errorf("%s is %s, must be string", key, typeName(x.Type().TypeName()))
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// FuzzReferences has any expression say what any object refers to. It is an error, which puts everything in doubt, or names that
-// something can have; and the part of the object that is read says the same as all of it.
+// FuzzReferences evaluates any expression as an Extractor on any object. The result is an error, or only valid names.
+// The part of the object that the Extractor reads has the same result as the whole object.
 func FuzzReferences(f *testing.F) {
 	for i, names := range []string{
 		"[object.spec.name]", "[{'name': object.spec.name, 'namespace': object.?spec.namespace.orValue('')}]", "object.spec.names",
@@ -47,11 +47,11 @@ func FuzzReferences(f *testing.F) {
 			checkReferences(t, found, err)
 			part, decodeErr := engine.NewReferrerDecoder(x).Decode([]byte(data))
 			if decodeErr != nil {
-				t.Fatalf("%v for what encoding/json reads", decodeErr)
+				t.Fatalf("%v, but encoding/json reads it", decodeErr)
 			}
 			again, errOfPart := e.References(x, part)
 			if (err == nil) != (errOfPart == nil) || !cmp.Equal(sorted(found), sorted(again)) {
-				t.Errorf("%s of %s gives %v, %v; of what is read of it %v, %v", names, data, found, err, again, errOfPart)
+				t.Errorf("%s on %s returns %v, %v; on the part that it reads %v, %v", names, data, found, err, again, errOfPart)
 			}
 		}
 	})
@@ -60,16 +60,16 @@ func FuzzReferences(f *testing.F) {
 func checkReferences(t *testing.T, found []engine.Reference, err error) {
 	t.Helper()
 	if err != nil && len(found) > 0 {
-		t.Errorf("%v beside error %v", found, err)
+		t.Errorf("%v in addition to error %v", found, err)
 	}
 	for _, r := range found {
 		if len(validation.IsDNS1123Subdomain(r.Name)) > 0 || r.Namespace != "" && len(validation.IsDNS1123Label(r.Namespace)) > 0 {
-			t.Errorf("nothing can be called %+v", r)
+			t.Errorf("no object can have the name %+v", r)
 		}
 	}
 }
 
-// sorted forgets the order, which a loop over a map does not have.
+// sorted sorts and deduplicates, because a loop over a map has no defined order here.
 func sorted(found []engine.Reference) []engine.Reference {
 	found = slices.Clone(found)
 	slices.SortFunc(found, func(a, b engine.Reference) int {
@@ -78,8 +78,8 @@ func sorted(found []engine.Reference) []engine.Reference {
 	return slices.Compact(found)
 }
 
-// FuzzPodSpec compares what configMapsIn and secretsIn find in a PodSpec with a walk through the Go types of the Kubernetes API,
-// which knows no paths: whatever has a type that names a ConfigMap or a Secret is a reference.
+// FuzzPodSpec compares the names that configMapsIn and secretsIn find in a PodSpec with a walk through the Go types of
+// the Kubernetes API. The walk uses no paths: every value whose type names a ConfigMap or a Secret is a reference.
 func FuzzPodSpec(f *testing.F) {
 	for _, spec := range []string{
 		`{}`,
@@ -98,7 +98,7 @@ func FuzzPodSpec(f *testing.F) {
 		var spec corev1.PodSpec
 		var object map[string]any
 		if strict, err := sigsjson.UnmarshalStrict(data, &spec); err != nil || len(strict) > 0 || sigsjson.UnmarshalCaseSensitivePreserveInts(data, &object) != nil {
-			t.Skip() // no API server has that
+			t.Skip() // the API server rejects such a PodSpec
 		}
 		walked := map[string][]string{}
 		walk(walked, reflect.ValueOf(spec), "")
@@ -114,7 +114,7 @@ func FuzzPodSpec(f *testing.F) {
 				names = append(names, r.Name)
 			}
 			if want := possible(walked[kind]); !slices.Equal(want, possible(names)) {
-				t.Errorf("%s refers to %ss %q, and %q is found", data, kind, want, names)
+				t.Errorf("%s refers to %ss %q, but found %q", data, kind, want, names)
 			}
 		}
 	})
@@ -129,7 +129,7 @@ func mustExtract(t testing.TB, c *engine.Compiler, names string) *engine.Extract
 	return x.Lenient()
 }
 
-// walk collects the names in a value by the kind of what they name. In is the type that it is a part of.
+// walk collects the names in a value, by the kind of the object that they name. in is the type that contains the value.
 func walk(found map[string][]string, v reflect.Value, in string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -159,7 +159,7 @@ func walk(found map[string][]string, v reflect.Value, in string) {
 	}
 }
 
-// possible are the names that something can have, each once.
+// possible returns the valid names, each once.
 func possible(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return len(validation.IsDNS1123Subdomain(n)) > 0 })
 	slices.Sort(names)

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// extract reads what an object refers to.
+// extract returns the references of an object.
 func extract(t *testing.T, names string, lenient bool, object map[string]any) ([]engine.Reference, error) {
 	t.Helper()
 	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Minute}) // the machine may be busy
@@ -28,14 +28,14 @@ func extract(t *testing.T, names string, lenient bool, object map[string]any) ([
 	return e.References(x, object)
 }
 
-// TestWhatIsNoName: what nothing can be called is not as good as nothing, as another part of the text may have been meant. In
-// fields that Kubernetes knows it is.
+// TestWhatIsNoName: an invalid name is an error, because the author may have meant another part of the string. In
+// built-in fields of Kubernetes it is ignored.
 func TestWhatIsNoName(t *testing.T) {
 	long := strings.Repeat("a", 254)
 	for names, want := range map[string]struct {
 		fails    string
 		found    []engine.Reference
-		anywhere bool // it fails in fields that Kubernetes knows, too
+		anywhere bool // it is an error in built-in fields too
 	}{
 		"['a', 'b.example']":                           {found: []engine.Reference{{Name: "a"}, {Name: "b.example"}}},
 		"['']":                                         {},
@@ -44,19 +44,19 @@ func TestWhatIsNoName(t *testing.T) {
 		"[{'name': '', 'namespace': 'No Such'}]":       {},
 		"[{'name': 'a', 'namespace': ''}]":             {found: []engine.Reference{{Name: "a"}}},
 		"[{'name': dyn('a'), 'namespace': dyn(null)}]": {found: []engine.Reference{{Name: "a"}}},
-		"[{}]":                                {fails: "element 0: a map without name", anywhere: true},
-		"[dyn('b'), dyn({'namespace': 'a'})]": {fails: "element 1: a map without name", anywhere: true},
-		"[{'Name': 'a'}]":                     {fails: "a map without name", anywhere: true},
-		"[{?'name': object.?spec.name}]":      {fails: "a map without name", anywhere: true},
+		"[{}]":                                {fails: "element 0: a map has no key name", anywhere: true},
+		"[dyn('b'), dyn({'namespace': 'a'})]": {fails: "element 1: a map has no key name", anywhere: true},
+		"[{'Name': 'a'}]":                     {fails: "a map has no key name", anywhere: true},
+		"[{?'name': object.?spec.name}]":      {fails: "a map has no key name", anywhere: true},
 		"[7]":                                 {fails: "int", anywhere: true},
-		"['shop/db']":                         {fails: `nothing can be called "shop/db"`},
-		"['b', 'A']":                          {fails: `element 1: nothing can be called "A"`, found: []engine.Reference{{Name: "b"}}},
-		"[' a']":                              {fails: `nothing can be called " a"`},
-		"['a\\n']":                            {fails: `nothing can be called "a\n"`},
-		"['" + long + "']":                    {fails: "nothing can be called"},
-		"[{'name': 'a', 'namespace': 'x.y'}]": {fails: `no namespace can be called "x.y"`},
+		"['shop/db']":                         {fails: `no object can have the name "shop/db"`},
+		"['b', 'A']":                          {fails: `element 1: no object can have the name "A"`, found: []engine.Reference{{Name: "b"}}},
+		"[' a']":                              {fails: `no object can have the name " a"`},
+		"['a\\n']":                            {fails: `no object can have the name "a\n"`},
+		"['" + long + "']":                    {fails: "no object can have the name"},
+		"[{'name': 'a', 'namespace': 'x.y'}]": {fails: `no namespace can have the name "x.y"`},
 		"[{'name': 'a', 'namespace': '${a}'}, {'name': 'b', 'namespace': 'c'}]": {
-			fails: `no namespace can be called "${a}"`, found: []engine.Reference{{Namespace: "c", Name: "b"}}},
+			fails: `no namespace can have the name "${a}"`, found: []engine.Reference{{Namespace: "c", Name: "b"}}},
 	} {
 		t.Run(names, func(t *testing.T) {
 			got, err := extract(t, names, false, map[string]any{})
@@ -74,8 +74,8 @@ func TestWhatIsNoName(t *testing.T) {
 	}
 }
 
-// TestHowManyReferences: a declaration has a bound, and one object by itself does not put everything in doubt that Kubernetes
-// lets it name.
+// TestHowManyReferences: a declared Extractor has a limit. A lenient one has none, so that a single large object does
+// not make the references to all objects unknown.
 func TestHowManyReferences(t *testing.T) {
 	for of, names := range map[string]string{
 		"a PodSpec": "configMapsIn(object.spec)",

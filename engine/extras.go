@@ -7,38 +7,38 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// extra is a variable beside the object. It is there only in some rules, and what they say depends on it.
+// extra is a variable besides object. Only some rules have it, and their facts depend on it.
 type extra int
 
 const (
 	nodeExtra       extra = iota // the node of an image
-	referencesExtra              // what refers to a ConfigMap or Secret
+	referencesExtra              // the objects that refer to a ConfigMap or Secret
 	extras
 )
 
-// ofExtras is something of each of them.
+// ofExtras holds one value for each extra.
 type ofExtras[T any] [extras]T
 
-// about is what to know of each.
+// aboutExtras describes each extra.
 var aboutExtras = ofExtras[struct{ name, doc, where, hint string }]{
 	{
 		name:  nodeVariable,
-		doc:   "In rules about images, the node they are on: node.name, node.labels and, if known, node.imageFs.",
+		doc:   "In rules about images: the node of the image, with node.name, node.labels and, if known, node.imageFs.",
 		where: "rules about images of nodes",
-		hint:  "what a rule says about any other object depends on nothing but the object",
+		hint:  "rules about other objects can read only the object",
 	},
 	{
 		name: referencesVariable,
-		doc: "In rules about ConfigMaps and Secrets, what refers to the object: references.count, how many objects do, and references.by, " +
-			"a list of maps with kind, namespace and name.",
+		doc: "In rules about ConfigMaps and Secrets: the references to the object. references.count is the number of objects that refer " +
+			"to it. references.by lists them, as maps with kind, namespace and name.",
 		where: "rules about ConfigMaps and Secrets",
-		hint:  "what refers to other kinds nobody follows; metadata.ownerReferences say what an object belongs to",
+		hint:  "references to other kinds are not tracked; metadata.ownerReferences names the owners of an object",
 	},
 }
 
 func (x extra) name() string { return aboutExtras[x].name }
 
-// extraNamed is the extra that an identifier names; false for none.
+// extraNamed returns the extra with this name; false for none.
 func extraNamed(name string) (extra, bool) {
 	for x := range extras {
 		if x.name() == name {
@@ -56,8 +56,9 @@ func extraVariables() []cel.EnvOption {
 	return options
 }
 
-// reads says of each extra that it is there only in some rules, at the place where an expression reads it or uses a variable
-// that does; nil where it does not.
+// reads returns, for each extra, a finding that only some rules have it. The finding points at the place where the
+// expression reads the extra or uses a variable that reads it. It is nil for an extra that the expression does not
+// read.
 func (s *scope) reads(checked *cel.Ast) (at ofExtras[*finding]) {
 	_, read := fieldsRead(checked.NativeRep().Expr())
 	for x := range extras {
@@ -74,11 +75,11 @@ func (s *scope) reads(checked *cel.Ast) (at ofExtras[*finding]) {
 	return at
 }
 
-// misplaced says that an extra is there only in some rules.
+// misplaced returns the finding that only some rules have an extra.
 func (x extra) misplaced(checked *cel.Ast, by []string) *finding {
-	f := &finding{message: x.name() + " is there only in " + aboutExtras[x].where, line: 1, column: 1, hint: aboutExtras[x].hint}
+	f := &finding{message: x.name() + " is available only in " + aboutExtras[x].where, line: 1, column: 1, hint: aboutExtras[x].hint}
 	if len(by) > 0 {
-		f.message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is there only in " + aboutExtras[x].where
+		f.message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is available only in " + aboutExtras[x].where
 	}
 	locate(checked, func(e ast.Expr) bool {
 		return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == x.name()
@@ -86,7 +87,8 @@ func (x extra) misplaced(checked *cel.Ast, by []string) *finding {
 	return f
 }
 
-// hidden says that a loop variable hides an extra that the expression reads. Where nothing reads one, its name is free.
+// hidden returns a finding if a loop variable hides an extra that the expression reads. If the expression reads no
+// extra, loop variables may have its name.
 func hidden(checked *cel.Ast, reads ofExtras[*finding]) *finding {
 	for x := range extras {
 		if reads[x] == nil {
@@ -99,11 +101,11 @@ func hidden(checked *cel.Ast, reads ofExtras[*finding]) *finding {
 	return nil
 }
 
-// boundIn is where a loop variable has the name of an extra; nil for nowhere.
+// boundIn returns a finding for the first loop variable with the name of an extra; nil if there is none.
 func (x extra) boundIn(checked *cel.Ast) *finding {
 	f := &finding{
-		message: "a loop variable cannot be called " + x.name() + " where " + x.name() + " is read",
-		hint:    "give it another name, such as " + x.name()[:1],
+		message: "a loop variable cannot have the name " + x.name() + " if the expression reads " + x.name(),
+		hint:    "rename it, for example to " + x.name()[:1],
 	}
 	found := locate(checked, func(e ast.Expr) bool {
 		if e.Kind() != ast.ComprehensionKind {
@@ -118,7 +120,7 @@ func (x extra) boundIn(checked *cel.Ast) *finding {
 	return f
 }
 
-// locate puts a finding where the first such part of an expression is.
+// locate sets the position of a finding to the first part of an expression for which is returns true.
 func locate(checked *cel.Ast, is func(ast.Expr) bool, f *finding) (found bool) {
 	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if found || !is(e) {

@@ -14,7 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// hostileObjects are what no API server gives, and what a custom resource without a schema may hold all the same.
+// hostileObjects are objects that the API server never returns, and objects that a custom resource without a schema may
+// contain.
 var hostileObjects = []string{
 	`{}`,
 	`null`,
@@ -29,8 +30,8 @@ var hostileObjects = []string{
 	`{"a": "\u0000\ufffd🦄", "": {"": {"": null}}, "list": [[[[[[[[]]]]]]]]}`,
 }
 
-// FuzzFacts asks any expression in each of its three places about any object. Nothing may panic, and the facts must be
-// whole: either an error that fits into a status and nothing else, or values that a verdict can be reached from.
+// FuzzFacts evaluates any expression in each of its three fields on any object. Nothing may panic. The facts are either
+// only an error that fits into a status, or values from which a decision can be made.
 func FuzzFacts(f *testing.F) {
 	expressions := append([]string{
 		"object.a", "object.?a", "object.n", "days(object.f)", "timestamp(object.b)", "duration(string(object.n) + 'ns')",
@@ -59,10 +60,10 @@ func FuzzFacts(f *testing.F) {
 	})
 }
 
-// known is when the rules start whose startTime is not what is asked about.
+// known is the start of the rules in which the expression is not startTime.
 var known = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// placesOf are rules with the text as eligible, startTime and ttlExpression.
+// placesOf returns rules with the text as eligible, startTime and ttlExpression.
 func placesOf(text string) []v1alpha1.Rule {
 	base := rule()
 	base.Eligible, base.StartTime = "true", "timestamp('2026-03-01T12:00:00Z')"
@@ -81,19 +82,19 @@ func checkFacts(t *testing.T, r v1alpha1.Rule, got policy.Facts) {
 			t.Errorf("error of %d bytes: %q", len(text), text)
 		}
 		if want := (policy.Facts{Selected: true, Err: got.Err}); !reflect.DeepEqual(got, want) {
-			t.Errorf("facts beside an error: %+v", got)
+			t.Errorf("facts in addition to an error: %+v", got)
 		}
 	case !got.Eligible:
 		if want := (policy.Facts{Selected: true}); !reflect.DeepEqual(got, want) {
-			t.Errorf("facts about what is not eligible: %+v", got)
+			t.Errorf("facts about an object that is not eligible: %+v", got)
 		}
 	case !got.Selected, got.Start.Location() != time.UTC, got.TTL < 0 && got.TTL != policy.NeverTTL,
 		got.TTL != 0 && r.TTLExpression == "", !got.Start.Equal(known) && r.StartTime == placesOf("")[0].StartTime:
-		t.Errorf("%+v gives %+v", r, got)
+		t.Errorf("%+v returns %+v", r, got)
 	}
 }
 
-// TestHostileObjectsAreObjects: a seed that cannot be read tries nothing.
+// TestHostileObjectsAreObjects: a seed that is not JSON would test nothing.
 func TestHostileObjectsAreObjects(t *testing.T) {
 	for _, data := range hostileObjects {
 		var object map[string]any

@@ -55,53 +55,53 @@ func TestFacts(t *testing.T) {
 		"a selector that matches":              {selecting("data"), eligible, ""},
 		"a selector that does not":             {selecting("web"), policy.Facts{}, ""},
 		"an empty selector selects everything": {func(r *v1alpha1.Rule) { r.Target.Selector = &metav1.LabelSelector{} }, eligible, ""},
-		"not eligible: nothing else is asked": {func(r *v1alpha1.Rule) {
+		"not eligible: nothing else is evaluated": {func(r *v1alpha1.Rule) {
 			r.Eligible, r.StartTime, r.TTLExpression = "false", "object.nothing", "object.nothing"
 		}, policy.Facts{Selected: true}, ""},
-		"not selected: nothing is asked": {func(r *v1alpha1.Rule) {
+		"not selected: nothing is evaluated": {func(r *v1alpha1.Rule) {
 			selecting("web")(r)
 			r.Eligible = "object.nothing"
 		}, policy.Facts{}, ""},
-		"eligible of no bool": {func(r *v1alpha1.Rule) { r.Eligible = "object.kind" }, policy.Facts{}, "eligible: gave string, wants bool"},
-		"eligible of null":    {func(r *v1alpha1.Rule) { r.Eligible = "dyn(null)" }, policy.Facts{}, "eligible: gave null, wants bool"},
-		"a missing field":     {func(r *v1alpha1.Rule) { r.Eligible = "object.status.nothing == 'x'" }, policy.Facts{}, "eligible: no such key: nothing; where a field can be absent write .?field or has()"},
-		"a time that is text": {func(r *v1alpha1.Rule) { r.Eligible = "object.metadata.creationTimestamp + days(1) > timestamp(0)" }, policy.Facts{}, "eligible: no such overload; a time in an object is text: timestamp(object.metadata.creationTimestamp)"},
-		"a division by zero":  {func(r *v1alpha1.Rule) { r.Eligible = "1 / (object.status.succeeded - 1) == 1" }, policy.Facts{}, "eligible: division by zero"},
+		"eligible returns no bool": {func(r *v1alpha1.Rule) { r.Eligible = "object.kind" }, policy.Facts{}, "eligible: returned string, must return bool"},
+		"eligible returns null":    {func(r *v1alpha1.Rule) { r.Eligible = "dyn(null)" }, policy.Facts{}, "eligible: returned null, must return bool"},
+		"a missing field":          {func(r *v1alpha1.Rule) { r.Eligible = "object.status.nothing == 'x'" }, policy.Facts{}, "eligible: no such key: nothing; if the field can be absent, use .?field or has()"},
+		"a time that is a string":  {func(r *v1alpha1.Rule) { r.Eligible = "object.metadata.creationTimestamp + days(1) > timestamp(0)" }, policy.Facts{}, "eligible: no such overload; times in objects are strings: convert them, such as timestamp(object.metadata.creationTimestamp)"},
+		"a division by zero":       {func(r *v1alpha1.Rule) { r.Eligible = "1 / (object.status.succeeded - 1) == 1" }, policy.Facts{}, "eligible: division by zero"},
 		"an outcome": {func(r *v1alpha1.Rule) { r.Outcome = "succeeded(object) ? 'Succeeded' : 'Failed'" },
 			policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: "Succeeded"}, ""},
-		"an empty outcome":              {func(r *v1alpha1.Rule) { r.Outcome = "''" }, eligible, ""},
-		"an outcome that fails":         {func(r *v1alpha1.Rule) { r.Outcome = "object.metadata.labels['none']" }, policy.Facts{}, "outcome: no such key: none; where a field can be absent write .?field or has()"},
-		"an outcome of no text":         {func(r *v1alpha1.Rule) { r.Outcome = "object.status.succeeded" }, policy.Facts{}, "outcome: gave int, wants string"},
-		"a group that just fits":        {group(1024), policy.Facts{Selected: true, Eligible: true, Start: at, Group: strings.Repeat("x", 1024)}, ""},
-		"a group that is too long":      {group(1025), policy.Facts{}, "keepNewest.groupBy: gave a text of 1025 bytes; what groups have in common has at most 1024"},
-		"an outcome that just fits":     {outcome(63), policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: strings.Repeat("x", 63)}, ""},
-		"an outcome that is too long":   {outcome(64), policy.Facts{}, "outcome: gave a text of 64 characters; what is counted by has at most 63"},
-		"an outcome of wide characters": {func(r *v1alpha1.Rule) { r.Outcome = "dyn('" + strings.Repeat("é", 63) + "')" }, policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: strings.Repeat("é", 63)}, ""},
-		"not eligible: no outcome":      {func(r *v1alpha1.Rule) { r.Eligible, r.Outcome = "false", "object.nothing" }, policy.Facts{Selected: true}, ""},
-		"startTime as timestamp":        {startTime("timestamp(object.status.completionTime)"), eligible, ""},
-		"startTime as text":             {startTime("object.status.completionTime"), eligible, ""},
-		"startTime as option":           {startTime("object.?status.?completionTime"), eligible, ""},
-		"startTime none":                {startTime("object.?status.?nothing"), policy.Facts{Selected: true, Eligible: true}, ""},
-		"startTime empty":               {startTime("''"), policy.Facts{}, `startTime: "" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
-		"startTime garbage":             {startTime("object.metadata.name"), policy.Facts{}, `startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
-		"startTime null":                {startTime("dyn(null)"), policy.Facts{}, "startTime: gave null, wants timestamp or optional(timestamp)"},
-		"startTime option of null":      {startTime("optional.of(dyn(null))"), policy.Facts{}, "startTime: gave null, wants timestamp or optional(timestamp)"},
-		"startTime a number":            {startTime("object.status.succeeded"), policy.Facts{}, "startTime: gave int, wants timestamp or optional(timestamp)"},
-		"startTime an error":            {startTime("timestamp(object.metadata.name)"), policy.Facts{}, `startTime: invalid RFC 3339 timestamp "report"`},
-		"ttl as duration":               {ttl("duration('90m')"), with(eligible, 90*time.Minute), ""},
-		"ttl in days":                   {ttl("failed(object) ? days(7) : days(1)"), with(eligible, 24*time.Hour), ""},
-		"ttl in half days":              {ttl("days(0.5)"), with(eligible, 12*time.Hour), ""},
-		"ttl at once":                   {ttl("duration('0s')"), eligible, ""},
-		"ttl as text":                   {ttl("object.metadata.?annotations[?'ttl'].orValue('1d12h')"), with(eligible, 36*time.Hour), ""},
-		"ttl as option":                 {ttl("optional.of(days(2))"), with(eligible, 48*time.Hour), ""},
-		"ttl none is never":             {ttl("optional.none()"), with(eligible, policy.NeverTTL), ""},
-		"ttl negative":                  {ttl("duration('-1ns')"), policy.Facts{}, "ttlExpression: gave -1ns, and a time to live cannot be negative"},
-		"ttl garbage":                   {ttl("'soon'"), policy.Facts{}, `ttlExpression: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
-		"ttl empty":                     {ttl("''"), policy.Facts{}, "ttlExpression: empty; write a duration such as 30m, 7d or 0s"},
-		"ttl null":                      {ttl("dyn(null)"), policy.Facts{}, "ttlExpression: gave null, wants duration or optional(duration)"},
-		"ttl too long":                  {ttl("days(200000)"), policy.Facts{}, "ttlExpression: days(): 200000 days are more than 292 years"},
-		"ttl of no number":              {ttl("days(0.0/0.0)"), policy.Facts{}, "ttlExpression: days(): NaN days are no span of time below 292 years"},
-		"ttl of dynamic text":           {ttl("days(dyn('7'))"), policy.Facts{}, "ttlExpression: no such overload: days(string)"},
+		"an empty outcome":                    {func(r *v1alpha1.Rule) { r.Outcome = "''" }, eligible, ""},
+		"an outcome that fails":               {func(r *v1alpha1.Rule) { r.Outcome = "object.metadata.labels['none']" }, policy.Facts{}, "outcome: no such key: none; if the field can be absent, use .?field or has()"},
+		"an outcome that is not a string":     {func(r *v1alpha1.Rule) { r.Outcome = "object.status.succeeded" }, policy.Facts{}, "outcome: returned int, must return string"},
+		"a group of the maximum length":       {group(1024), policy.Facts{Selected: true, Eligible: true, Start: at, Group: strings.Repeat("x", 1024)}, ""},
+		"a group that is too long":            {group(1025), policy.Facts{}, "keepNewest.groupBy: returned a string of 1025 bytes; the limit is 1024"},
+		"an outcome of the maximum length":    {outcome(63), policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: strings.Repeat("x", 63)}, ""},
+		"an outcome that is too long":         {outcome(64), policy.Facts{}, "outcome: returned a string of 64 characters; the limit is 63"},
+		"an outcome of multi-byte characters": {func(r *v1alpha1.Rule) { r.Outcome = "dyn('" + strings.Repeat("é", 63) + "')" }, policy.Facts{Selected: true, Eligible: true, Start: at, Outcome: strings.Repeat("é", 63)}, ""},
+		"not eligible: no outcome":            {func(r *v1alpha1.Rule) { r.Eligible, r.Outcome = "false", "object.nothing" }, policy.Facts{Selected: true}, ""},
+		"startTime as timestamp":              {startTime("timestamp(object.status.completionTime)"), eligible, ""},
+		"startTime as string":                 {startTime("object.status.completionTime"), eligible, ""},
+		"startTime as optional":               {startTime("object.?status.?completionTime"), eligible, ""},
+		"startTime none":                      {startTime("object.?status.?nothing"), policy.Facts{Selected: true, Eligible: true}, ""},
+		"startTime empty":                     {startTime("''"), policy.Facts{}, `startTime: "" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
+		"startTime invalid":                   {startTime("object.metadata.name"), policy.Facts{}, `startTime: "report" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
+		"startTime null":                      {startTime("dyn(null)"), policy.Facts{}, "startTime: returned null, must return timestamp or optional(timestamp)"},
+		"startTime optional of null":          {startTime("optional.of(dyn(null))"), policy.Facts{}, "startTime: returned null, must return timestamp or optional(timestamp)"},
+		"startTime a number":                  {startTime("object.status.succeeded"), policy.Facts{}, "startTime: returned int, must return timestamp or optional(timestamp)"},
+		"startTime an error":                  {startTime("timestamp(object.metadata.name)"), policy.Facts{}, `startTime: invalid RFC 3339 timestamp "report"`},
+		"ttl as duration":                     {ttl("duration('90m')"), with(eligible, 90*time.Minute), ""},
+		"ttl in days":                         {ttl("failed(object) ? days(7) : days(1)"), with(eligible, 24*time.Hour), ""},
+		"ttl in half days":                    {ttl("days(0.5)"), with(eligible, 12*time.Hour), ""},
+		"ttl zero":                            {ttl("duration('0s')"), eligible, ""},
+		"ttl as string":                       {ttl("object.metadata.?annotations[?'ttl'].orValue('1d12h')"), with(eligible, 36*time.Hour), ""},
+		"ttl as optional":                     {ttl("optional.of(days(2))"), with(eligible, 48*time.Hour), ""},
+		"ttl none is never":                   {ttl("optional.none()"), with(eligible, policy.NeverTTL), ""},
+		"ttl negative":                        {ttl("duration('-1ns')"), policy.Facts{}, "ttlExpression: returned -1ns, but a time to live cannot be negative"},
+		"ttl invalid":                         {ttl("'soon'"), policy.Facts{}, `ttlExpression: "soon" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
+		"ttl empty":                           {ttl("''"), policy.Facts{}, "ttlExpression: empty; write a duration such as 30m, 7d or 0s"},
+		"ttl null":                            {ttl("dyn(null)"), policy.Facts{}, "ttlExpression: returned null, must return duration or optional(duration)"},
+		"ttl too long":                        {ttl("days(200000)"), policy.Facts{}, "ttlExpression: days(): 200000 days: the limit is 292 years"},
+		"ttl not a number":                    {ttl("days(0.0/0.0)"), policy.Facts{}, "ttlExpression: days(): NaN days: the limit is 292 years"},
+		"ttl of a dynamic string":             {ttl("days(dyn('7'))"), policy.Facts{}, "ttlExpression: no such overload: days(string)"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,14 +132,14 @@ func TestVariables(t *testing.T) {
 		{Name: "object", Expression: "object.metadata"},
 	}
 	tests := map[string]string{
-		"used once":                       "variables.done",
-		"used twice":                      "variables.done && variables.done",
-		"one through another":             "variables.at.hasValue() && variables.at == finishedAt(object)",
-		"in a loop":                       "['Complete'].all(n, n in variables.names && n in variables.both)",
-		"a name that is also a loop's":    "['Complete'].all(done, variables.done && done in variables.names && variables.done)",
-		"a name that is also an object's": "variables.object.name == object.metadata.name && variables.object == object.metadata",
-		"all of them, often":              "size(variables.both) == 2 * size(variables.names) && variables.both == variables.names + variables.names",
-		"not asked where not needed":      "true || variables.names[7] == '' || variables.names[8] == ''",
+		"used once":                           "variables.done",
+		"used twice":                          "variables.done && variables.done",
+		"one through another":                 "variables.at.hasValue() && variables.at == finishedAt(object)",
+		"in a loop":                           "['Complete'].all(n, n in variables.names && n in variables.both)",
+		"a name that a loop variable has too": "['Complete'].all(done, variables.done && done in variables.names && variables.done)",
+		"a variable with the name object":     "variables.object.name == object.metadata.name && variables.object == object.metadata",
+		"all variables, many times":           "size(variables.both) == 2 * size(variables.names) && variables.both == variables.names + variables.names",
+		"not evaluated if not needed":         "true || variables.names[7] == '' || variables.names[8] == ''",
 	}
 	c := fixture.Compiler(t)
 	for name, text := range tests {
@@ -154,7 +154,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// slowObject makes "object.list.all(a, object.list.all(b, ...))" take minutes.
+// slowObject is an object on which "object.list.all(a, object.list.all(b, ...))" takes minutes.
 func slowObject(t testing.TB) map[string]any {
 	list := make([]any, 30000)
 	for i := range list {
@@ -167,7 +167,7 @@ func slowObject(t testing.TB) map[string]any {
 
 const slowExpression = "object.?list.orValue([]).all(a, object.list.all(b, a + b >= 0))"
 
-// TestALoopIsBoundedBySteps: the time that it takes does not matter, so that every machine gives the same result.
+// TestALoopIsBoundedBySteps: the result does not depend on time, so it is the same on every machine.
 func TestALoopIsBoundedBySteps(t *testing.T) {
 	c := fixture.CompilerWith(t, engine.Options{EvalDeadline: time.Hour})
 	e := c.NewEvaluator(t.Context())
@@ -177,7 +177,7 @@ func TestALoopIsBoundedBySteps(t *testing.T) {
 		r.Eligible = fmt.Sprintf("lists.range(%d).all(a, lists.range(100).all(b, a >= 0))", turns)
 		return e.Facts(mustCompile(t, c, r), object(t, "job-complete"))
 	}
-	const most = 930 // turns of 100 turns of 5 nodes, and of 5 and those
+	const most = 930 // iterations: each has 100 iterations of 5 nodes, and 5 nodes of its own
 	if got := loop(most / 2); got.Err != nil || !got.Eligible {
 		t.Errorf("half of the steps: %+v", got)
 	}
@@ -186,7 +186,7 @@ func TestALoopIsBoundedBySteps(t *testing.T) {
 			t.Errorf("twice the steps: %+v", got)
 		}
 	}
-	// The expressions of a rule share them.
+	// The expressions of a rule share the limit.
 	r := rule()
 	r.Eligible = fmt.Sprintf("lists.range(%d).all(a, lists.range(100).all(b, a >= 0))", most*2/3)
 	r.StartTime = r.Eligible + " ? object.status.completionTime : ''"
@@ -208,9 +208,9 @@ func TestDeadline(t *testing.T) {
 			t.Fatalf("got %+v", got)
 		}
 		if got.Eligible || !got.Start.IsZero() {
-			t.Errorf("facts beside an error: %+v", got)
+			t.Errorf("facts in addition to an error: %+v", got)
 		}
-		// The evaluator is as good as new after an interruption.
+		// An interruption does not affect later evaluations.
 		quick := object(t, "job-complete")
 		quick["list"] = []any{int64(1), int64(2)}
 		if got := e.Facts(compiled, quick); got.Err != nil || got.Start.IsZero() {
@@ -231,7 +231,7 @@ func TestCancelledContext(t *testing.T) {
 	}
 }
 
-// bomb is a value that panics when it is looked at.
+// bomb is a value that panics on every use.
 type bomb struct{}
 
 func (bomb) ConvertToNative(reflect.Type) (any, error) { panic("boom") }
@@ -268,7 +268,7 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 }
 
-// TestObjectIsLeftAlone: objects come from a shared cache.
+// TestObjectIsLeftAlone: an evaluation must not change the object, because objects come from a shared cache.
 func TestObjectIsLeftAlone(t *testing.T) {
 	r := rule()
 	r.Eligible = "object.status.conditions.sortBy(c, c.type)[0].type != '' && cel.bind(l, object.status.conditions, size(l + [1]) > 1)"
@@ -277,7 +277,7 @@ func TestObjectIsLeftAlone(t *testing.T) {
 	expect.Equal(t, "object after the evaluation", object(t, "job-complete"), o)
 }
 
-// TestFactsDoNotDependOnTheRun: Go's maps are in another order each time.
+// TestFactsDoNotDependOnTheRun: the facts do not depend on the order of Go maps, which differs in every run.
 func TestFactsDoNotDependOnTheRun(t *testing.T) {
 	r := rule()
 	r.StartTime = "object.times[object.times.map(k, k)[0]]"

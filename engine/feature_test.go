@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// featured has a rule for each feature, and one that needs none.
+// featured has a rule for each feature, and one that needs no feature.
 const featured = `
 apiVersion: sunset.x-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
@@ -44,7 +44,7 @@ spec:
     delete: {what: Owner}
 `
 
-// TestARuleThatNeedsAFeatureWhichIsOffIsInvalid: it keeps and says which feature; the others stay as they are.
+// TestARuleThatNeedsAFeatureWhichIsOffIsInvalid: the problem names the feature gate, and the other rules stay valid.
 func TestARuleThatNeedsAFeatureWhichIsOffIsInvalid(t *testing.T) {
 	data, err := yaml.YAMLToJSON([]byte(featured))
 	expect.NoError(t, err)
@@ -61,7 +61,7 @@ func TestARuleThatNeedsAFeatureWhichIsOffIsInvalid(t *testing.T) {
 				t.Errorf("%s off: rule %s has problems %v", off, r.ID.Rule, r.Problems)
 			}
 		}
-		if rule != "" && (len(p.Problems) != 1 || !strings.Contains(p.Problems[0].String(), "feature gate "+string(off)+", which is off")) {
+		if rule != "" && (len(p.Problems) != 1 || !strings.Contains(p.Problems[0].String(), "feature gate "+string(off)+", which is disabled")) {
 			t.Errorf("%s off: %v", off, p.Problems)
 		}
 	}

@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// fields is the part of an object that an expression reads: a tree of paths. A field that is in the tree may be asked
-// for its presence and, where it is a list or a map, for what lies below it; the length of a list is always seen.
+// fields is the part of an object that an expression reads: a tree of paths. An expression may test whether a field in
+// the tree is present. If the field is a list or a map, it may also read the fields below it. The length of a list is
+// always readable.
 type fields struct {
-	below map[string]*fields // by name; anyField is every element of a list and every key of a map
+	below map[string]*fields // by name; anyField means every element of a list and every key of a map
 	whole bool               // the field and everything below it
 }
 
 const anyField = "*"
 
-// at is the node of a field below, made if it is not there.
+// at returns the node of a field below f. It adds the node if it is missing.
 func (f *fields) at(name string) *fields {
 	if f.below == nil {
 		f.below = map[string]*fields{}
@@ -28,7 +29,7 @@ func (f *fields) at(name string) *fields {
 	return n
 }
 
-// path is the node at the end of a path such as status.conditions.*.type.
+// path returns the node at the end of a path such as status.conditions.*.type.
 func (f *fields) path(path string) *fields {
 	for name := range strings.SplitSeq(path, ".") {
 		f = f.at(name)
@@ -44,10 +45,10 @@ func (f *fields) add(other *fields) {
 	}
 }
 
-// isEmpty reports whether nothing is read.
+// isEmpty reports whether the expression reads nothing.
 func (f *fields) isEmpty() bool { return !f.whole && len(f.below) == 0 }
 
-// count is the size of the tree. It grows with everything that is added.
+// count returns the size of the tree. It grows with every addition.
 func (f *fields) count() int {
 	n := 1
 	if f.whole {
@@ -59,10 +60,10 @@ func (f *fields) count() int {
 	return n
 }
 
-// within reports whether only the named fields of the object are read.
+// within reports whether the expression reads only the named fields of the object.
 func (f *fields) within(names ...string) bool { return !f.whole && len(f.outside(names...)) == 0 }
 
-// outside are the fields of the object that are read beside the named ones, sorted.
+// outside returns the fields that the expression reads besides the named ones, sorted.
 func (f *fields) outside(names ...string) []string {
 	var others []string
 	for name := range f.below {
@@ -74,7 +75,7 @@ func (f *fields) outside(names ...string) []string {
 	return others
 }
 
-// paths lists what is read, sorted: "status.phase", "metadata.labels['app.kubernetes.io/name']"; "*" is everything.
+// paths lists the fields, sorted: "status.phase", "metadata.labels['app.kubernetes.io/name']"; "*" is the whole object.
 func (f *fields) paths() []string {
 	var out []string
 	f.collect("", &out)

@@ -10,15 +10,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// finding is a problem of an expression, wherever the expression stands. Lines and columns count from 1.
+// finding is a problem of an expression, independent of the field that contains the expression. Lines and columns count
+// from 1.
 type finding struct {
 	message, hint string
 	line, column  int
-	unsure        bool   // it is wrong by a schema, and may work all the same
-	field         string // path of the field that is not there, such as object.spec.tag, if it is about one and has a path
+	unsure        bool   // wrong according to a schema, but may work at run time
+	field         string // path of the missing field, such as object.spec.tag, if the finding is about one and it has a path
 }
 
-// at is the finding as a problem of the expression at path.
+// at returns the finding as a problem of the expression at path.
 func (f finding) at(path, text string) policy.Problem {
 	return policy.Problem{
 		Path: path, Message: f.message, Hint: f.hint,
@@ -41,26 +42,26 @@ func wrongResult(e ast.Expr, wants result, t *cel.Type) finding {
 	case wants == lifetime && t.Kind() == cel.IntKind:
 		hint = "days(7) is seven days, duration('90s') ninety seconds"
 	case isText && strings.ContainsAny(text, "(."):
-		hint = "an expression stands without quotes: " + text
+		hint = "write the expression without quotes: " + text
 	case wants == eligibility && t.TypeName() == "optional_type" && !wants.accepts(t.Parameters()[0]):
-		hint = "ask whether there is a value: add .hasValue()"
+		hint = "to test whether there is a value, add .hasValue()"
 	case wants == eligibility && t.TypeName() == "optional_type":
-		hint = "say what counts where it is missing: add .orValue(false)"
+		hint = "set a default for a missing value: add .orValue(false)"
 	}
 	return finding{
-		message: fmt.Sprintf("gives %s, but %s must give %s", typeName(cel.FormatCELType(t)), wants.field(), wants.wants()),
+		message: fmt.Sprintf("returns %s, but %s must return %s", typeName(cel.FormatCELType(t)), wants.field(), wants.wants()),
 		hint:    hint,
 		line:    1, column: 1,
 	}
 }
 
-// explainInlined tells of an expression that is fine but for what its variables add to it.
+// explainInlined returns the findings of an expression that is invalid only after its variables are expanded.
 func explainInlined(issues *cel.Issues) []finding {
 	var findings []finding
 	for _, e := range issues.Errors() {
 		findings = append(findings, finding{
-			message: "with its variables written out: " + typeName(e.Message),
-			hint:    "a variable that loops counts as a loop where it is used; at most two may stand inside each other",
+			message: "after its variables are expanded: " + typeName(e.Message),
+			hint:    "a variable that contains a loop counts as a loop where it is used; loops nest at most two levels deep",
 			line:    1, column: 1,
 		})
 	}

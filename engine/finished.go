@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// outcome is how an object ended. The zero value means that it has not.
+// outcome is how an object ended. The zero value means that it has not ended.
 type outcome int
 
 const (
 	running outcome = iota
 	succeeded
 	failed
-	ended // but it does not say whether it succeeded
+	ended // the object does not state whether it succeeded
 )
 
-// finisher knows how objects of one kind end. This table is all that finished, finishedAt, succeeded and failed know.
+// finisher describes how objects of one kind end. The functions finished, finishedAt, succeeded and failed use only
+// this table.
 type finisher struct {
 	group, kind string
 	outcome     func(status map[string]any) outcome
-	end         func(status map[string]any) (time.Time, error) // asked only once outcome says that it ended
+	end         func(status map[string]any) (time.Time, error) // called only if outcome returns an end
 }
 
 var finishers = [...]finisher{
@@ -35,13 +36,14 @@ var finishers = [...]finisher{
 	{"argoproj.io", "Workflow", phaseSays("Succeeded", "Failed", "Error"), fieldOr("finishedAt", nil)},
 }
 
-// anyKind judges kinds that are not in the table by the conditions that most APIs use for the end.
+// anyKind evaluates kinds that are not in the table by the condition types that most APIs use for the end.
 var anyKind = finisher{
 	outcome: conditionsSay([]string{"Complete", "Completed", "Finished", "Succeeded"}, []string{"Failed"}),
 	end:     conditionSince("Complete", "Completed", "Finished", "Succeeded", "Failed"),
 }
 
-// finisherOf finds who can judge the object. It is an error when nobody can, and the error says what to write.
+// finisherOf returns the finisher for the object. It is an error if there is none, and the error says what to write
+// instead.
 func finisherOf(object map[string]any) (*finisher, error) {
 	group, kind := groupOf(textOf(object, "apiVersion")), textOf(object, "kind")
 	for i := range finishers {
@@ -54,20 +56,21 @@ func finisherOf(object map[string]any) (*finisher, error) {
 		return &anyKind, nil
 	}
 	if own := ownWord(status); own != "" {
-		return nil, unjudged{fmt.Sprintf("%s tells its end in status.%s, which only you can read", kind, own), fmt.Sprintf("write for example object.status.%s == 'Done'", own)}
+		return nil, unjudged{fmt.Sprintf("%s reports its end in status.%s, whose values Sunset does not know", kind, own), fmt.Sprintf("compare it in the rule, for example object.status.%s == 'Done'", own)}
 	}
 	if isBuiltIn(group) {
-		return nil, unjudged{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write what makes it eligible, for example object.metadata.?labels[?'temporary'].hasValue()"}
+		return nil, unjudged{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write another condition, for example object.metadata.?labels[?'temporary'].hasValue()"}
 	}
-	return &anyKind, nil // a custom resource that nobody has worked on yet
+	return &anyKind, nil // a custom resource without a status: no controller has updated it yet
 }
 
-// unjudged says why nobody can tell whether an object has finished, and what to write in a rule instead.
+// unjudged is the error for an object whose end Sunset cannot determine. hint says what to write in a rule instead.
 type unjudged struct{ why, hint string }
 
 func (u unjudged) Error() string { return u.why + "; " + u.hint }
 
-// Finished reports whether an object has finished, as finished(object) does in a rule. The error says why nobody can tell.
+// Finished reports whether an object has finished, as finished(object) does in a rule. It returns an error if Sunset
+// cannot determine that.
 func Finished(object map[string]any) (bool, error) {
 	o, err := outcomeOf(object)
 	if u := (unjudged{}); errors.As(err, &u) {
@@ -76,7 +79,7 @@ func Finished(object map[string]any) (bool, error) {
 	return o != running, err
 }
 
-// ownWord is the status field by which a kind without conditions tells its end, if it has one.
+// ownWord returns the status field in which a kind without conditions reports its end; empty if there is none.
 func ownWord(status map[string]any) string {
 	for _, field := range [...]string{"phase", "state"} {
 		if textOf(status, field) != "" {
@@ -86,13 +89,13 @@ func ownWord(status map[string]any) string {
 	return ""
 }
 
-// isBuiltIn reports whether an API group is served by Kubernetes itself. Those of its side projects, such as
-// kueue.x-k8s.io, are not.
+// isBuiltIn reports whether Kubernetes itself serves an API group. It does not serve the groups of projects such as
+// kueue.x-k8s.io.
 func isBuiltIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// outcomeOf says how the object ended.
+// outcomeOf returns how the object ended.
 func outcomeOf(object map[string]any) (outcome, error) {
 	f, err := finisherOf(object)
 	if err != nil {
@@ -101,7 +104,7 @@ func outcomeOf(object map[string]any) (outcome, error) {
 	return f.outcome(mapOf(object, "status")), nil
 }
 
-// endOf says when the object ended; zero when it has not. An object that ended and does not say when is an error.
+// endOf returns when the object ended; zero if it has not ended. An object that ended without a time is an error.
 func endOf(object map[string]any) (time.Time, error) {
 	f, err := finisherOf(object)
 	if err != nil {
@@ -113,7 +116,7 @@ func endOf(object map[string]any) (time.Time, error) {
 	}
 	end, err := f.end(status)
 	if err == nil && end.IsZero() {
-		err = errors.New("the object finished, but its status does not say when; write another start, for example object.metadata.creationTimestamp")
+		err = errors.New("the object finished, but its status has no end time; use another startTime, for example object.metadata.creationTimestamp")
 	}
 	return end, err
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// conditionsSay judges by condition types. Of contradicting conditions the failure counts.
+// conditionsSay determines the outcome from condition types. If the conditions contradict each other, the object
+// failed.
 func conditionsSay(success, failure []string) func(map[string]any) outcome {
 	return func(status map[string]any) outcome {
 		result := running
@@ -24,12 +25,13 @@ func conditionsSay(success, failure []string) func(map[string]any) outcome {
 	}
 }
 
-// conditionSince takes the end from the conditions: the latest transition of those that are True.
+// conditionSince takes the end from the conditions of these types: the latest transition of the conditions that are
+// True.
 func conditionSince(kinds ...string) func(map[string]any) (time.Time, error) {
 	return func(status map[string]any) (time.Time, error) { return latestTrue(status, kinds...) }
 }
 
-// phaseSays judges by status.phase.
+// phaseSays determines the outcome from status.phase.
 func phaseSays(success string, failures ...string) func(map[string]any) outcome {
 	return func(status map[string]any) outcome {
 		switch phase := textOf(status, "phase"); {
@@ -43,7 +45,7 @@ func phaseSays(success string, failures ...string) func(map[string]any) outcome 
 	}
 }
 
-// fieldOr takes the end from a status field, or asks otherwise while the field is not there.
+// fieldOr takes the end from a status field. If the field is absent, it calls otherwise.
 func fieldOr(field string, otherwise func(map[string]any) (time.Time, error)) func(map[string]any) (time.Time, error) {
 	return func(status map[string]any) (time.Time, error) {
 		t, err := timeOf(status, field)
@@ -57,8 +59,8 @@ func fieldOr(field string, otherwise func(map[string]any) (time.Time, error)) fu
 	}
 }
 
-// workloadOutcome reads the reason of the Finished condition, which Kueue sets from the job's own end. Other reasons,
-// such as OutOfSync, are an end that is neither.
+// workloadOutcome reads the reason of the Finished condition, which Kueue sets from the end of the job. For other
+// reasons, such as OutOfSync, the object has ended, but has neither succeeded nor failed.
 func workloadOutcome(status map[string]any) outcome {
 	for _, entry := range conditionsOf(status) {
 		c := conditionOf(entry)
@@ -77,7 +79,7 @@ func workloadOutcome(status map[string]any) outcome {
 	return running
 }
 
-// tektonOutcome reads the condition Succeeded, whose status is Unknown while the run is going on.
+// tektonOutcome reads the condition Succeeded. Its status is Unknown while the run continues.
 func tektonOutcome(status map[string]any) outcome {
 	for _, entry := range conditionsOf(status) {
 		c := conditionOf(entry)
@@ -94,7 +96,7 @@ func tektonOutcome(status map[string]any) outcome {
 	return running
 }
 
-// succeededSince is when the condition Succeeded got the status it has.
+// succeededSince returns when the condition Succeeded changed to its current status.
 func succeededSince(status map[string]any) (time.Time, error) {
 	for _, entry := range conditionsOf(status) {
 		c := conditionOf(entry)
@@ -105,9 +107,10 @@ func succeededSince(status map[string]any) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// podEnd is when the last container of a finished Pod ended, init containers included. A container that does not say
-// so never ran, or its node was lost: then the Pod ended with its last change at the latest, so the conditions and the
-// start, which a Pod rejected by its node gets on rejection, count too. Later is safe; earlier is not.
+// podEnd returns when the last container of a finished Pod ended, including init containers. A container without an end
+// time never ran, or its node was lost. The Pod then ended at its last change at the latest, so the conditions and
+// status.startTime count too. A Pod that its node rejects gets its startTime on rejection. A time that is too late is
+// safe; one that is too early is not.
 func podEnd(status map[string]any) (time.Time, error) {
 	end, complete, err := lastContainerEnd(status)
 	if err != nil || complete {
@@ -124,7 +127,8 @@ func podEnd(status map[string]any) (time.Time, error) {
 	return later(end, later(changed, started)), nil
 }
 
-// lastContainerEnd is the latest finishedAt of all containers, and whether every container that was to run has one.
+// lastContainerEnd returns the latest finishedAt of all containers, and whether every container that was to run has
+// one.
 func lastContainerEnd(status map[string]any) (latest time.Time, complete bool, err error) {
 	for _, field := range [...]string{"containerStatuses", "initContainerStatuses"} {
 		list, _ := status[field].([]any)
@@ -143,8 +147,8 @@ func lastContainerEnd(status map[string]any) (latest time.Time, complete bool, e
 	return latest, complete, nil
 }
 
-// containerEnd is zero for a container that does not say when it ended, and for one that says 1970: so the kubelet writes the time of a
-// runtime that has none.
+// containerEnd returns the end of a container. It returns zero if there is none, and for 1970, which the kubelet writes
+// if the container runtime reports no time.
 func containerEnd(entry any) (time.Time, error) {
 	container, _ := entry.(map[string]any)
 	end, err := timeOf(mapOf(mapOf(container, "state"), "terminated"), "finishedAt")

@@ -4,43 +4,43 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// Function is one of the functions that Sunset adds to CEL, as people read about it.
+// Function is a function that Sunset adds to CEL, with its documentation.
 type Function struct {
 	Name       string
 	Signatures []string // such as "finished(object) -> bool"
-	Doc        string   // what it promises
+	Doc        string   // what the function promises
 	Examples   []Example
 
 	overloads []cel.FunctionOpt
-	reads     []string // fields of its first argument; nil means all of it
+	reads     []string // the fields of its first argument that it reads; nil means all of it
 }
 
-// Example is an expression and what it gives. A test evaluates every one of them.
+// Example is an expression and its result. A test evaluates every Example.
 type Example struct {
 	Expression string
-	Object     string // what it is asked of: a file in testdata/objects, without its suffix
-	Gives      string // the value in CEL, or "error: " and a part of the message
+	Object     string // the object: a file in testdata/objects, without its suffix
+	Gives      string // the result in CEL, or "error: " and a part of the message
 }
 
-// Functions are the functions that Sunset adds, in the order in which to read about them. The environment declares
-// them from the same table.
+// Functions returns the functions that Sunset adds, in the order of the documentation. The environment declares them
+// from the same table.
 func Functions() []Function {
 	return []Function{
-		aboutOutcome("finished", "True once the object has ended, well or badly. It knows how Jobs, Pods, Kueue Workloads, "+
-			"JobSets, Tekton runs and Argo Workflows end, and judges any other kind by a condition Complete, Completed, "+
-			"Finished, Succeeded or Failed with status True. Asked of a kind that has no such end, such as a ConfigMap, it is "+
-			"an error that says what to write instead.",
+		aboutOutcome("finished", "True once the object has ended, with or without success. It supports Jobs, Pods, Kueue Workloads, "+
+			"JobSets, Tekton runs and Argo Workflows. For any other kind, it is true if a condition Complete, Completed, "+
+			"Finished, Succeeded or Failed has status True. For a kind that never ends, such as a ConfigMap, it is "+
+			"an error whose message says what to write instead.",
 			func(o outcome) bool { return o != running },
 			Example{"finished(object)", "job-complete", "true"},
 			Example{"finished(object)", "job-running", "false"},
 			Example{"finished(object)", "configmap", "error: never finishes"}),
 		finishedAtDoc(),
-		aboutOutcome("succeeded", "True once the object has ended well.",
+		aboutOutcome("succeeded", "True once the object has ended successfully.",
 			func(o outcome) bool { return o == succeeded },
 			Example{"succeeded(object)", "job-complete", "true"},
 			Example{"succeeded(object)", "pod-evicted", "false"}),
-		aboutOutcome("failed", "True once the object has ended badly. A Kueue Workload that finished for another reason than "+
-			"its job's end, such as OutOfSync, has neither succeeded nor failed.",
+		aboutOutcome("failed", "True once the object has ended in failure. A Kueue Workload that finished for another reason than "+
+			"the end of its job, such as OutOfSync, has neither succeeded nor failed.",
 			func(o outcome) bool { return o == failed },
 			Example{"failed(object) ? days(7) : days(1)", "job-failed", "days(7)"}),
 		conditionDoc(),
@@ -54,7 +54,8 @@ func Functions() []Function {
 	}
 }
 
-// endReads is what it takes to say how and when an object ended: every kind keeps it elsewhere in its status.
+// endReads returns the fields that determine how and when an object ended. Each kind stores this in another field of
+// its status.
 func endReads() []string { return []string{"apiVersion", "kind", "status"} }
 
 func aboutOutcome(name, doc string, answer func(outcome) bool, examples ...Example) Function {
@@ -74,9 +75,9 @@ func finishedAtDoc() Function {
 	return Function{
 		Name:       "finishedAt",
 		Signatures: []string{"finishedAt(object) -> optional(timestamp)"},
-		Doc: "When the object ended; none while it has not. A Pod ended when its last container did, init containers " +
-			"included; if a container does not say when (an evicted Pod, a lost node), the last change of the Pod's conditions " +
-			"counts too. Never earlier than the true end: an object that ended and does not say when is an error.",
+		Doc: "When the object ended; none while it has not ended. A Pod ends when its last container ends, including init " +
+			"containers. If a container has no end time (an evicted Pod, a lost node), the last change of the Pod's conditions " +
+			"counts too. The result is never earlier than the actual end. An object that ended without an end time is an error.",
 		Examples: []Example{
 			{"finishedAt(object)", "job-complete", "optional.of(timestamp('2026-03-01T12:10:00Z'))"},
 			{"finishedAt(object)", "job-running", "optional.none()"},
@@ -93,8 +94,8 @@ func conditionDoc() Function {
 	return Function{
 		Name:       "condition",
 		Signatures: []string{"condition(object, type) -> bool"},
-		Doc: "True if status.conditions has a condition of that type with status True. False if it has another status, or " +
-			"is not there.",
+		Doc: "True if status.conditions has a condition of that type with status True. False if the condition is absent or has " +
+			"another status.",
 		Examples: []Example{
 			{"condition(object, 'Ready')", "pod-running", "true"},
 			{"condition(object, 'Evicted')", "pod-running", "false"},
@@ -115,8 +116,8 @@ func conditionTimeDoc() Function {
 			"conditionTime(object, type) -> optional(timestamp)",
 			"conditionTime(object, types) -> optional(timestamp)",
 		},
-		Doc: "When the condition of that type last changed, if its status is True; none otherwise. Of a list of types the " +
-			"first that is True counts, in the order of the list.",
+		Doc: "When the condition of that type last changed, if its status is True; none otherwise. With a list of types, the result " +
+			"is for the first type, in the order of the list, whose condition is True.",
 		Examples: []Example{
 			{"conditionTime(object, 'Ready')", "pod-running", "optional.of(timestamp('2026-03-01T12:00:05Z'))"},
 			{"conditionTime(object, ['Complete', 'Failed'])", "job-failed", "optional.of(timestamp('2026-03-01T12:20:00Z'))"},
@@ -134,8 +135,8 @@ func daysDoc() Function {
 	return Function{
 		Name:       "days",
 		Signatures: []string{"days(n) -> duration"},
-		Doc: "A span of n times 24 hours, which CEL's own duration() cannot say. n is a whole number or a fraction, at " +
-			"most 292 years. A day is 24 hours, whatever a calendar says.",
+		Doc: "A duration of n times 24 hours; the units of CEL's own duration() do not include days. n is an integer or a fraction, at " +
+			"most 292 years. A day is always 24 hours, independent of calendars and time zones.",
 		Examples: []Example{
 			{"days(7)", "job-complete", "days(7)"},
 			{"days(0.5)", "job-complete", "duration('12h')"},
@@ -152,8 +153,8 @@ func controllerOfDoc() Function {
 	return Function{
 		Name:       "controllerOf",
 		Signatures: []string{"controllerOf(object) -> optional(map)"},
-		Doc: "The owner reference with controller true: a map with apiVersion, kind, name and uid. None if nobody controls " +
-			"the object.",
+		Doc: "The owner reference with controller true: a map with apiVersion, kind, name and uid. None if the object has no " +
+			"controller.",
 		Examples: []Example{
 			{"controllerOf(object).?kind", "pod-evicted", "optional.of('Job')"},
 			{"controllerOf(object).hasValue()", "job-complete", "false"},

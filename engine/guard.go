@@ -14,8 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine/cost"
 )
 
-// guard makes the calls pay that give more than a constant amount for what they are given. All others are left as they
-// are, and so is what cel-go computes once when it plans.
+// guard charges the calls whose results or work exceed a constant amount. It leaves all other calls as they are,
+// including those that cel-go evaluates once when it plans.
 func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := i.(interpreter.InterpretableCall)
@@ -51,9 +51,9 @@ func guard(env *cel.Env) interpreter.InterpretableDecoratorV2 {
 	}
 }
 
-// isCheap recognizes the calls of a guarded function that are always cheap: what a macro accumulates in grows in place
-// by one element, comparing with a literal number or text ends with it, and a conversion of a literal and membership
-// in a literal list are computed when cel-go plans.
+// isCheap recognizes calls of a guarded function that are always cheap. The accumulator of a macro grows in place by
+// one element. A comparison with a literal number or string stops at the end of the literal. cel-go evaluates the
+// conversion of a literal and membership in a literal list when it plans.
 func isCheap(call interpreter.InterpretableCall) bool {
 	args := call.Args()
 	switch call.Function() {
@@ -79,8 +79,8 @@ func isSmallLiteral(i interpreter.InterpretableV2) bool {
 	return isText || isScalar(c.Value())
 }
 
-// implementation finds what cel-go would call: the overload that the checker chose, or the function that chooses among
-// them by the arguments.
+// implementation returns the function that cel-go would call: the overload that the checker chose, or the function that
+// selects an overload by the arguments.
 func implementation(env *cel.Env, call interpreter.InterpretableCall) *functions.Overload {
 	bindings, err := env.Functions()[call.Function()].Bindings()
 	if err != nil {

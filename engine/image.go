@@ -11,9 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Image is an image on a node. No API server has it: Object makes one of it, for rules to ask about.
+// Image is an image on a node. The API server does not store images: Object returns the object that rules evaluate.
 type Image struct {
-	ID             string   // whole, such as sha256:...
+	ID             string   // complete, such as sha256:...
 	Tags           []string // references with a tag: registry.example.com/team/app:v1
 	Digests        []string // references with a digest
 	SizeBytes      int64
@@ -21,9 +21,9 @@ type Image struct {
 	RuntimeHandler string
 
 	FirstSeen time.Time
-	LastUsed  time.Time // zero if it never was
-	// UnusedSince is since when its age counts, where that is later than FirstSeen and LastUsed: time in which nobody saw
-	// the node does not count. The zero time means the later of both.
+	LastUsed  time.Time // zero if it was never used
+	// UnusedSince is the start of the image's age if it is later than FirstSeen and LastUsed: time in which no agent
+	// observed the node does not count. The zero time means the later of the two.
 	UnusedSince time.Time
 	InUse       bool
 }
@@ -32,11 +32,11 @@ type Image struct {
 type Node struct {
 	Name   string
 	Labels map[string]string
-	// Filesystem has the images; nil while it is unknown.
+	// Filesystem is the filesystem of the images; nil while it is unknown.
 	Filesystem *v1alpha1.NodeImageFilesystem
 }
 
-// Object is the image as rules see it.
+// Object returns the image as rules see it.
 func (i *Image) Object() map[string]any {
 	status := map[string]any{"inUse": i.InUse}
 	put := func(field string, t time.Time) {
@@ -60,11 +60,11 @@ func (i *Image) Object() map[string]any {
 	}
 }
 
-// since is when the age of the image begins.
+// since returns when the age of the image begins.
 func (i *Image) since() time.Time { return later(later(i.FirstSeen, i.LastUsed), i.UnusedSince) }
 
-// Subject is the image as a subject: its ID is its name and its UID, and its age begins when it was last in use, or else
-// first seen. It has no version.
+// Subject returns the image as a subject. Its name and its UID are the ID of the image. Its age begins when the image
+// was last in use, or else first seen. It has no resourceVersion.
 func (i *Image) Subject() policy.Subject {
 	s := policy.Subject{Name: i.ID, UID: types.UID(i.ID), Created: i.since()}
 	if i.Pinned {
@@ -76,12 +76,12 @@ func (i *Image) Subject() policy.Subject {
 	return s
 }
 
-// ImageOf reads an image from its object, such as one in a file. Doubt is an error.
+// ImageOf reads an image from its object, for example from a file. Invalid fields are errors.
 func ImageOf(object map[string]any) (*Image, error) {
 	metadata, spec, status := mapOf(object, "metadata"), mapOf(object, "spec"), mapOf(object, "status")
 	i := &Image{ID: textOf(metadata, "name"), RuntimeHandler: textOf(spec, "runtimeHandler")}
 	if i.ID == "" {
-		return nil, errors.New("the image has no metadata.name, which is its ID")
+		return nil, errors.New("metadata.name is missing: it is the ID of the image")
 	}
 	r := imageReader{}
 	i.Tags, i.Digests = r.texts(spec, "tags"), r.texts(spec, "digests")
@@ -96,7 +96,7 @@ func isImage(object map[string]any) bool {
 	return textOf(object, "kind") == v1alpha1.ImageKind.Kind && groupOf(textOf(object, "apiVersion")) == v1alpha1.ImageKind.Group
 }
 
-// imageReader reads the fields of an image. It keeps the first error.
+// imageReader reads the fields of an image. It stores the first error.
 type imageReader struct{ err error }
 
 func (r *imageReader) fail(field string, err error) {
@@ -108,13 +108,13 @@ func (r *imageReader) fail(field string, err error) {
 func (r *imageReader) texts(from map[string]any, field string) []string {
 	list, ok := from[field].([]any)
 	if !ok && from[field] != nil {
-		r.fail(field, errors.New("is no list"))
+		r.fail(field, errors.New("is not a list"))
 	}
 	var texts []string
 	for _, element := range list {
 		text, ok := element.(string)
 		if !ok {
-			r.fail(field, fmt.Errorf("has an element that is no text: %v", element))
+			r.fail(field, fmt.Errorf("has an element that is not a string: %v", element))
 		}
 		texts = append(texts, text)
 	}
@@ -137,7 +137,7 @@ func (r *imageReader) time(from map[string]any, field string) time.Time {
 	return t
 }
 
-// Object is the node as the variable node has it.
+// Object returns the node as the variable node.
 func (n *Node) Object() map[string]any {
 	if n == nil {
 		n = &Node{}

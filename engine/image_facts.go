@@ -8,9 +8,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// imageFacts says what a rule about images says about one. Of an image with several tags it is asked once for each, with
-// that tag alone in object.spec.tags: the image goes only if the rule holds for all of them. The latest start and the
-// longest time to live count, and the image is in the group of each tag. One that fails makes all fail.
+// imageFacts returns the facts about an image. An image with several tags is evaluated once for each tag, with only
+// that tag in object.spec.tags. The image is eligible only if it is eligible with every tag. The latest start and the
+// longest time to live apply, and the image is in the group of each tag. If one evaluation fails, the facts contain its
+// error.
 func (e *Evaluator) imageFacts(r *Program, object map[string]any) policy.Facts {
 	image, err := ImageOf(object)
 	if err != nil {
@@ -23,7 +24,7 @@ func (e *Evaluator) imageFacts(r *Program, object map[string]any) policy.Facts {
 	return facts
 }
 
-// ofTags also gives the tag that decides, empty unless there are several.
+// ofTags also returns the tag that decides. It is empty unless the image has several tags.
 func (e *Evaluator) ofTags(r *Program, image *Image, object map[string]any) (all policy.Facts, decides string) {
 	if len(image.Tags) < 2 {
 		return e.facts(r, object), ""
@@ -46,7 +47,7 @@ func (e *Evaluator) ofTags(r *Program, image *Image, object map[string]any) (all
 	return all, decides
 }
 
-// withTag is the object of an image as if that tag were its only one.
+// withTag returns the object of an image as if tag were its only tag.
 func withTag(object map[string]any, tag string) map[string]any {
 	one, spec := maps.Clone(object), maps.Clone(mapOf(object, "spec"))
 	spec["tags"] = []any{tag}
@@ -54,7 +55,8 @@ func withTag(object map[string]any, tag string) map[string]any {
 	return one
 }
 
-// together is what a rule says that says both: it lets go what both let go, when the later does.
+// together combines the facts for two tags: the image is eligible only with both, and expires at the later of the two
+// times.
 func together(a, b *policy.Facts) policy.Facts {
 	all := policy.Facts{Selected: a.Selected && b.Selected, Eligible: a.Eligible && b.Eligible}
 	if !all.Eligible {
@@ -81,7 +83,7 @@ func longer(a, b time.Duration) time.Duration {
 	return max(a, b)
 }
 
-// keepsLonger reports whether what a rule says of one tag keeps the image longer than what it says of others.
+// keepsLonger reports whether the facts for one tag keep the image longer than those for the others.
 func keepsLonger(one, others *policy.Facts) bool {
 	switch {
 	case !others.Eligible || !one.Eligible:
@@ -94,20 +96,20 @@ func keepsLonger(one, others *policy.Facts) bool {
 	return one.Start.Add(one.TTL).After(others.Start.Add(others.TTL))
 }
 
-// tagError says of which tag an expression failed.
+// tagError names the tag for which an expression failed.
 type tagError struct {
 	tag string
 	err error
 }
 
 // Error implements error.
-func (e *tagError) Error() string { return shorten("of " + e.tag + ": " + e.err.Error()).Error() }
+func (e *tagError) Error() string { return shorten("tag " + e.tag + ": " + e.err.Error()).Error() }
 
-// Unwrap gives the error of the expression.
+// Unwrap returns the error of the expression.
 func (e *tagError) Unwrap() error { return e.err }
 
-// decides is the tag of an image that keeps it longest by a rule, or that the rule fails on. It is empty for an image
-// without several tags, and for any other object.
+// decides returns the tag for which a rule keeps an image longest, or for which the rule fails. It is empty for an
+// image without several tags and for any other object.
 func (e *Evaluator) decides(r *Program, object map[string]any) string {
 	if !r.images {
 		return ""

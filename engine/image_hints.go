@@ -16,10 +16,11 @@ import (
 const (
 	imageFieldsHint = "object has metadata.name, spec.tags, .digests, .sizeBytes, .pinned, .runtimeHandler and status.firstSeen, " +
 		".lastUsed, .unusedSince, .inUse; node has name, labels and imageFs.usedBytes, .capacityBytes, .usedPercent"
-	imageClockHint = "leave startTime out and write ttl: 24h: an image ages from when it was last used, or else first seen"
+	imageClockHint = "omit startTime and write ttl: 24h: the age of an image starts when it was last used, or else first seen"
 )
 
-// unanswerable are the functions that ask what nothing can answer about an image: without a word they would always give the same.
+// unanswerable are the functions that do not apply to images. Without these findings they would always return the same
+// value.
 var unanswerable = map[string]finding{
 	"finished":      endless,
 	"succeeded":     endless,
@@ -30,13 +31,13 @@ var unanswerable = map[string]finding{
 	"controllerOf":  {message: "images have no owner", hint: imageFieldsHint},
 }
 
-var endless = finding{message: "images do not finish", hint: `their age is ttl, from their last use: leave startTime out; eligible: "true" is all images`}
+var endless = finding{message: "images do not finish", hint: `omit startTime: ttl counts from the last use of the image; eligible: "true" selects all images`}
 
-// unanswered are the calls of such functions in a text.
+// unanswered returns a finding for each call of such a function.
 func (c *Compiler) unanswered(text string) []finding {
 	parsed, issues := c.base.Parse(text)
 	if issues.Err() != nil {
-		return nil // said already
+		return nil // reported already
 	}
 	d, tree := diagnosis{text: text}, parsed.NativeRep()
 	var findings []finding
@@ -53,7 +54,7 @@ func (c *Compiler) unanswered(text string) []finding {
 	return findings
 }
 
-// findings are those of an expression, with the hints that are right for the target.
+// findings returns the findings of an expression, with the hints for its target.
 func (r *Program) findings(c *compiled) []finding {
 	if !r.images {
 		return c.findings
@@ -69,7 +70,7 @@ func (r *Program) findings(c *compiled) []finding {
 
 var unknownField = regexp.MustCompile(`the schema has no field "([^"]*)".*$`)
 
-// aboutImageField says of a field that is not there what to read instead.
+// aboutImageField adds to a finding about a missing field which field to read instead.
 func aboutImageField(f finding) finding {
 	at := unknownField.FindStringSubmatchIndex(f.message)
 	if at == nil {
@@ -77,20 +78,20 @@ func aboutImageField(f finding) finding {
 	}
 	where, name := f.message[:at[0]], f.message[at[2]:at[3]]
 	variable, _, _ := strings.Cut(f.field, ".")
-	f.message, f.hint = where+fmt.Sprintf("there is no field %q", name), imageFieldsHint
+	f.message, f.hint = where+fmt.Sprintf("unknown field %q", name), imageFieldsHint
 	switch meant := closestImageField(variable, name); {
 	case variable == objectVariable && name == "labels":
-		f.message, f.hint = where+"images have no labels", "node.labels are those of the node"
+		f.message, f.hint = where+"images have no labels", "read the labels of the node with node.labels"
 	case name == "creationTimestamp":
-		f.hint = "an image has object.status.firstSeen; without startTime it ages from when it was last used, or else first seen"
+		f.hint = "an image has object.status.firstSeen; without startTime its age starts when it was last used, or else first seen"
 	case meant != "":
 		f.hint = fmt.Sprintf("did you mean %s?", meant)
 	}
 	return f
 }
 
-// closestImageField is the path of the field that was probably meant, of the variable that was read rather than the other;
-// empty when none is near.
+// closestImageField returns the path of the field that the author probably meant. Fields of the variable that was read
+// are preferred. It is empty if no name is similar.
 func closestImageField(variable, name string) string {
 	paths, others := pathsIn(imageSchema(), objectVariable), pathsIn(nodeSchema(), nodeVariable)
 	if variable == nodeVariable {
@@ -108,7 +109,7 @@ func closestImageField(variable, name string) string {
 	return paths[at]
 }
 
-// pathsIn are the fields of a schema, and those below them.
+// pathsIn returns the paths of all fields of a schema, including nested fields.
 func pathsIn(s *spec.Schema, path string) []string {
 	var paths []string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {

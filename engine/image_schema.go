@@ -11,13 +11,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// aboutImages reports whether a target is images of nodes, at whatever version.
+// aboutImages reports whether a target is images of nodes, at any version.
 func aboutImages(target v1alpha1.Target) bool {
 	return target.Kind == v1alpha1.ImageKind.Kind && groupOf(target.APIVersion) == v1alpha1.ImageKind.Group
 }
 
-// imageSchema is all that an image has. Unlike the schema of a kind in a cluster nothing is behind it: what it does not
-// have no image has.
+// imageSchema has all fields of an image. Unlike the schema of a kind in a cluster it is never out of date: no image
+// has a field that it does not have.
 func imageSchema() *spec.Schema {
 	text, flag, number := *spec.StringProperty(), *spec.BooleanProperty(), *spec.Int64Property()
 	texts := *spec.ArrayProperty(&text)
@@ -30,7 +30,7 @@ func imageSchema() *spec.Schema {
 	return &schema
 }
 
-// nodeSchema is all that the variable node has.
+// nodeSchema has all fields of the variable node.
 func nodeSchema() *spec.Schema {
 	text, number := *spec.StringProperty(), *spec.Int64Property()
 	schema := record(map[string]spec.Schema{
@@ -44,8 +44,9 @@ func record(fields map[string]spec.Schema) spec.Schema {
 	return spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: fields}}
 }
 
-// misfits are problems of a rule about images: it reads what no image and no node has, or as what it is not, or
-// asks what nothing can answer about an image. Those of a variable are told where the rule uses it, since it may be right for other rules.
+// misfits returns the problems of a rule about images: fields that no image or node has, fields that are read as
+// another type, and functions that do not apply to images. The problems of a variable are reported where the rule uses
+// it, because the variable may be valid in other rules.
 func (r *Program) misfits(d *declared) []policy.Problem {
 	typed := d.under("images", func(provider *schemaTypes) []cel.EnvOption {
 		return []cel.EnvOption{
@@ -74,7 +75,7 @@ func (r *Program) misfits(d *declared) []policy.Problem {
 	return problems
 }
 
-// uses are the variables that a text uses, also by way of others, in the order of the policy.
+// uses returns the variables that a text uses, directly or through other variables, in the order of the policy.
 func (s *source) uses(text string) []v1alpha1.Variable {
 	var all []v1alpha1.Variable
 	for _, v := range slices.Backward(s.variables) {

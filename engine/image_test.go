@@ -69,11 +69,11 @@ func TestSubjectOfAnImage(t *testing.T) {
 		image engine.Image
 		want  policy.Subject
 	}{
-		"its age begins when it was last used":     {*image(), policy.Subject{Created: used}},
-		"or first seen if it never was":            {engine.Image{FirstSeen: seen}, policy.Subject{Created: seen}},
-		"or later, if nobody could see it":         {engine.Image{FirstSeen: seen, LastUsed: used, UnusedSince: later}, policy.Subject{Created: later}},
-		"never before it was seen":                 {engine.Image{FirstSeen: used, UnusedSince: seen}, policy.Subject{Created: used}},
-		"pinned and in use are told by their flag": {engine.Image{Pinned: true, InUse: true}, policy.Subject{Flags: policy.IsPinned | policy.IsInUse}},
+		"the age begins at the last use":             {*image(), policy.Subject{Created: used}},
+		"without a last use, when it was first seen": {engine.Image{FirstSeen: seen}, policy.Subject{Created: seen}},
+		"later, if no agent observed it":             {engine.Image{FirstSeen: seen, LastUsed: used, UnusedSince: later}, policy.Subject{Created: later}},
+		"never before it was first seen":             {engine.Image{FirstSeen: used, UnusedSince: seen}, policy.Subject{Created: used}},
+		"pinned and in use are flags":                {engine.Image{Pinned: true, InUse: true}, policy.Subject{Flags: policy.IsPinned | policy.IsInUse}},
 	}
 	for name, test := range tests {
 		test.image.ID = "sha256:1"
@@ -85,7 +85,7 @@ func TestSubjectOfAnImage(t *testing.T) {
 func TestFactsOfImages(t *testing.T) {
 	ssd := &engine.Node{Name: "n1", Labels: map[string]string{"disk": "ssd"}, Filesystem: &v1alpha1.NodeImageFilesystem{UsedBytes: 50, CapacityBytes: 100, UsedPercent: 50}}
 	const repository = "imageRepository(object.spec.tags[?0].orValue(''))"
-	// ofTag gives one value for tag v1 and another for any other.
+	// ofTag returns one value for tag v1 and another for any other tag.
 	ofTag := func(one, other string) string {
 		return "imageTag(object.spec.tags[0]) == 'v1' ? " + one + " : " + other
 	}
@@ -96,26 +96,26 @@ func TestFactsOfImages(t *testing.T) {
 		want   policy.Facts
 		err    string
 	}{
-		"without startTime it starts with the last use":      {func(*v1alpha1.Rule) {}, image("a:v1"), nil, policy.Facts{Eligible: true, Start: used}, ""},
-		"never used, with the first sight":                   {func(*v1alpha1.Rule) {}, &engine.Image{ID: "1", FirstSeen: seen}, nil, policy.Facts{Eligible: true, Start: seen, Unpullable: true}, ""},
-		"a startTime of its own":                             {func(r *v1alpha1.Rule) { r.StartTime = "object.status.firstSeen" }, image("a:v1"), nil, policy.Facts{Eligible: true, Start: seen}, ""},
-		"no time of use is no start":                         {func(r *v1alpha1.Rule) { r.StartTime = "object.status.?lastUsed" }, &engine.Image{ID: "1", FirstSeen: seen}, nil, policy.Facts{Eligible: true, Unpullable: true}, ""},
-		"several tags, all eligible":                         {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.tags.size() == 1" }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used}, ""},
-		"several tags, one not":                              {func(r *v1alpha1.Rule) { r.Eligible = ofTag("true", "false") }, image("a:v1", "a:v2"), nil, policy.Facts{}, ""},
-		"no tag":                                             {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.tags == []" }, image(), nil, policy.Facts{Eligible: true, Start: used}, ""},
-		"one tag fails":                                      {func(r *v1alpha1.Rule) { r.Eligible = ofTag("false", "1/0 == 1") }, image("a:v1", "a:v2"), nil, policy.Facts{}, "of a:v2: eligible: division by zero"},
-		"the latest start":                                   {func(r *v1alpha1.Rule) { r.StartTime = ofTag("object.status.lastUsed", "object.status.firstSeen") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true, Start: used}, ""},
-		"one tag without a start":                            {func(r *v1alpha1.Rule) { r.StartTime = ofTag("optional.of(object.status.lastUsed)", "optional.none()") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true}, ""},
-		"the longest life":                                   {func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", ofTag("days(1)", "days(9)") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true, Start: used, TTL: 9 * policy.Day}, ""},
-		"one tag forever":                                    {func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", ofTag("optional.of(days(1))", "optional.none()") }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used, TTL: policy.NeverTTL}, ""},
-		"one group":                                          {groupBy(repository), image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used, Group: "a"}, ""},
-		"a group for each tag":                               {groupBy(repository), image("c:v1", "a:v2", "b:v1", "a:v1"), nil, policy.Facts{Eligible: true, Start: used, Group: "a", Also: []string{"b", "c"}}, ""},
-		"the group of no tag":                                {groupBy(repository), image(), nil, policy.Facts{Eligible: true, Start: used}, ""},
-		"digests are whole each time":                        {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.digests.size() == 1" }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used}, ""},
-		"the node's label":                                   {func(r *v1alpha1.Rule) { r.Eligible = "node.labels[?'disk'].orValue('') == 'ssd'" }, image("a:v1"), ssd, policy.Facts{Eligible: true, Start: used}, ""},
-		"the node's filesystem":                              {func(r *v1alpha1.Rule) { r.Eligible = "has(node.imageFs) && node.imageFs.usedPercent >= 50" }, image("a:v1"), ssd, policy.Facts{Eligible: true, Start: used}, ""},
-		"a filesystem that is unknown":                       {func(r *v1alpha1.Rule) { r.Eligible = "has(node.imageFs)" }, image("a:v1"), &engine.Node{Name: "n"}, policy.Facts{}, ""},
-		"a filesystem that is unknown and read all the same": {func(r *v1alpha1.Rule) { r.Eligible = "node.imageFs.usedPercent > 1" }, image("a:v1"), nil, policy.Facts{}, "eligible: no such key: imageFs; where a field can be absent write .?field or has()"},
+		"without startTime, the start is the last use": {func(*v1alpha1.Rule) {}, image("a:v1"), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"without startTime and never used":             {func(*v1alpha1.Rule) {}, &engine.Image{ID: "1", FirstSeen: seen}, nil, policy.Facts{Eligible: true, Start: seen, Unpullable: true}, ""},
+		"a startTime":                                  {func(r *v1alpha1.Rule) { r.StartTime = "object.status.firstSeen" }, image("a:v1"), nil, policy.Facts{Eligible: true, Start: seen}, ""},
+		"a startTime that is none":                     {func(r *v1alpha1.Rule) { r.StartTime = "object.status.?lastUsed" }, &engine.Image{ID: "1", FirstSeen: seen}, nil, policy.Facts{Eligible: true, Unpullable: true}, ""},
+		"several tags, all eligible":                   {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.tags.size() == 1" }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"several tags, one not eligible":               {func(r *v1alpha1.Rule) { r.Eligible = ofTag("true", "false") }, image("a:v1", "a:v2"), nil, policy.Facts{}, ""},
+		"no tag":                                       {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.tags == []" }, image(), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"one tag fails":                                {func(r *v1alpha1.Rule) { r.Eligible = ofTag("false", "1/0 == 1") }, image("a:v1", "a:v2"), nil, policy.Facts{}, "tag a:v2: eligible: division by zero"},
+		"the latest start":                             {func(r *v1alpha1.Rule) { r.StartTime = ofTag("object.status.lastUsed", "object.status.firstSeen") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"one tag without a start":                      {func(r *v1alpha1.Rule) { r.StartTime = ofTag("optional.of(object.status.lastUsed)", "optional.none()") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true}, ""},
+		"the longest time to live":                     {func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", ofTag("days(1)", "days(9)") }, image("a:v2", "a:v1"), nil, policy.Facts{Eligible: true, Start: used, TTL: 9 * policy.Day}, ""},
+		"one tag without a time to live":               {func(r *v1alpha1.Rule) { r.TTL, r.TTLExpression = "", ofTag("optional.of(days(1))", "optional.none()") }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used, TTL: policy.NeverTTL}, ""},
+		"one group":                                    {groupBy(repository), image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used, Group: "a"}, ""},
+		"a group for each tag":                         {groupBy(repository), image("c:v1", "a:v2", "b:v1", "a:v1"), nil, policy.Facts{Eligible: true, Start: used, Group: "a", Also: []string{"b", "c"}}, ""},
+		"the group of an image without tags":           {groupBy(repository), image(), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"all digests for each tag":                     {func(r *v1alpha1.Rule) { r.Eligible = "object.spec.digests.size() == 1" }, image("a:v1", "a:v2"), nil, policy.Facts{Eligible: true, Start: used}, ""},
+		"the node's label":                             {func(r *v1alpha1.Rule) { r.Eligible = "node.labels[?'disk'].orValue('') == 'ssd'" }, image("a:v1"), ssd, policy.Facts{Eligible: true, Start: used}, ""},
+		"the node's filesystem":                        {func(r *v1alpha1.Rule) { r.Eligible = "has(node.imageFs) && node.imageFs.usedPercent >= 50" }, image("a:v1"), ssd, policy.Facts{Eligible: true, Start: used}, ""},
+		"a filesystem that is unknown":                 {func(r *v1alpha1.Rule) { r.Eligible = "has(node.imageFs)" }, image("a:v1"), &engine.Node{Name: "n"}, policy.Facts{}, ""},
+		"a filesystem that is unknown, but read":       {func(r *v1alpha1.Rule) { r.Eligible = "node.imageFs.usedPercent > 1" }, image("a:v1"), nil, policy.Facts{}, "eligible: no such key: imageFs; if the field can be absent, use .?field or has()"},
 	}
 	c := fixture.Compiler(t)
 	for name, test := range tests {
@@ -146,7 +146,7 @@ func groupBy(text string) func(*v1alpha1.Rule) {
 	return func(r *v1alpha1.Rule) { r.KeepNewest = &v1alpha1.KeepNewest{Count: 2, GroupBy: text} }
 }
 
-// TestTheOrderOfTagsDoesNotMatter: two ways to write the same image are one.
+// TestTheOrderOfTagsDoesNotMatter: the facts about an image do not depend on the order of its tags.
 func TestTheOrderOfTagsDoesNotMatter(t *testing.T) {
 	r := imageRule()
 	r.StartTime = "imageTag(object.spec.tags[0]) == 'v1' ? object.status.firstSeen : object.status.lastUsed"
@@ -162,11 +162,11 @@ func TestTheOrderOfTagsDoesNotMatter(t *testing.T) {
 func TestAnImageThatCannotBeReadIsAnError(t *testing.T) {
 	compiled := mustCompile(t, fixture.Compiler(t), imageRule())
 	for text, want := range map[string]string{
-		`{metadata: {name: "1"}, spec: {tags: a}}`:                "tags: is no list",
-		`{metadata: {name: "1"}, spec: {tags: [1, 2]}}`:           "tags: has an element that is no text: 1",
+		`{metadata: {name: "1"}, spec: {tags: a}}`:                "tags: is not a list",
+		`{metadata: {name: "1"}, spec: {tags: [1, 2]}}`:           "tags: has an element that is not a string: 1",
 		`{metadata: {name: "1"}, status: {firstSeen: yesterday}}`: `firstSeen: "yesterday" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`,
 		`{metadata: {name: "1"}, status: {inUse: "yes"}}`:         "inUse: is neither true nor false",
-		`{metadata: {}}`: "the image has no metadata.name, which is its ID",
+		`{metadata: {}}`: "metadata.name is missing: it is the ID of the image",
 	} {
 		if got := compiled.Facts(t.Context(), decode(t, text)); got.Err == nil || got.Err.Error() != want || got.Eligible || !got.Selected {
 			t.Errorf("%s: %+v, want %s", text, got, want)
@@ -174,51 +174,51 @@ func TestAnImageThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// TestProblemsOfRulesAboutImages: no cluster is needed to know what an image has.
+// TestProblemsOfRulesAboutImages: the fields of images are known without a cluster.
 func TestProblemsOfRulesAboutImages(t *testing.T) {
 	const has = " (object has metadata.name, spec.tags, .digests, .sizeBytes, .pinned, .runtimeHandler and status.firstSeen, " +
 		".lastUsed, .unusedSince, .inUse; node has name, labels and imageFs.usedBytes, .capacityBytes, .usedPercent)"
-	const endless = `images do not finish (their age is ttl, from their last use: leave startTime out; eligible: "true" is all images)`
+	const endless = `images do not finish (omit startTime: ttl counts from the last use of the image; eligible: "true" selects all images)`
 	variables := []v1alpha1.Variable{
 		{Name: "label", Expression: "node.labels[?'disk'].orValue('')"},
-		{Name: "gone", Expression: "finished(object) && object.status.succeeded > 0"}, // for the rules about Jobs
+		{Name: "gone", Expression: "finished(object) && object.status.succeeded > 0"}, // for rules about Jobs
 		{Name: "both", Expression: "variables.gone && variables.label == 'ssd'"},
 	}
 	tests := map[string]struct {
 		target, eligible string
 		want             []string
 	}{
-		"all that there is": {"Image", "object.kind == 'Image' && object.spec.sizeBytes > 1e9 && !object.spec.pinned && has(object.status.lastUsed) && " +
+		"all fields": {"Image", "object.kind == 'Image' && object.spec.sizeBytes > 1e9 && !object.spec.pinned && has(object.status.lastUsed) && " +
 			"object.status.?unusedSince.hasValue() && node.name != '' && node.labels.all(k, k != 'a') && node.?imageFs.?usedPercent.orValue(0) > 3", nil},
-		"a misspelt field": {"Image", "object.spec.tag == []", []string{`spec.rules[0].eligible:1:12: there is no field "tag" (did you mean object.spec.tags?)`}},
-		"a field of other objects": {"Image", "object.metadata.creationTimestamp != ''", []string{`spec.rules[0].eligible:1:16: there is no field "creationTimestamp"` +
-			" (an image has object.status.firstSeen; without startTime it ages from when it was last used, or else first seen)"}},
-		"a field without its parent":        {"Image", "object.tags != []", []string{`spec.rules[0].eligible:1:7: there is no field "tags" (did you mean object.spec.tags?)`}},
-		"an optional field, too":            {"Image", "object.?tags.hasValue()", []string{`spec.rules[0].eligible:1:7: there is no field "tags" (did you mean object.spec.tags?)`}},
-		"and one that is asked for":         {"Image", "has(object.tags)", []string{`spec.rules[0].eligible:1:1: there is no field "tags" (did you mean object.spec.tags?)`}},
-		"a field of the node, of the image": {"Image", "object.usedPercent > 1", []string{`spec.rules[0].eligible:1:7: there is no field "usedPercent" (did you mean node.imageFs.usedPercent?)`}},
-		"one that both have":                {"Image", "node.metadata.name == ''", []string{`spec.rules[0].eligible:1:5: there is no field "metadata" (did you mean object.metadata?)`}},
-		"labels":                            {"Image", "object.metadata.labels['app'] == ''", []string{"spec.rules[0].eligible:1:16: images have no labels (node.labels are those of the node)"}},
-		"a clock":                           {"Image", "now > 1", []string{"spec.rules[0].eligible:1:1: there is no clock in CEL (leave startTime out and write ttl: 24h: an image ages from when it was last used, or else first seen)"}},
-		"how it ended":                      {"Image", "true && (succeeded(object) || failed(object))", []string{"spec.rules[0].eligible:1:10: " + endless, "spec.rules[0].eligible:1:31: " + endless}},
-		"whether it has finished":           {"Image", "finished(object)", []string{"spec.rules[0].eligible:1:1: " + endless}},
-		"when it finished":                  {"Image", "object.spec.tags.exists(t, finishedAt(object).hasValue())", []string{"spec.rules[0].eligible:1:28: " + endless}},
-		"a condition":                       {"Image", "!condition(object, 'Ready')", []string{"spec.rules[0].eligible:1:2: images have no conditions" + has}},
-		"when it had one":                   {"Image", "conditionTime(object, 'Ready').hasValue()", []string{"spec.rules[0].eligible:1:1: images have no conditions" + has}},
-		"an owner":                          {"Image", "!controllerOf(object).hasValue()", []string{"spec.rules[0].eligible:1:2: images have no owner" + has}},
-		"a misspelt field of a node":        {"Image", "node.lables == {}", []string{`spec.rules[0].eligible:1:5: there is no field "lables" (did you mean node.labels?)`}},
-		"what cannot be compared":           {"Image", "object.spec.tags == 'a'", []string{"spec.rules[0].eligible:1:18: == does not take (list(string), string) (only values of one type can be equal: text stands in quotes, numbers do not)"}},
-		"text for a condition":              {"Image", "object.spec.tags[0]", []string{"spec.rules[0].eligible:1:1: gives string, but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
-		"a variable of the node":            {"Image", "variables.label == ''", nil},
+		"a misspelt field": {"Image", "object.spec.tag == []", []string{`spec.rules[0].eligible:1:12: unknown field "tag" (did you mean object.spec.tags?)`}},
+		"a field of other objects": {"Image", "object.metadata.creationTimestamp != ''", []string{`spec.rules[0].eligible:1:16: unknown field "creationTimestamp"` +
+			" (an image has object.status.firstSeen; without startTime its age starts when it was last used, or else first seen)"}},
+		"a field without its parent":               {"Image", "object.tags != []", []string{`spec.rules[0].eligible:1:7: unknown field "tags" (did you mean object.spec.tags?)`}},
+		"an optional field":                        {"Image", "object.?tags.hasValue()", []string{`spec.rules[0].eligible:1:7: unknown field "tags" (did you mean object.spec.tags?)`}},
+		"a field tested with has()":                {"Image", "has(object.tags)", []string{`spec.rules[0].eligible:1:1: unknown field "tags" (did you mean object.spec.tags?)`}},
+		"a field of the node, read from the image": {"Image", "object.usedPercent > 1", []string{`spec.rules[0].eligible:1:7: unknown field "usedPercent" (did you mean node.imageFs.usedPercent?)`}},
+		"a field that both have":                   {"Image", "node.metadata.name == ''", []string{`spec.rules[0].eligible:1:5: unknown field "metadata" (did you mean object.metadata?)`}},
+		"labels":                                   {"Image", "object.metadata.labels['app'] == ''", []string{"spec.rules[0].eligible:1:16: images have no labels (read the labels of the node with node.labels)"}},
+		"a clock":                                  {"Image", "now > 1", []string{"spec.rules[0].eligible:1:1: CEL has no clock (omit startTime and write ttl: 24h: the age of an image starts when it was last used, or else first seen)"}},
+		"succeeded and failed":                     {"Image", "true && (succeeded(object) || failed(object))", []string{"spec.rules[0].eligible:1:10: " + endless, "spec.rules[0].eligible:1:31: " + endless}},
+		"finished":                                 {"Image", "finished(object)", []string{"spec.rules[0].eligible:1:1: " + endless}},
+		"finishedAt":                               {"Image", "object.spec.tags.exists(t, finishedAt(object).hasValue())", []string{"spec.rules[0].eligible:1:28: " + endless}},
+		"a condition":                              {"Image", "!condition(object, 'Ready')", []string{"spec.rules[0].eligible:1:2: images have no conditions" + has}},
+		"the time of a condition":                  {"Image", "conditionTime(object, 'Ready').hasValue()", []string{"spec.rules[0].eligible:1:1: images have no conditions" + has}},
+		"an owner":                                 {"Image", "!controllerOf(object).hasValue()", []string{"spec.rules[0].eligible:1:2: images have no owner" + has}},
+		"a misspelt field of a node":               {"Image", "node.lables == {}", []string{`spec.rules[0].eligible:1:5: unknown field "lables" (did you mean node.labels?)`}},
+		"a comparison of a list with a string":     {"Image", "object.spec.tags == 'a'", []string{"spec.rules[0].eligible:1:18: == does not accept (list(string), string) (only values of one type can be equal: put strings in quotes, but not numbers)"}},
+		"a string instead of a bool":               {"Image", "object.spec.tags[0]", []string{"spec.rules[0].eligible:1:1: returns string, but eligible must return bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
+		"a variable of the node":                   {"Image", "variables.label == ''", nil},
 		"a variable for Jobs": {"Image", "variables.both", []string{
-			"spec.rules[0].eligible:1:1: variables.gone: " + endless, `spec.rules[0].eligible:1:1: variables.gone: there is no field "succeeded"` + has}},
+			"spec.rules[0].eligible:1:1: variables.gone: " + endless, `spec.rules[0].eligible:1:1: variables.gone: unknown field "succeeded"` + has}},
 		"a Job that reads the node": {"Job", "object.spec.parallelism > 1 && node.name == 'a'", []string{
-			"spec.rules[0].eligible:1:32: node is there only in rules about images of nodes (what a rule says about any other object depends on nothing but the object)"}},
-		"a Job that reads it by a variable": {"Job", "variables.both", []string{
-			"spec.rules[0].eligible:1:1: variables.both reads node, which is there only in rules about images of nodes (what a rule says about any other object depends on nothing but the object)"}},
+			"spec.rules[0].eligible:1:32: node is available only in rules about images of nodes (rules about other objects can read only the object)"}},
+		"a Job that reads it through a variable": {"Job", "variables.both", []string{
+			"spec.rules[0].eligible:1:1: variables.both reads node, which is available only in rules about images of nodes (rules about other objects can read only the object)"}},
 		"a Job and a loop variable of that name": {"Job", "object.status.nodes.all(node, node.name != 'x') && variables.gone", nil},
 		"a loop variable that would hide the node": {"Image", "object.spec.tags.all(node, variables.label != node)", []string{
-			"spec.rules[0].eligible:1:21: a loop variable cannot be called node where node is read (give it another name, such as n)"}},
+			"spec.rules[0].eligible:1:21: a loop variable cannot have the name node if the expression reads node (rename it, for example to n)"}},
 	}
 	c := fixture.Compiler(t)
 	for name, test := range tests {
@@ -260,11 +260,11 @@ func TestLoadOfRulesAboutImages(t *testing.T) {
 	p := d.Load(policy.DefaultProtection())
 	programs := fixture.Compiler(t).Load(p)
 	if r := p.Rules[0]; r.Invalid() || r.Mark != "" || programs[r.Key].Marks() {
-		t.Errorf("rule %+v: a rule about images marks nothing", r)
+		t.Errorf("rule %+v: a rule about images has no mark", r)
 	}
 	r := p.Rules[1]
 	if facts := programs[r.Key].Facts(t.Context(), image("a:v1").Object()); !r.Invalid() || !facts.Selected || facts.Eligible {
-		t.Errorf("facts %+v: an invalid rule keeps every image, since images have no labels to select by", facts)
+		t.Errorf("facts %+v: an invalid rule selects every image, because images have no labels", facts)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// FuzzLean compares the whole way of an object through the engine, which decodes no more than the expression reads and shows it
-// to CEL as it is, with the plain one: everything decoded, and cel-go's own adapter.
+// FuzzLean compares two ways to evaluate an expression: decoding only the fields that it reads and our adapter, and
+// decoding the whole object and cel-go's own adapter.
 func FuzzLean(f *testing.F) {
 	for i, text := range seedExpressions {
 		f.Add(text, `{"status":{"conditions":[{"type":"a","status":"True"},{}],"phase":"x"},"metadata":{"name":"a","labels":{"a":"b"}}}`)
@@ -31,7 +31,7 @@ func FuzzLean(f *testing.F) {
 		}
 		part, err := e.Decode([]byte(data))
 		if err != nil {
-			t.Fatalf("%v for what encoding/json reads", err)
+			t.Fatalf("%v, but encoding/json reads it", err)
 		}
 		withoutBallast(whole)
 		lean, errOfLean := e.Value(part)
@@ -42,7 +42,7 @@ func FuzzLean(f *testing.F) {
 	})
 }
 
-// withoutBallast takes off what no expression ever sees.
+// withoutBallast removes the fields that expressions never see.
 func withoutBallast(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	delete(metadata, "managedFields")

@@ -1,9 +1,9 @@
 package engine
 
-// Library is a set of functions that come from CEL or Kubernetes and mean the same here.
+// Library is a set of functions of CEL or Kubernetes that have the same meaning here.
 type Library struct {
 	Name string
-	Doc  string // what it is for, with some of its functions
+	Doc  string // what it is for, with examples of its functions
 	Link string
 }
 
@@ -13,8 +13,8 @@ const (
 	kubernetesDocs = "https://kubernetes.io/docs/reference/using-api/cel/"
 )
 
-// Libraries are those that expressions can use, in the order in which to read about them. libraryOptions puts them into
-// the environment.
+// Libraries returns the libraries that expressions can use, in the order of the documentation. libraryOptions adds them
+// to the environment.
 func Libraries() []Library {
 	return []Library{
 		{"The language", "operators, `has()`, `size()`, `timestamp()`, `duration()`, `matches()`, and the loops `all`, `exists`, `exists_one`, `map`, `filter`", celDocs},

@@ -12,19 +12,20 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// conversions are functions that make something of a text, or give an error.
+// conversions are the functions that convert a string or return an error.
 var conversions = []string{"bool", "cidr", "double", "int", "ip", "uint", "url"}
 
-// isQuantity is how quantities are written. One that is too large to be used is one all the same.
+// isQuantity matches the syntax of quantities. It also matches quantities that are too large to use.
 var isQuantity = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
 
-// failing is what the types and literals of an expression show to be wrong for every object: a text that cannot be converted, includes()
-// of a text, which compares all of it, and an optional value that is compared with what is none.
+// failing returns findings about types and literals that are wrong for every object. These are strings that cannot be
+// converted, calls of includes() on a string, which compare the whole string, and comparisons of an optional value with
+// a value that is not optional.
 func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if functionOf(e) == "includes" && tree.GetType(e.AsCall().Target().ID()).Kind() == types.StringKind {
 			call := callOf("contains", true, []any{asWritten(e.AsCall().Target(), tree.SourceInfo()), asWritten(e.AsCall().Args()[0], tree.SourceInfo())})
-			findings = append(findings, findingAt(tree, e, "includes() is for lists: of a text it says whether all of it is equal", "write "+call))
+			findings = append(findings, findingAt(tree, e, "includes() is for lists: on a string it compares the whole string", "write "+call))
 		}
 		if f, found := neverEqual(tree, e); found {
 			findings = append(findings, f)
@@ -48,7 +49,7 @@ func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
 	return findings
 }
 
-// neverEqual finds a comparison of an optional value with null or with a field of the object, which are never equal to it.
+// neverEqual finds a comparison of an optional value with null or with a field of the object. They are never equal.
 func neverEqual(tree *ast.AST, e ast.Expr) (f finding, found bool) {
 	function := functionOf(e)
 	if function != operators.Equals && function != operators.NotEquals {
@@ -63,9 +64,9 @@ func neverEqual(tree *ast.AST, e ast.Expr) (f finding, found bool) {
 		case isNull(other):
 			return findingAt(tree, e, "an optional value is never null", "write "+map[bool]string{true: "!"}[function == operators.Equals]+text+".hasValue()"), true
 		case strings.HasPrefix(pathOf(other), objectVariable+".") && tree.GetType(other.ID()).TypeName() != "optional_type":
-			hint := "say what counts where it is missing: add .orValue(VALUE)"
+			hint := "set a default for a missing value: add .orValue(VALUE)"
 			if t := typeName(cel.FormatCELType(tree.GetType(arg.ID()))); t == "optional(any)" || t == "optional(string)" {
-				hint = "say what counts where it is missing, such as " + text + ".orValue('')"
+				hint = "set a default for a missing value, such as " + text + ".orValue('')"
 			}
 			return findingAt(tree, e, "an optional value and a value are never equal", hint), true
 		}
@@ -87,12 +88,13 @@ func convert(env *cel.Env, tree *ast.AST, call ast.Expr) error {
 	return err
 }
 
-// orders are the operators that put texts in the order of their letters.
+// orders are the operators that compare strings alphabetically.
 var orders = []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals}
 
 var isTimeField = regexp.MustCompile(`(Time|Timestamp)$`)
 
-// asText finds a comparison of the order with a text that is a number or a quantity: '9' comes after '10', and '512Mi' after '1Gi'.
+// asText finds a comparison by order with a string that is a number or a quantity: '9' sorts after '10', and '512Mi'
+// after '1Gi'.
 func asText(e ast.Expr, d *diagnosis) (message, hint string) {
 	function := functionOf(e)
 	if !slices.Contains(orders, function) {
@@ -105,18 +107,19 @@ func asText(e ast.Expr, d *diagnosis) (message, hint string) {
 			continue
 		}
 		if isNumber.MatchString(text) && isTimeField.MatchString(pathOf(args[1-i])) {
-			continue // times in RFC 3339 have the order of their letters
+			continue // the order of times in RFC 3339 is alphabetical
 		}
-		return fmt.Sprintf("%s compares texts letter by letter, and '%s' is a number", symbol, text), d.asNumbers(e, i, text)
+		return fmt.Sprintf("%s compares strings alphabetically, but '%s' is a number", symbol, text), d.asNumbers(e, i, text)
 	}
 	return "", ""
 }
 
-// ofQuantities finds maps of quantities, which may have a unit where their values are compared with a number that has none.
+// ofQuantities matches maps of quantities. Their values may have a unit even if the rule compares them with a number
+// without one.
 var ofQuantities = regexp.MustCompile(`\b(requests|limits|capacity|allocatable|allocatedResources|hard|used)\b`)
 
-// asNumbers is a hint at how to put a text in the order of numbers: comparison is one of the orders, whose operand i is number, written
-// with or without quotes, and whose other operand is the text.
+// asNumbers returns a hint for comparing a string as a number. comparison uses one of the orders. Its operand i is
+// number, written with or without quotes, and its other operand is the string.
 func (d *diagnosis) asNumbers(comparison ast.Expr, i int, number string) string {
 	symbol := strings.Trim(functionOf(comparison), "_")
 	text := asWritten(comparison.AsCall().Args()[1-i], d.tree.SourceInfo())

@@ -11,22 +11,22 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Load compiles every rule of a policy, gives each its Key and adds the problems found to the policy. It gives the
-// compiled rules by Key; that of an invalid rule only selects, so that what the rule may be about can be kept. The
-// policy must not be in a Snapshot yet.
+// Load compiles every rule of a policy, sets the Key of each rule and adds the problems that it finds to the policy. It
+// returns the compiled rules by Key. The Program of an invalid rule only selects, so that Sunset keeps the objects that
+// the rule may be about. The policy must not be in a Snapshot yet.
 func (c *Compiler) Load(p *policy.Policy) map[string]*Program {
 	programs, _ := c.LoadWithin(p, RoomFor(p))
 	return programs
 }
 
-// LoadWithin is Load where not all of the room for a policy is left. It also gives how much room the policy takes. If that is
-// more than the room, the policy is invalid as a whole and nothing of it is compiled.
+// LoadWithin is Load with only room bytes left for the policy. It also returns the size of the policy. If that exceeds
+// the room, the whole policy is invalid and none of its rules is compiled.
 func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*Program, size int) {
 	compiled := make([]*Program, len(p.Rules))
 	var problems []policy.Problem
 	if size = c.Size(p); size > room {
 		problems = []policy.Problem{tooLarge(p, size, room)}
-	} else if !p.LacksVariables() { // else what reads them would be blamed for it, and every rule is invalid anyway
+	} else if !p.LacksVariables() { // otherwise expressions that use the variables would report errors, although every rule is invalid anyway
 
 		compiled, problems = c.compileRules(p)
 	}
@@ -52,7 +52,7 @@ func (c *Compiler) LoadWithin(p *policy.Policy, room int) (programs map[string]*
 	return programs, size
 }
 
-// compileRules compiles all rules, nil for one that is invalid. It gives each problem once.
+// compileRules compiles all rules; the result of an invalid rule is nil. It returns each problem once.
 func (c *Compiler) compileRules(p *policy.Policy) ([]*Program, []policy.Problem) {
 	compiled, problems := make([]*Program, len(p.Rules)), c.checkReferences(p)
 	d := c.declared(p.Variables)
@@ -68,12 +68,12 @@ func (c *Compiler) compileRules(p *policy.Policy) ([]*Program, []policy.Problem)
 	return compiled, problems
 }
 
-// checkReferences compiles what a policy says about referrers, for the problems alone.
+// checkReferences compiles spec.references of a policy and returns only the problems.
 func (c *Compiler) checkReferences(p *policy.Policy) []policy.Problem {
 	var problems []policy.Problem
 	for i, r := range p.References {
 		if strings.TrimSpace(r.Names) == "" {
-			continue // said already
+			continue // reported already
 		}
 		path := fmt.Sprintf("spec.references[%d].names", i)
 		extractor, found := c.Extractor(r.Names, path)
@@ -85,7 +85,7 @@ func (c *Compiler) checkReferences(p *policy.Policy) []policy.Problem {
 	return problems
 }
 
-// forbiddenOf says what an Extractor may not read of a kind.
+// forbiddenOf returns the problem of an Extractor that reads fields that it must not read from this kind.
 func (x *Extractor) forbiddenOf(kind schema.GroupVersionKind, names, path string) []policy.Problem {
 	f := forbidden(v1alpha1.Target{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}, x.program.fields)
 	if f == nil {
@@ -94,18 +94,18 @@ func (x *Extractor) forbiddenOf(kind schema.GroupVersionKind, names, path string
 	return problemsAt(path, names, []finding{*f})
 }
 
-// markLength is enough to tell the rules that mark one object apart.
+// markLength is long enough to distinguish the rules that mark one object.
 const markLength = 16
 
 func (c *Compiler) compileRule(r *policy.Rule, d *declared) (*Program, []policy.Problem) {
 	if r.Spec.Eligible == "" {
-		return nil, nil // said already
+		return nil, nil // reported already
 	}
 	return c.ruleWith(r.Spec, d, fmt.Sprintf("spec.rules[%d]", r.Index))
 }
 
-// selection gives a rule that selects what the target does, or every subject of the kind when its selector cannot be
-// understood, and says nothing more. It is nil when even the kind is unknown.
+// selection returns a program that selects the same objects as the target, or every subject of the kind if the selector
+// is invalid. It returns no other facts. It is nil if even the kind is unknown.
 func (c *Compiler) selection(target v1alpha1.Target) *Program {
 	nothing := v1alpha1.Rule{Target: target, Eligible: "false", StartTime: "object.metadata.creationTimestamp"}
 	if aboutImages(target) {

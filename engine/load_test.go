@@ -11,7 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// withReferences has a rule that reads references, one that reads them by a variable and one that does not.
+// withReferences has a rule that reads references, one that reads them through a variable, and one that does not read
+// them.
 func withReferences(names ...string) *policy.Policy {
 	rule := func(name, kind, eligible string) v1alpha1.Rule {
 		return v1alpha1.Rule{Name: name, Target: v1alpha1.Target{APIVersion: "v1", Kind: kind}, Eligible: eligible, TTL: "1d"}

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// decode reads YAML or JSON the way the controller reads objects.
+// decode reads YAML or JSON as the controller reads objects.
 func decode(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))

@@ -7,18 +7,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// sign is what another controller writes in the metadata of what it manages. This table is all that Sunset knows of such
-// controllers. A label that people write themselves, or copy to Pod templates, is no sign: app.kubernetes.io/instance and
-// app.kubernetes.io/managed-by are not here.
+// sign is a label or annotation that another controller writes on the objects that it manages. Sunset detects such
+// controllers by this table only. Labels that people write themselves or copy to Pod templates are not signs:
+// app.kubernetes.io/instance and app.kubernetes.io/managed-by are not in the table.
 type sign struct {
 	flag    policy.Flags
-	in, key string // labels or annotations, and the name of the entry
-	who     string // manages the object, for people
-	// isCopy reports whether a value says of itself that it is about another object; nil where a value cannot say so.
+	in, key string // labels or annotations, and the key of the entry
+	who     string // who manages the object, for people
+	// isCopy reports whether the value refers to another object; nil if values cannot refer to objects.
 	isCopy func(value string, object, metadata map[string]any) bool
 }
 
-// ErrManaged is wrapped by the error of MayGo about an owner that another controller manages.
+// ErrManaged is wrapped by the error of MayGo for an owner that another controller manages.
 var ErrManaged = errors.New("is managed by another controller")
 
 var signs = [...]sign{
@@ -27,20 +27,20 @@ var signs = [...]sign{
 	// Argo CD, common: AnnotationKeyAppInstance, AnnotationKeyHook.
 	{flag: policy.OfArgoCD, in: "annotations", key: "argocd.argoproj.io/tracking-id", who: "Argo CD tracks it", isCopy: isOtherTrackingID},
 	{flag: policy.OfArgoCD, in: "annotations", key: "argocd.argoproj.io/hook", who: "it is a hook of Argo CD"},
-	// Flux, kustomize-controller and helm-controller: what they label all that they apply with.
+	// Flux, kustomize-controller and helm-controller: the labels of all objects that they apply.
 	{flag: policy.OfFlux, in: "labels", key: "kustomize.toolkit.fluxcd.io/name", who: "a Kustomization of Flux applied it"},
 	{flag: policy.OfFlux, in: "labels", key: "helm.toolkit.fluxcd.io/name", who: "a HelmRelease of Flux applied it"},
 	// Helm, pkg/release: HookAnnotation.
 	{flag: policy.OfHelm, in: "annotations", key: "helm.sh/hook", who: "it is a Helm hook"},
 }
 
-// Manager says which other controller manages an object, and by which label or annotation, for people; empty when none does.
-// It is what policy.Flags.Manager says in flags.
+// Manager returns which other controller manages an object, and the label or annotation that shows it, for people;
+// empty if none does. The flags that policy.Flags.Manager reads state the same.
 func Manager(object map[string]any) string {
 	metadata := mapOf(object, "metadata")
 	for i := range signs {
 		if s := &signs[i]; s.isOn(object, metadata) {
-			return s.who + ", by " + strings.TrimSuffix(s.in, "s") + " " + s.key
+			return s.who + " (" + strings.TrimSuffix(s.in, "s") + " " + s.key + ")"
 		}
 	}
 	return ""
@@ -64,10 +64,10 @@ func (s *sign) isOn(object, metadata map[string]any) bool {
 	return !s.isCopy(text, object, metadata)
 }
 
-// isOtherTrackingID reports whether a tracking id, APP:GROUP/KIND:NAMESPACE/NAME, names another object than the one that
-// carries it: a Deployment's annotations, for one, are copied to its ReplicaSets. The group may be one under which the API
-// server no longer serves the kind, and of an object in no namespace the id has that of the application: neither is
-// compared. An id that cannot be read counts.
+// isOtherTrackingID reports whether a tracking id, APP:GROUP/KIND:NAMESPACE/NAME, names another object than the one
+// that has it: for example, the annotations of a Deployment are copied to its ReplicaSets. It does not compare the
+// group, because the API server may no longer serve the kind under it. For an object without a namespace it does not
+// compare the namespace, because the id contains that of the application. An invalid id counts as the id of the object.
 func isOtherTrackingID(id string, object, metadata map[string]any) bool {
 	parts := strings.SplitN(id, ":", 3)
 	if len(parts) < 3 {

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestSignsOfOtherControllers: each sign alone, as live objects carry it, and what looks like one and is none.
+// TestSignsOfOtherControllers: each sign alone, as on live objects, and values that look like a sign but are not.
 func TestSignsOfOtherControllers(t *testing.T) {
 	const job, namespace = "apiVersion: batch/v1\nkind: Job\n", "apiVersion: v1\nkind: Namespace\n"
 	for name, test := range map[string]struct {
@@ -21,24 +21,24 @@ func TestSignsOfOtherControllers(t *testing.T) {
 		"a remote of MultiKueue": {job + `metadata: {name: a, namespace: team, labels: {kueue.x-k8s.io/multikueue-origin: multikueue}}`,
 			policy.ManagedByMultiKueue, "label kueue.x-k8s.io/multikueue-origin"},
 		"tracked by Argo CD": {job + `metadata: {name: a, namespace: team, annotations: {argocd.argoproj.io/tracking-id: "web:batch/Job:team/a"}}`,
-			policy.ManagedByArgoCD, "Argo CD tracks it, by annotation argocd.argoproj.io/tracking-id"},
-		"tracked, with colons in its name": {`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "system:a:b", namespace: team,
+			policy.ManagedByArgoCD, "Argo CD tracks it (annotation argocd.argoproj.io/tracking-id)"},
+		"tracked, with colons in the name": {`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: "system:a:b", namespace: team,
 			annotations: {argocd.argoproj.io/tracking-id: "web:rbac.authorization.k8s.io/Role:team/system:a:b"}}}`, policy.ManagedByArgoCD, "tracks it"},
-		"tracked, of the core group": {`{apiVersion: v1, kind: Service, metadata: {name: a, namespace: team,
+		"tracked, in the core group": {`{apiVersion: v1, kind: Service, metadata: {name: a, namespace: team,
 			annotations: {argocd.argoproj.io/tracking-id: "web:/Service:team/a"}}}`, policy.ManagedByArgoCD, "tracks it"},
 		"tracked under a former group": {`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: team,
 			annotations: {argocd.argoproj.io/tracking-id: "web:extensions/Ingress:team/a"}}}`, policy.ManagedByArgoCD, "tracks it"},
-		"tracked, in no namespace": {namespace + `metadata: {name: a, annotations: {argocd.argoproj.io/tracking-id: "web:/Namespace:argo/a"}}`,
+		"tracked, without a namespace": {namespace + `metadata: {name: a, annotations: {argocd.argoproj.io/tracking-id: "web:/Namespace:argo/a"}}`,
 			policy.ManagedByArgoCD, "tracks it"},
-		"a tracking id that nobody can read": {job + `metadata: {name: a, namespace: team, annotations: {argocd.argoproj.io/tracking-id: "web"}}`,
+		"an invalid tracking id": {job + `metadata: {name: a, namespace: team, annotations: {argocd.argoproj.io/tracking-id: "web"}}`,
 			policy.ManagedByArgoCD, "tracks it"},
 		"an empty tracking id": {job + `metadata: {name: a, namespace: team, annotations: {argocd.argoproj.io/tracking-id: ""}}`, policy.ManagedByArgoCD, "tracks it"},
 		"a hook of Argo CD":    {job + `metadata: {name: a, namespace: team, annotations: {argocd.argoproj.io/hook: PostSync}}`, policy.ManagedByArgoCD, "hook of Argo CD"},
-		"a Kustomization's": {job + `metadata: {name: a, namespace: team, labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux-system}}`,
+		"applied by a Kustomization": {job + `metadata: {name: a, namespace: team, labels: {kustomize.toolkit.fluxcd.io/name: apps, kustomize.toolkit.fluxcd.io/namespace: flux-system}}`,
 			policy.ManagedByFlux, "Kustomization of Flux"},
-		"a HelmRelease's": {job + `metadata: {name: a, namespace: team, labels: {helm.toolkit.fluxcd.io/name: web}}`, policy.ManagedByFlux, "HelmRelease of Flux"},
-		"a Helm hook":     {job + `metadata: {name: a, namespace: team, annotations: {helm.sh/hook: "pre-install,pre-upgrade"}}`, policy.ManagedByHelm, "Helm hook"},
-		"the first of two": {job + `metadata: {name: a, namespace: team, labels: {kueue.x-k8s.io/multikueue-origin: m}, annotations: {helm.sh/hook: test}}`,
+		"applied by a HelmRelease": {job + `metadata: {name: a, namespace: team, labels: {helm.toolkit.fluxcd.io/name: web}}`, policy.ManagedByFlux, "HelmRelease of Flux"},
+		"a Helm hook":              {job + `metadata: {name: a, namespace: team, annotations: {helm.sh/hook: "pre-install,pre-upgrade"}}`, policy.ManagedByHelm, "Helm hook"},
+		"the first of two signs": {job + `metadata: {name: a, namespace: team, labels: {kueue.x-k8s.io/multikueue-origin: m}, annotations: {helm.sh/hook: test}}`,
 			policy.ManagedByMultiKueue, "MultiKueue"},
 
 		"nothing": {job + `metadata: {name: a, namespace: team}`, "", ""},
@@ -46,7 +46,7 @@ func TestSignsOfOtherControllers(t *testing.T) {
 			annotations: {argocd.argoproj.io/tracking-id: "web:apps/Deployment:team/web"}}}`, "", ""},
 		"copied to another name":      {job + `metadata: {name: b, namespace: team, annotations: {argocd.argoproj.io/tracking-id: "web:batch/Job:team/a"}}`, "", ""},
 		"copied to another namespace": {job + `metadata: {name: a, namespace: other, annotations: {argocd.argoproj.io/tracking-id: "web:batch/Job:team/a"}}`, "", ""},
-		"labels that people copy": {job + `metadata: {name: a, namespace: team, labels: {app.kubernetes.io/instance: web, app.kubernetes.io/managed-by: Helm,
+		"labels that people write": {job + `metadata: {name: a, namespace: team, labels: {app.kubernetes.io/instance: web, app.kubernetes.io/managed-by: Helm,
 			helm.sh/chart: web-1.0}}`, "", ""},
 		"a sign in the wrong place": {job + `metadata: {name: a, namespace: team, annotations: {kueue.x-k8s.io/multikueue-origin: m}, labels: {helm.sh/hook: test}}`, "", ""},
 		"on the template of its Pods": {job + `

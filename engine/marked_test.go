@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// loaded is a rule of a policy in force, and its program.
+// loaded returns a rule of an enforced policy, and its program.
 func loaded(t testing.TB, uid types.UID, changes ...func(*v1alpha1.Rule)) (*policy.Rule, *engine.Program) {
 	t.Helper()
 	r := rule()
@@ -39,7 +39,7 @@ func eligibleIf(text string) func(*v1alpha1.Rule) {
 	return func(r *v1alpha1.Rule) { r.Eligible = text }
 }
 
-// annotate is a Job with one annotation.
+// annotate returns a Job with one annotation.
 func annotate(t testing.TB, name, value string) map[string]any {
 	t.Helper()
 	o := object(t, "job-complete")
@@ -61,17 +61,17 @@ func TestFactsOfMarks(t *testing.T) {
 		want    policy.Facts
 		err     string
 	}{
-		"a mark":                        {nil, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Eligible: true, Marked: true, Start: at}, ""},
-		"beside marks of others":        {nil, func(own string) string { return `{"other":"2026-03-01T00:00:00Z",` + mark(own, text)[1:] }, policy.Facts{Selected: true, Eligible: true, Marked: true, Start: at}, ""},
-		"marks of others alone":         {nil, func(string) string { return mark("other", text) }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
-		"no mark":                       {nil, func(string) string { return "" }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
-		"garbage":                       {nil, func(own string) string { return own + "=" + text }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
-		"a mark that is no time":        {nil, func(own string) string { return mark(own, "soon") }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
-		"marked, and not eligible":      {[]func(*v1alpha1.Rule){eligibleIf("false")}, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Marked: true, Start: at}, ""},
-		"marked, and not selected":      {[]func(*v1alpha1.Rule){selecting}, func(own string) string { return mark(own, text) }, policy.Facts{Marked: true, Start: at}, ""},
-		"marked, and an error":          {[]func(*v1alpha1.Rule){eligibleIf("object.nothing")}, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Marked: true, Start: at}, "eligible: no such key: nothing; where a field can be absent write .?field or has()"},
-		"not marked, and an error":      {[]func(*v1alpha1.Rule){eligibleIf("object.nothing")}, func(string) string { return "" }, policy.Facts{Selected: true, Marked: true}, "eligible: no such key: nothing; where a field can be absent write .?field or has()"},
-		"the mark of an older eligible": {[]func(*v1alpha1.Rule){eligibleIf("true")}, func(string) string { return mark(marked.Mark, text) }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"a mark":                            {nil, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Eligible: true, Marked: true, Start: at}, ""},
+		"a mark among other marks":          {nil, func(own string) string { return `{"other":"2026-03-01T00:00:00Z",` + mark(own, text)[1:] }, policy.Facts{Selected: true, Eligible: true, Marked: true, Start: at}, ""},
+		"only other marks":                  {nil, func(string) string { return mark("other", text) }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"no mark":                           {nil, func(string) string { return "" }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"an invalid annotation":             {nil, func(own string) string { return own + "=" + text }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"a mark that is not a time":         {nil, func(own string) string { return mark(own, "soon") }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
+		"marked, and not eligible":          {[]func(*v1alpha1.Rule){eligibleIf("false")}, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Marked: true, Start: at}, ""},
+		"marked, and not selected":          {[]func(*v1alpha1.Rule){selecting}, func(own string) string { return mark(own, text) }, policy.Facts{Marked: true, Start: at}, ""},
+		"marked, and an error":              {[]func(*v1alpha1.Rule){eligibleIf("object.nothing")}, func(own string) string { return mark(own, text) }, policy.Facts{Selected: true, Marked: true, Start: at}, "eligible: no such key: nothing; if the field can be absent, use .?field or has()"},
+		"not marked, and an error":          {[]func(*v1alpha1.Rule){eligibleIf("object.nothing")}, func(string) string { return "" }, policy.Facts{Selected: true, Marked: true}, "eligible: no such key: nothing; if the field can be absent, use .?field or has()"},
+		"the mark of an earlier expression": {[]func(*v1alpha1.Rule){eligibleIf("true")}, func(string) string { return mark(marked.Mark, text) }, policy.Facts{Selected: true, Eligible: true, Marked: true}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestFactsOfMarks(t *testing.T) {
 	}
 }
 
-// TestMarksOfOthersArePruned reads an object that carries marks of an earlier installation and writes on it.
+// TestMarksOfOthersArePruned reads an object that has marks of an earlier installation, and writes a mark on it.
 func TestMarksOfOthersArePruned(t *testing.T) {
 	at := time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 	earlier, _ := loaded(t, "gone", markMode)
@@ -106,13 +106,13 @@ func TestKeysOfMarks(t *testing.T) {
 	tests := map[string]struct {
 		uid     types.UID
 		changes []func(*v1alpha1.Rule)
-		key     bool // the same key, where there is a startTime
-		marks   bool // the same key and mark, where there is none
+		key     bool // the same key, with a startTime
+		marks   bool // the same key and mark, without a startTime
 	}{
 		"the same rule":      {"u", nil, true, true},
 		"another ttl":        {"u", []func(*v1alpha1.Rule){ttl}, true, true},
 		"another policy":     {"v", nil, true, false},
-		"a rule beside it":   {"u", []func(*v1alpha1.Rule){other}, true, false},
+		"another rule":       {"u", []func(*v1alpha1.Rule){other}, true, false},
 		"another expression": {"u", []func(*v1alpha1.Rule){eligibleIf("true")}, false, false},
 	}
 	for name, test := range tests {
@@ -147,7 +147,7 @@ func TestAMarkingRuleReadsItsMarks(t *testing.T) {
 	want := []string{"metadata.annotations['sunset.x-k8s.io/eligible-since']", "metadata.labels.team"}
 	expect.Equal(t, "reads", want, program.Reads())
 	if !program.MetadataOnly() {
-		t.Error("it does not do with metadata")
+		t.Error("it reads more than metadata")
 	}
 }
 
@@ -165,16 +165,16 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 		want   policy.Facts
 		err    string
 	}{
-		"one that can be read":                 {"2h", eligibleIf("true"), eligible, ""},
-		"one that cannot":                      {"soon", eligibleIf("true"), policy.Facts{Selected: true}, broken},
-		"to a rule that is not eligible":       {"soon", eligibleIf("false"), policy.Facts{Selected: true}, ""},
-		"to a rule that does not select":       {"soon", selecting, policy.Facts{}, ""},
-		"to a rule that allows none":           {"soon", refusing, policy.Facts{Selected: true}, broken},
-		"a negative one":                       {"-1h", eligibleIf("true"), policy.Facts{Selected: true}, `annotation sunset.x-k8s.io/ttl: "-1h" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
-		"an empty one":                         {"", eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
-		"one that is no text":                  {int64(3), eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
-		"null":                                 {nil, eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
-		"the error of eligible is told before": {"soon", eligibleIf("object.kind"), policy.Facts{Selected: true}, "eligible: gave string, wants bool"},
+		"a valid TTL":                             {"2h", eligibleIf("true"), eligible, ""},
+		"an invalid TTL":                          {"soon", eligibleIf("true"), policy.Facts{Selected: true}, broken},
+		"an invalid TTL, not eligible":            {"soon", eligibleIf("false"), policy.Facts{Selected: true}, ""},
+		"an invalid TTL, not selected":            {"soon", selecting, policy.Facts{}, ""},
+		"an invalid TTL, not allowed by the rule": {"soon", refusing, policy.Facts{Selected: true}, broken},
+		"a negative TTL":                          {"-1h", eligibleIf("true"), policy.Facts{Selected: true}, `annotation sunset.x-k8s.io/ttl: "-1h" is not a duration; write a number and a unit such as 30m, 7d or 1d12h`},
+		"an empty TTL":                            {"", eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"a TTL that is not a string":              {int64(3), eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"null":                                    {nil, eligibleIf("true"), policy.Facts{Selected: true}, "annotation sunset.x-k8s.io/ttl: empty; write a duration such as 30m, 7d or 0s"},
+		"the error of eligible comes first":       {"soon", eligibleIf("object.kind"), policy.Facts{Selected: true}, "eligible: returned string, must return bool"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -197,21 +197,21 @@ func TestFactsOfAnOwnTTL(t *testing.T) {
 }
 
 func TestFactsOfGroups(t *testing.T) {
-	const wants = "keepNewest.groupBy: gave %s, wants string"
+	const wants = "keepNewest.groupBy: returned %s, must return string"
 	tests := map[string]struct {
 		groupBy string
 		group   string
 		err     string
 	}{
-		"none":                {"", "", ""},
-		"a label":             {"object.metadata.labels.app", "report", ""},
-		"a label that is not": {"object.metadata.?labels[?'owner'].orValue('')", "", ""},
-		"two of them":         {"object.metadata.labels.app + '/' + object.metadata.labels.team", "report/data", ""},
-		"a missing label":     {"object.metadata.labels.owner", "", "keepNewest.groupBy: no such key: owner; where a field can be absent write .?field or has()"},
-		"a number":            {"object.spec.completions", "", fmt.Sprintf(wants, "int")},
-		"a map":               {"object.metadata.labels", "", fmt.Sprintf(wants, "map")},
-		"null":                {"dyn(null)", "", fmt.Sprintf(wants, "null")},
-		"an option":           {"dyn(object.metadata.?labels)", "", fmt.Sprintf(wants, "optional")},
+		"no groupBy":                     {"", "", ""},
+		"a label":                        {"object.metadata.labels.app", "report", ""},
+		"a missing label with a default": {"object.metadata.?labels[?'owner'].orValue('')", "", ""},
+		"two labels":                     {"object.metadata.labels.app + '/' + object.metadata.labels.team", "report/data", ""},
+		"a missing label":                {"object.metadata.labels.owner", "", "keepNewest.groupBy: no such key: owner; if the field can be absent, use .?field or has()"},
+		"a number":                       {"object.spec.completions", "", fmt.Sprintf(wants, "int")},
+		"a map":                          {"object.metadata.labels", "", fmt.Sprintf(wants, "map")},
+		"null":                           {"dyn(null)", "", fmt.Sprintf(wants, "null")},
+		"an optional":                    {"dyn(object.metadata.?labels)", "", fmt.Sprintf(wants, "optional")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -256,14 +256,14 @@ func TestTheKeyHasTheGroup(t *testing.T) {
 		return mustCompile(t, c, r).Key()
 	}
 	if with(nil) != with(&v1alpha1.KeepNewest{Count: 1}) || with(&v1alpha1.KeepNewest{Count: 1, GroupBy: "'a'"}) != with(&v1alpha1.KeepNewest{Count: 2, GroupBy: "'a'"}) {
-		t.Error("how many stay changes the key")
+		t.Error("the count changes the key")
 	}
 	if with(nil) == with(&v1alpha1.KeepNewest{Count: 1, GroupBy: "'a'"}) || with(&v1alpha1.KeepNewest{GroupBy: "'b'"}) == with(&v1alpha1.KeepNewest{GroupBy: "'a'"}) {
-		t.Error("another group does not change the key")
+		t.Error("another groupBy does not change the key")
 	}
 }
 
-// TestAnEvaluatorTellsGroupsApart: it shares the texts of groups, also when there are more than it remembers.
+// TestAnEvaluatorTellsGroupsApart: an Evaluator shares the strings of groups, even if there are more than it stores.
 func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
 	c := fixture.Compiler(t)
 	r := rule()
@@ -284,7 +284,8 @@ func TestAnEvaluatorTellsGroupsApart(t *testing.T) {
 	}
 }
 
-// TestADecoderReadsWhatSettingsAndMarksNeed decodes a Job with every annotation of ours for rules that read none.
+// TestADecoderReadsWhatSettingsAndMarksNeed decodes a Job with all annotations of Sunset, for rules that read no
+// annotation.
 func TestADecoderReadsWhatSettingsAndMarksNeed(t *testing.T) {
 	text := strings.Replace(decodedJob, `"other":"z"`,
 		`"other":"z","sunset.x-k8s.io/ttl":"2h","sunset.x-k8s.io/eligible-since":"{}","kubernetes.io/config.mirror":"m"`, 1)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// memo remembers the values last used, up to so many bytes, and makes each only once however many ask for it at the same
-// time. A value that is larger than a quarter of that is not remembered: it would displace many.
+// memo is an LRU cache with a limit in bytes. Concurrent requests for the same key compute the value only once. A value
+// larger than a quarter of the limit is not cached, because it would evict many others.
 type memo[V any] struct {
 	most   int
 	making singleflight.Group
@@ -26,11 +26,12 @@ type sized[V any] struct {
 
 func newMemo[V any](bytes int) *memo[V] {
 	m := &memo[V]{most: bytes}
-	m.kept, _ = simplelru.NewLRU(math.MaxInt, func(_ string, v sized[V]) { m.bytes -= v.bytes }) // fails for no size only
+	m.kept, _ = simplelru.NewLRU(math.MaxInt, func(_ string, v sized[V]) { m.bytes -= v.bytes }) // returns an error only if the size is not positive
 	return m
 }
 
-// get returns the value of the key, which it makes if it does not remember it, with its size. make must not panic.
+// get returns the value of the key. If it is not cached, get calls make, which returns the value and its size. make
+// must not panic.
 func (m *memo[V]) get(key string, make func() (V, int)) V {
 	m.mu.Lock()
 	known, ok := m.kept.Get(key)

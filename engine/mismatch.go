@@ -18,19 +18,21 @@ var (
 	anyObject = regexp.MustCompile(`applied to '.*(\bnull\b|\bobject\b)`)
 )
 
-// mayWork reports whether what the checker refuses by a schema may work at run time: any field may be null, an object of the schema is
-// a map that can be indexed and compared as such, numbers of all types are equal, and an expression may give values of several types.
+// mayWork reports whether an expression that the checker rejects because of a schema may work at run time. Any field
+// may be null. An object of the schema is a map that can be indexed and compared as a map. Numbers of different types
+// can be equal. An expression may return values of several types.
 func mayWork(words string) bool {
 	return !byText.MatchString(words) && (!refused.MatchString(words) || allowed.MatchString(words) || anyObject.MatchString(words))
 }
 
-const absentMessage = "a field that is absent is not null, and to read it is an error"
+const absentMessage = "an absent field is not null, and reading it is an error"
 
-// servedAsNull are the fields of built-in kinds that the API server gives as null where they have no value, whatever the schema says.
+// servedAsNull matches the fields of built-in kinds that the API server returns as null if they have no value,
+// regardless of the schema.
 var servedAsNull = regexp.MustCompile(`\.(creationTimestamp|eventTime|(deprecated)?([fF]irst|[lL]ast)Timestamp)$`)
 
-// absence is a comparison of a field of the object with null as CEL asks for the field; empty for any other, where the field may be
-// null, and where the expression asks for the field already.
+// absence returns the replacement for a comparison of a field of the object with null: a test for the field. It is
+// empty for any other expression, for a field that may be null, and if the expression already tests for the field.
 func (d *diagnosis) absence(c complaint) (instead string) {
 	call := d.call(c)
 	if call == nil || len(call.AsCall().Args()) != 2 {
@@ -44,7 +46,7 @@ func (d *diagnosis) absence(c complaint) (instead string) {
 	return instead
 }
 
-// tests reports whether the expression asks if there is a field.
+// tests reports whether the expression tests for a field.
 func (d *diagnosis) tests(path string) (tested bool) {
 	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		operand, field, ok := testOf(e)
@@ -53,13 +55,13 @@ func (d *diagnosis) tests(path string) (tested bool) {
 	return tested
 }
 
-// undefinedField explains a field that the schema of the object does not have.
+// undefinedField explains a field that is missing in the schema of the object.
 func (d *diagnosis) undefinedField(c complaint) finding {
 	name := c.caught[1]
 	f := finding{message: fmt.Sprintf("the schema has no field %q", name), hint: "check the spelling", field: d.fieldOf(c)}
 	provider, ok := d.scope.env.CELTypeProvider().(*schemaTypes)
 	if !ok || len(provider.lacking[name]) != 1 {
-		return f // two types lack a field of this name, and cel-go does not say which of them it means
+		return f // two types lack a field of this name, and cel-go does not report which one
 	}
 	parent := provider.lacking[name][0]
 	f.message += " in " + strings.ReplaceAll(parent, "/", ".")
@@ -67,8 +69,8 @@ func (d *diagnosis) undefinedField(c complaint) finding {
 	return f
 }
 
-// hintAt says what to write for a field that a type does not have: the one of its fields that has nearly that name, the only field of
-// the object that has exactly that name, or else the fields that there are.
+// hintAt returns the hint for a field that a type does not have: the field of the type with a similar name, the only
+// field of the object with exactly this name, or else the existing fields of the type.
 func (t *schemaTypes) hintAt(parent, name string) string {
 	const shown = 12
 	names, _ := t.FindStructFieldNames(parent)
@@ -88,7 +90,8 @@ func (t *schemaTypes) hintAt(parent, name string) string {
 	return "it has " + strings.Join(names, ", ")
 }
 
-// inCommon is the length of the longest part that two names share, in whichever case; 0 for one that is too short to say anything.
+// inCommon returns the length of the longest substring that two names share, ignoring case; 0 if it is too short to be
+// meaningful.
 func inCommon(a, b string) (longest int) {
 	const least = 3
 	a, b = strings.ToLower(a), strings.ToLower(b)

@@ -25,7 +25,7 @@ var (
 	referrerFields   = []string{"kind", "namespace", "name"}
 )
 
-// referencesSchema is all that the variable references has.
+// referencesSchema has all fields of the variable references.
 func referencesSchema() *spec.Schema {
 	referrer := map[string]spec.Schema{}
 	for _, name := range referrerFields {
@@ -36,8 +36,9 @@ func referencesSchema() *spec.Schema {
 	return &schema
 }
 
-// misreadings are problems of a rule that reads references, and of the variables that do: what is not there, or is read as what
-// it is not. Where the rule runs that would be an error or, worse, the same answer for what is used and for what is not.
+// misreadings returns the problems of a rule that reads references, and of the variables that read them: fields that
+// are missing, or that are read as another type. At run time such a mistake would be an error or, worse, return the
+// same result for used and for unused objects.
 func (r *Program) misreadings(d *declared) []policy.Problem {
 	typed := d.under("references", func(provider *schemaTypes) []cel.EnvOption {
 		return []cel.EnvOption{
@@ -58,7 +59,7 @@ func (r *Program) misreadings(d *declared) []policy.Problem {
 	return problems
 }
 
-// misread are the findings about references in the variables, made once for all rules.
+// misread returns the findings about references in the variables. It computes them once for all rules.
 func (d *declared) misread(t *typed) []policy.Problem {
 	if t.misread == nil {
 		t.misread = []policy.Problem{}
@@ -71,12 +72,12 @@ func (d *declared) misread(t *typed) []policy.Problem {
 	return slices.Clone(t.misread)
 }
 
-// misread are the findings about references in a text that compiles without their types.
+// misread returns the findings about references in a text that compiles without their types.
 func (c *Compiler) misread(text string, wants result, s *scope) (findings []finding) {
 	defer recoverAs(&findings)
 	parsed, issues := s.env.Parse(text)
 	if len(issues.Errors()) > 0 {
-		return nil // said already
+		return nil // reported already
 	}
 	if findings := unselected(parsed.NativeRep()); len(findings) > 0 {
 		return findings
@@ -91,8 +92,8 @@ func (c *Compiler) misread(text string, wants result, s *scope) (findings []find
 	return findings
 }
 
-// unselected is where references stands without one of its fields: as a whole, or asked whether it has a field. No loop
-// variable has its name, as hidden makes sure.
+// unselected finds references without one of its fields: used as a whole, or tested for a field. Loop variables cannot
+// have its name, because hidden rejects them.
 func unselected(tree *ast.AST) []finding {
 	fields, tested := map[int64]bool{}, map[int64]bool{}
 	var findings []finding
@@ -107,14 +108,14 @@ func unselected(tree *ast.AST) []finding {
 		}
 		message := "references cannot be used without one of its fields"
 		if tested[e.ID()] {
-			message = "the fields of references are always there"
+			message = "the fields of references are always present"
 		}
 		findings = append(findings, findingAt(tree, e, message, referencesHint))
 	}))
 	return findings
 }
 
-// referrersTested is where an element of references.by is asked whether it has a field.
+// referrersTested finds tests for a field of an element of references.by.
 func referrersTested(tree *ast.AST) []finding {
 	var findings []finding
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -124,14 +125,14 @@ func referrersTested(tree *ast.AST) []finding {
 		}
 		hint := "use it without ? and has()"
 		if field == "namespace" {
-			hint += "; it is '' for objects in none"
+			hint += "; it is '' for objects without a namespace"
 		}
-		findings = append(findings, findingAt(tree, operand, field+" of what refers to the object is always there", hint))
+		findings = append(findings, findingAt(tree, operand, "field "+field+" of a referring object is always present", hint))
 	}))
 	return findings
 }
 
-// testOf is what an expression asks whether it has a field, by has() or .?.
+// testOf returns the operand and the field if an expression tests for a field with has() or .?.
 func testOf(e ast.Expr) (operand ast.Expr, field string, ok bool) {
 	if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() {
 		return e.AsSelect().Operand(), e.AsSelect().FieldName(), true
@@ -151,7 +152,7 @@ func findingAt(tree *ast.AST, e ast.Expr, message, hint string) finding {
 
 var fieldless = regexp.MustCompile(`^type '(.*)' does not support field selection$`)
 
-// aboutReferencesField says what to read instead of what is not there.
+// aboutReferencesField adds to a finding about a missing field which field to read instead.
 func aboutReferencesField(f finding) finding {
 	f.message = strings.ReplaceAll(f.message, referrerType, "referrer")
 	if caught := unknownField.FindStringSubmatch(f.message); caught != nil {
@@ -159,7 +160,7 @@ func aboutReferencesField(f finding) finding {
 		if parent == referencesVariable+"." {
 			known = referencesFields
 		}
-		f.message, f.hint = fmt.Sprintf("there is no field %q", caught[1]), ""
+		f.message, f.hint = fmt.Sprintf("unknown field %q", caught[1]), ""
 		if meant := policy.Closest(caught[1], known); meant != "" {
 			f.hint = fmt.Sprintf("did you mean %s%s?", parent, meant)
 		}
@@ -173,7 +174,8 @@ func aboutReferencesField(f finding) finding {
 	return f
 }
 
-// misplaced is a finding about an extra that is not there for the target. One that is nearly right is told what to write.
+// misplaced returns the finding about an extra that the target does not have. If the target is nearly right, the hint
+// shows the correct target.
 func (r *Program) misplaced(x extra, f finding) finding {
 	target := r.source.rule.Target
 	if group := groupOf(target.APIVersion); x != referencesExtra || !slices.Contains([]string{"", "core"}, group) {

@@ -8,50 +8,50 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestReferencesMisread: what passes here is asked of every ConfigMap, and gives the same for those in use.
+// TestReferencesMisread: an expression that compiled here in error would return the same result for ConfigMaps in use.
 func TestReferencesMisread(t *testing.T) {
 	const (
 		has = " (references has count, and by, a list whose elements have kind, namespace and name: " +
 			"write references.count == 0, or references.by.exists(r, r.kind == 'Pod'))"
-		there = "the fields of references are always there" + has
+		there = "the fields of references are always present" + has
 		whole = "references cannot be used without one of its fields" + has
-		types = " (only values of one type can be equal: text stands in quotes, numbers do not)"
+		types = " (only values of one type can be equal: put strings in quotes, but not numbers)"
 	)
 	tests := map[string]struct {
 		eligible string
 		want     []string // without the path
 	}{
-		"all that there is":         {"references.count == 0 && references.by.all(r, r.kind + r.namespace + r.name != '')", nil},
-		"a field that is there":     {"has(references.count)", []string{"1:5: " + there}},
-		"a field that may be there": {"references.?total.orValue(0) == 0", []string{"1:1: " + there}},
-		"one that is":               {"true && references.?count.orValue(0) == 0", []string{"1:9: " + there}},
-		"the number as a function":  {"references.count() == 0", []string{"1:12: unknown function count() (a field stands without (): write references.count)"}},
-		"a number as text":          {"references.count != '0'", []string{"1:18: != does not take (int, string) (the other side is not text: write 0)"}},
-		"a number equal to text":    {"references.count == '0'", []string{"1:18: == does not take (int, string) (the other side is not text: write 0)"}},
-		"a number in a list of texts": {"references.count in ['0']", []string{
-			"1:18: in does not take (int, list(string)) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
+		"all fields":                            {"references.count == 0 && references.by.all(r, r.kind + r.namespace + r.name != '')", nil},
+		"has() of a field":                      {"has(references.count)", []string{"1:5: " + there}},
+		"an optional field that does not exist": {"references.?total.orValue(0) == 0", []string{"1:1: " + there}},
+		"an optional field":                     {"true && references.?count.orValue(0) == 0", []string{"1:9: " + there}},
+		"the number as a function":              {"references.count() == 0", []string{"1:12: unknown function count() (write a field without (): references.count)"}},
+		"a number not equal to a string":        {"references.count != '0'", []string{"1:18: != does not accept (int, string) (the other operand is not a string: write 0)"}},
+		"a number equal to a string":            {"references.count == '0'", []string{"1:18: == does not accept (int, string) (the other operand is not a string: write 0)"}},
+		"a number in a list of strings": {"references.count in ['0']", []string{
+			"1:18: in does not accept (int, list(string)) (write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed'])"}},
 		"a number alone": {"references.count", []string{
-			"1:1: gives int, but eligible must give bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
-		"as a number":              {"references == 0", []string{"1:1: " + whole}},
-		"its size":                 {"size(references) == 0", []string{"1:6: " + whole}},
-		"as a condition":           {"!references", []string{"1:2: " + whole}},
-		"as a map":                 {"references['count'] == 0", []string{"1:1: " + whole}},
-		"as an optional map":       {"references[?'total'].orValue(0) == 0", []string{"1:1: " + whole}},
-		"by another name":          {"cel.bind(r, references, r.total == 0)", []string{"1:13: " + whole}},
-		"without its type":         {"dyn(references).?total.orValue(0) == 0", []string{"1:5: " + whole}},
-		"another field":            {"references.total == 0", []string{`1:11: there is no field "total"` + has}},
-		"a misspelt field":         {"references.cuont == 0", []string{`1:11: there is no field "cuont" (did you mean references.count?)`}},
-		"a misspelt variable":      {"reference.count == 0", []string{`1:1: unknown name "reference" (did you mean references?)`}},
-		"a field of a list":        {"references.by.kind == 'Pod'", []string{"1:14: list(referrer) has no fields (a loop asks all elements, such as references.by.exists(e, e.kind == 'x'))"}},
-		"a list equal to text":     {"references.by == 'Pod'", []string{"1:15: == does not take (list(referrer), string)" + types}},
-		"a referrer equal to text": {"references.by.all(r, r == 'Pod')", []string{"1:24: == does not take (referrer, string)" + types}},
-		"a misspelt field of them": {"references.by.all(r, r.Kind == 'Pod')", []string{`1:23: there is no field "Kind" (did you mean r.kind?)`}},
-		"one of an element":        {"references.by[0].nam == 'a'", []string{`1:17: there is no field "nam" (did you mean name?)`}},
-		"another field of them":    {"references.by.all(r, r.apiVersion == 'v1')", []string{`1:23: there is no field "apiVersion"` + has}},
-		"whether they have one": {"references.by.all(r, has(r.namespace))", []string{
-			"1:26: namespace of what refers to the object is always there (use it without ? and has(); it is '' for objects in none)"}},
-		"or perhaps":               {"references.by.all(r, r.?kind.orValue('') == '')", []string{"1:22: kind of what refers to the object is always there (use it without ? and has())"}},
-		"one that they never have": {"references.by.all(r, has(r.Kind))", []string{`1:22: there is no field "Kind" (did you mean r.kind?)`}},
+			"1:1: returns int, but eligible must return bool (write a condition, such as finished(object) or object.status.phase == 'Succeeded')"}},
+		"as a number":                    {"references == 0", []string{"1:1: " + whole}},
+		"size()":                         {"size(references) == 0", []string{"1:6: " + whole}},
+		"as a condition":                 {"!references", []string{"1:2: " + whole}},
+		"as a map":                       {"references['count'] == 0", []string{"1:1: " + whole}},
+		"as an optional map":             {"references[?'total'].orValue(0) == 0", []string{"1:1: " + whole}},
+		"bound to another name":          {"cel.bind(r, references, r.total == 0)", []string{"1:13: " + whole}},
+		"with dyn()":                     {"dyn(references).?total.orValue(0) == 0", []string{"1:5: " + whole}},
+		"an unknown field":               {"references.total == 0", []string{`1:11: unknown field "total"` + has}},
+		"a misspelt field":               {"references.cuont == 0", []string{`1:11: unknown field "cuont" (did you mean references.count?)`}},
+		"a misspelt variable":            {"reference.count == 0", []string{`1:1: unknown name "reference" (did you mean references?)`}},
+		"a field of a list":              {"references.by.kind == 'Pod'", []string{"1:14: list(referrer) has no fields (use a loop to test all elements, such as references.by.exists(e, e.kind == 'x'))"}},
+		"a list equal to a string":       {"references.by == 'Pod'", []string{"1:15: == does not accept (list(referrer), string)" + types}},
+		"a referrer equal to a string":   {"references.by.all(r, r == 'Pod')", []string{"1:24: == does not accept (referrer, string)" + types}},
+		"a misspelt field of a referrer": {"references.by.all(r, r.Kind == 'Pod')", []string{`1:23: unknown field "Kind" (did you mean r.kind?)`}},
+		"a misspelt field of an element": {"references.by[0].nam == 'a'", []string{`1:17: unknown field "nam" (did you mean name?)`}},
+		"an unknown field of a referrer": {"references.by.all(r, r.apiVersion == 'v1')", []string{`1:23: unknown field "apiVersion"` + has}},
+		"has() of a field of a referrer": {"references.by.all(r, has(r.namespace))", []string{
+			"1:26: field namespace of a referring object is always present (use it without ? and has(); it is '' for objects without a namespace)"}},
+		"an optional field of a referrer":         {"references.by.all(r, r.?kind.orValue('') == '')", []string{"1:22: field kind of a referring object is always present (use it without ? and has())"}},
+		"has() of an unknown field of a referrer": {"references.by.all(r, has(r.Kind))", []string{`1:22: unknown field "Kind" (did you mean r.kind?)`}},
 	}
 	c := fixture.Compiler(t)
 	for name, test := range tests {
@@ -78,7 +78,7 @@ func TestReferencesMisread(t *testing.T) {
 	}
 }
 
-// TestReferencesMisreadByVariables: what a variable gives has a type too.
+// TestReferencesMisreadByVariables: the results of variables have types too.
 func TestReferencesMisreadByVariables(t *testing.T) {
 	variables := []v1alpha1.Variable{
 		{Name: "uses", Expression: "references.count"}, {Name: "first", Expression: "references.by[0]"}, {Name: "names", Expression: "['a'].map(references, references != '')"},
@@ -86,8 +86,8 @@ func TestReferencesMisreadByVariables(t *testing.T) {
 	for eligible, want := range map[string]string{
 		"variables.uses == 0": "",
 		"variables.uses == 0 || variables.first.kind == 'Pod'": "",
-		"variables.uses != '0'":                                "spec.rules[0].eligible:1:16: != does not take (int, string) (the other side is not text: write 0)",
-		"variables.first.Kind == 'Pod'":                        `spec.rules[0].eligible:1:16: there is no field "Kind" (did you mean variables.first.kind?)`,
+		"variables.uses != '0'":                                "spec.rules[0].eligible:1:16: != does not accept (int, string) (the other operand is not a string: write 0)",
+		"variables.first.Kind == 'Pod'":                        `spec.rules[0].eligible:1:16: unknown field "Kind" (did you mean variables.first.kind?)`,
 	} {
 		_, problems := fixture.Compiler(t).Rule(aboutConfigMaps(eligible), variables, "spec.rules[0]")
 		got := ""
@@ -100,7 +100,7 @@ func TestReferencesMisreadByVariables(t *testing.T) {
 	}
 }
 
-// TestReferencesOfNearlyTheTarget: who means ConfigMaps is told how to write it.
+// TestReferencesOfNearlyTheTarget: for a target that is nearly ConfigMap or Secret, the hint shows the right target.
 func TestReferencesOfNearlyTheTarget(t *testing.T) {
 	for target, kind := range map[v1alpha1.Target]string{
 		{APIVersion: "core/v1", Kind: "ConfigMap"}: "ConfigMap",
@@ -112,7 +112,7 @@ func TestReferencesOfNearlyTheTarget(t *testing.T) {
 		r := aboutConfigMaps("references.count == 0")
 		r.Target = target
 		_, problems := fixture.Compiler(t).Rule(r, nil, "spec.rules[0]")
-		want := "spec.rules[0].eligible:1:1: references is there only in rules about ConfigMaps and Secrets, not about " +
+		want := "spec.rules[0].eligible:1:1: references is available only in rules about ConfigMaps and Secrets, not about " +
 			target.APIVersion + " " + target.Kind + " (write target: {apiVersion: v1, kind: " + kind + "})"
 		if len(problems) != 1 || problems[0].String() != want {
 			t.Errorf("got %v, want %s", problems, want)

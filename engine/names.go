@@ -8,7 +8,7 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// names are the functions and macros that an expression can call.
+// names are the functions and macros that an expression can call, sorted.
 type names []string
 
 func namesOf(env *cel.Env) names {
@@ -23,7 +23,7 @@ func namesOf(env *cel.Env) names {
 	return slices.Sorted(maps.Keys(known))
 }
 
-// signatureOf is how to call a function: of our own the signature, of others the name.
+// signatureOf returns how to call a function: the signature of one of our own functions, and the name of any other.
 func signatureOf(name string) string {
 	for _, f := range Functions() {
 		if f.Name == name {

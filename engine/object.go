@@ -11,22 +11,22 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// mapOf reads a JSON object that may be absent: anything else counts as empty.
+// mapOf returns a JSON object that may be absent. Any other value counts as empty.
 func mapOf(object map[string]any, key string) map[string]any {
 	m, _ := object[key].(map[string]any)
 	return m
 }
 
-// textOf reads a JSON string that may be absent: anything else counts as empty.
+// textOf returns a JSON string that may be absent. Any other value counts as empty.
 func textOf(object map[string]any, key string) string {
 	s, _ := object[key].(string)
 	return s
 }
 
-// appliedAnnotation is kubectl's copy of a whole object, the data of a Secret included. Nobody may see it.
+// appliedAnnotation is kubectl's copy of a whole object, including the data of a Secret. Expressions must not read it.
 const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// visible is an object as expressions may see it. The object is not changed.
+// visible returns the object that expressions may read. It does not change its argument.
 func visible(object map[string]any) map[string]any {
 	metadata := mapOf(object, "metadata")
 	annotations := mapOf(metadata, "annotations")
@@ -39,7 +39,7 @@ func visible(object map[string]any) map[string]any {
 	return object
 }
 
-// timeOf reads an RFC 3339 time that may be absent or null: then it is zero. Anything else is an error.
+// timeOf reads an RFC 3339 time. An absent or null time is zero. Any other value is an error.
 func timeOf(object map[string]any, key string) (time.Time, error) {
 	switch v := object[key].(type) {
 	case nil:
@@ -51,7 +51,7 @@ func timeOf(object map[string]any, key string) (time.Time, error) {
 	}
 }
 
-// parseTime reads an RFC 3339 time, in UTC.
+// parseTime parses an RFC 3339 time and returns it in UTC.
 func parseTime(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -60,7 +60,7 @@ func parseTime(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// groupOf is the API group of an apiVersion: "batch" of batch/v1, "" of v1.
+// groupOf returns the API group of an apiVersion: "batch" for batch/v1, "" for v1.
 func groupOf(apiVersion string) string {
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {
@@ -69,13 +69,13 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// objectOf is the object behind the first argument of one of our functions.
+// objectOf returns the object in the first argument of one of our functions.
 func objectOf(v ref.Val) (map[string]any, error) {
 	if m, ok := v.(mapValue); ok {
 		return m, nil
 	}
 	if m, ok := v.(traits.Mapper); ok && m.Size() == types.IntZero {
-		return nil, nil // cel.bind makes a map of its own of an empty one
+		return nil, nil // cel.bind replaces an empty map with a map of its own
 	}
-	return nil, fmt.Errorf("wants an object and got %s; write object", v.Type().TypeName())
+	return nil, fmt.Errorf("needs an object, but got %s; pass the variable object", v.Type().TypeName())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// operandsOf are what an expression is computed from, in the order of the text: of what loops, what it goes over.
+// operandsOf returns the operands of an expression, in the order of the text. The operand of a loop is its range.
 func (v *view) operandsOf(e ast.Expr) []ast.Expr {
 	switch e.Kind() {
 	case ast.SelectKind:
@@ -35,7 +35,8 @@ func (v *view) operandsOf(e ast.Expr) []ast.Expr {
 	return nil
 }
 
-// argumentsOf are those of a call, the receiver first. optMap() is written out as a condition: only what it maps counts.
+// argumentsOf returns the operands of a call, the receiver first. The macro optMap() expands to a condition; its only
+// operand is the value that it maps.
 func (v *view) argumentsOf(e ast.Expr) []ast.Expr {
 	args := e.AsCall().Args()
 	if _, isMacro := v.tree.SourceInfo().GetMacroCall(e.ID()); isMacro && functionOf(e) == operators.Conditional {
@@ -47,7 +48,8 @@ func (v *view) argumentsOf(e ast.Expr) []ast.Expr {
 	return args
 }
 
-// boundBy is the variable that an expression binds if it is a cel.bind(). Macros bind names that begin with @.
+// boundBy returns the variable that a cel.bind() binds; false for any other expression. Macros bind names that begin
+// with @.
 func boundBy(e ast.Expr) (name string, ok bool) {
 	if e.Kind() != ast.ComprehensionKind {
 		return "", false
@@ -56,7 +58,8 @@ func boundBy(e ast.Expr) (name string, ok bool) {
 	return c.AccuVar(), !goesOver(c) && !strings.HasPrefix(c.AccuVar(), "@")
 }
 
-// needs reports whether the next operand is needed, by what those before it gave; those that were not needed gave nil.
+// needs reports whether the next operand is needed, given the results of the operands before it. Operands that were not
+// needed have a nil result.
 func needs(e ast.Expr, before []ref.Val) bool {
 	if len(before) == 0 {
 		return true
@@ -82,15 +85,15 @@ func functionOf(e ast.Expr) string {
 	return e.AsCall().FunctionName()
 }
 
-// isConstant reports whether an expression gives the same whatever the object.
+// isConstant reports whether an expression returns the same value for every object.
 func isConstant(e ast.Expr) bool {
 	constant := true
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) { constant = constant && e.Kind() != ast.IdentKind }))
 	return constant
 }
 
-// isSilent reports whether an operand says nothing that the whole does not say: object itself, the way to a field, one
-// of several conditions in a row.
+// isSilent reports whether an operand adds nothing to the result of the whole: object itself, a step on the path to a
+// field, or one of several chained conditions.
 func isSilent(whole ast.Expr, i int, operand ast.Expr) bool {
 	if _, ok := variableOf(operand); ok {
 		return false
@@ -109,8 +112,8 @@ func isSilent(whole ast.Expr, i int, operand ast.Expr) bool {
 	return i == 0 && isStep(whole) && isStep(operand)
 }
 
-// isStep reports whether an expression goes one step further from its first operand: a field, an index, an alternative,
-// the time that a text stands for.
+// isStep reports whether an expression is one step from its first operand: a field, an index, a default, or the time
+// that a string represents.
 func isStep(e ast.Expr) bool {
 	switch functionOf(e) {
 	case operators.Index, operators.OptIndex, operators.OptSelect, "orValue", "or", "value", "hasValue", "dyn", "timestamp", "duration":
@@ -119,7 +122,7 @@ func isStep(e ast.Expr) bool {
 	return e.Kind() == ast.SelectKind
 }
 
-// variableOf is the name of the variable that an expression is.
+// variableOf returns the name of the variable if an expression is one.
 func variableOf(e ast.Expr) (name string, ok bool) {
 	if e.Kind() != ast.IdentKind {
 		return "", false

@@ -11,8 +11,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// otherFunctions are what other languages call what CEL has, and what to write, with the receiver and the arguments in the order in which
-// they stand.
+// otherFunctions maps functions of other languages to formats of CEL expressions for the receiver and the arguments.
 var otherFunctions = map[string]string{
 	"count": "size(%s)", "len": "size(%s)", "length": "size(%s)",
 	"empty": "size(%s) == 0", "isEmpty": "size(%s) == 0",
@@ -26,27 +25,27 @@ var otherFunctions = map[string]string{
 	"str": "string(%s)", "toString": "string(%s)", "atoi": "int(%s)", "parseInt": "int(%s)", "toInt": "int(%s)",
 }
 
-// otherLoops are what other languages call the loops of CEL.
+// otherLoops maps loop functions of other languages to those of CEL.
 var otherLoops = map[string]string{
 	"any": "exists", "some": "exists", "every": "all", "forEach": "all", "select": "filter", "where": "filter", "collect": "map",
 }
 
-// otherValues are what other languages call values of CEL.
+// otherValues maps values of other languages to hints.
 var otherValues = map[string]string{
-	"True": "write true; what is text, such as the status of a condition, stands in quotes: 'True'", "TRUE": "write true",
-	"False": "write false; what is text, such as the status of a condition, stands in quotes: 'False'", "FALSE": "write false",
+	"True": "write true; put strings in quotes, such as the status of a condition: 'True'", "TRUE": "write true",
+	"False": "write false; put strings in quotes, such as the status of a condition: 'False'", "FALSE": "write false",
 	"nil": presenceHint, "None": presenceHint, "NULL": presenceHint, "Null": presenceHint, "undefined": presenceHint,
 
-	"authorizer":      "an expression cannot check permissions: leave it out",
-	"namespaceObject": "an expression does not see the namespace: select namespaces by label, such as namespaceSelector: {matchLabels: {env: dev}} in spec",
-	"params":          "there are no parameters: write the value itself, or declare it in spec.variables",
-	"request":         "an expression sees no request: fields are read from the object, such as object.metadata.namespace",
+	"authorizer":      "an expression cannot check permissions: remove it",
+	"namespaceObject": "an expression cannot read the namespace: select namespaces by label, such as namespaceSelector: {matchLabels: {env: dev}} in spec",
+	"params":          "parameters do not exist here: write the value, or declare it in spec.variables",
+	"request":         "an expression cannot read a request: read fields of the object, such as object.metadata.namespace",
 }
 
-// otherObjects is how policies for admission write the object.
+// otherObjects matches the names of the object in admission policies.
 var otherObjects = regexp.MustCompile(`^(request\.(object|oldObject)|input\.review\.object|variables\.anyObject)\b`)
 
-// presence is a comparison with the operand nothing, which stands for a field that is not there, as CEL asks for it; empty for any other.
+// presence returns a test for the field that is compared with nothing, an operand for an absent field; empty for none.
 func (d *diagnosis) presence(nothing int64) (instead string) {
 	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		not, compares := map[string]string{operators.Equals: "!", operators.NotEquals: ""}[functionOf(e)]
@@ -66,7 +65,7 @@ func (d *diagnosis) presence(nothing int64) (instead string) {
 	return instead
 }
 
-// expression is the part that a complaint is about; nil for none.
+// expression returns the part that a complaint is about; nil if there is none.
 func (d *diagnosis) expression(c complaint) (found ast.Expr) {
 	if d.tree == nil {
 		return nil
@@ -79,7 +78,8 @@ func (d *diagnosis) expression(c complaint) (found ast.Expr) {
 	return found
 }
 
-// loopVariable is that of the innermost loop around what a complaint is about; empty for none.
+// loopVariable returns the variable of the innermost loop around the part that a complaint is about; empty if there is
+// none.
 func (d *diagnosis) loopVariable(c complaint) (name string) {
 	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.ComprehensionKind || !goesOver(e.AsComprehension()) {
@@ -94,7 +94,7 @@ func (d *diagnosis) loopVariable(c complaint) (name string) {
 	return name
 }
 
-// call is the call that a complaint is about; nil for none.
+// call returns the call that a complaint is about; nil if there is none.
 func (d *diagnosis) call(c complaint) ast.Expr {
 	if e := d.expression(c); e != nil && e.Kind() == ast.CallKind {
 		return e
@@ -102,10 +102,10 @@ func (d *diagnosis) call(c complaint) ast.Expr {
 	return nil
 }
 
-// longestHint is up to how many characters of an expression a hint repeats.
+// longestHint is the maximum number of characters of an expression that a hint repeats.
 const longestHint = 100
 
-// textsOf are the receiver and the arguments of a call as written; none where they are too long to be repeated.
+// textsOf returns the receiver and the arguments of a call as written; nil if they are too long to repeat.
 func (d *diagnosis) textsOf(call ast.Expr) (texts []any) {
 	if call == nil {
 		return nil
@@ -124,7 +124,7 @@ func (d *diagnosis) textsOf(call ast.Expr) (texts []any) {
 	return texts
 }
 
-// fieldCalled is the path of what may be a field that is called as a function without arguments; empty for anything else.
+// fieldCalled returns the path of a field that is called as a function without arguments; empty for anything else.
 func (d *diagnosis) fieldCalled(name string, c complaint) string {
 	call := d.call(c)
 	if call == nil || !call.AsCall().IsMemberFunction() || len(call.AsCall().Args()) > 0 {
@@ -136,7 +136,7 @@ func (d *diagnosis) fieldCalled(name string, c complaint) string {
 	return ""
 }
 
-// inCEL is what to write in place of a function of another language; empty for unknown.
+// inCEL returns what to write instead of a function of another language; empty if it is unknown.
 func (d *diagnosis) inCEL(function string, c complaint) string {
 	form, known := otherFunctions[function]
 	texts := d.textsOf(d.call(c))
@@ -146,7 +146,7 @@ func (d *diagnosis) inCEL(function string, c complaint) string {
 	return "write " + fmt.Sprintf(form, texts...)
 }
 
-// renamed is a call as written, of another function.
+// renamed returns a call as written, but with another function name.
 func (d *diagnosis) renamed(c complaint, function string) string {
 	call := d.call(c)
 	texts := d.textsOf(call)
@@ -167,7 +167,7 @@ func callOf(function string, ofMember bool, texts []any) string {
 	return function + "(" + strings.Join(args, ", ") + ")"
 }
 
-// used says how a function of a library is called, if it was called otherwise.
+// used returns how to call a function of a library that was called in another way.
 func (d *diagnosis) used(function string, c complaint) string {
 	declared := d.scope.env.Functions()[function]
 	call := d.call(c)
@@ -176,7 +176,7 @@ func (d *diagnosis) used(function string, c complaint) string {
 	}
 	if receiver := call.AsCall().Target(); function == "orValue" && receiver.Kind() == ast.SelectKind && len(d.textsOf(call)) == 2 {
 		s := receiver.AsSelect()
-		return fmt.Sprintf("a field that may be missing is read with .?: write %s.?%s.orValue(%s)", asWritten(s.Operand(), d.tree.SourceInfo()), s.FieldName(), d.textsOf(call)[1])
+		return fmt.Sprintf("read a field that may be missing with .?: write %s.?%s.orValue(%s)", asWritten(s.Operand(), d.tree.SourceInfo()), s.FieldName(), d.textsOf(call)[1])
 	}
 	const shown = 2
 	var signatures []string
@@ -191,7 +191,7 @@ func (d *diagnosis) used(function string, c complaint) string {
 	return "call it as " + strings.Join(signatures, ", or ")
 }
 
-// typesIn are the types of a complaint about a call, such as (string, map(string, string)).
+// typesIn returns the types in a complaint about a call, such as (string, map(string, string)).
 func typesIn(list string) (all []string) {
 	depth, begin := 0, 0
 	list = strings.Trim(list, " ")
@@ -209,7 +209,7 @@ func typesIn(list string) (all []string) {
 	return append(all, strings.TrimSpace(list[begin:]))
 }
 
-// operandHint says what to write in place of the operand that has the wrong type; empty for unknown.
+// operandHint returns what to write instead of the operand with the wrong type; empty if it is unknown.
 func (d *diagnosis) operandHint(c complaint) string {
 	types, call := typesIn(typeName(c.caught[2])), d.call(c)
 	if call == nil || len(types) != 2 || len(call.AsCall().Args()) != 2 {
@@ -221,18 +221,18 @@ func (d *diagnosis) operandHint(c complaint) string {
 		switch {
 		case len(text) > longestHint:
 		case functionOf(operand) == operators.LogicalNot && i == 0 && negated[functionOf(call)] != "" && pathOf(operand.AsCall().Args()[0]) != "" && len(d.textsOf(call)) == 2:
-			return fmt.Sprintf("! is about the operand alone: write %s %s %s", asWritten(operand.AsCall().Args()[0], d.tree.SourceInfo()), negated[functionOf(call)], d.textsOf(call)[1])
+			return fmt.Sprintf("! applies only to the operand after it: write %s %s %s", asWritten(operand.AsCall().Args()[0], d.tree.SourceInfo()), negated[functionOf(call)], d.textsOf(call)[1])
 		case operand.Kind() == ast.IdentKind && strings.HasPrefix(types[i], "type("):
-			return fmt.Sprintf("%s alone is a type of CEL: did you mean %s.%[1]s?", text, cmp.Or(d.loopVariable(c), objectVariable))
+			return fmt.Sprintf("%s is a type of CEL: did you mean %s.%[1]s?", text, cmp.Or(d.loopVariable(c), objectVariable))
 		case operand.Kind() == ast.SelectKind && other == "int" && isSize(operand.AsSelect().FieldName()):
-			return fmt.Sprintf("write size(%s); the value of a key is text", asWritten(operand.AsSelect().Operand(), d.tree.SourceInfo()))
+			return fmt.Sprintf("write size(%s); the value of a key is a string", asWritten(operand.AsSelect().Operand(), d.tree.SourceInfo()))
 		case (types[i] == "optional(any)" || types[i] == "optional("+other+")") && zeroOf[other] != "":
-			return fmt.Sprintf("what .? and [?] give may be missing: say what counts then, such as %s.orValue(%s)", text, zeroOf[other])
+			return fmt.Sprintf(".? and [?] return optional values: set a default, such as %s.orValue(%s)", text, zeroOf[other])
 		case types[i] == "optional(timestamp)" && len(d.textsOf(call)) == 2:
 			symbol, _ := operators.FindReverse(functionOf(call))
 			sides := d.textsOf(call)
 			sides[i] = "t"
-			hint := fmt.Sprintf("what may be missing is used inside optMap(): write %s.optMap(t, %s %s %s)", text, sides[0], symbol, sides[1])
+			hint := fmt.Sprintf("use an optional value inside optMap(): write %s.optMap(t, %s %s %s)", text, sides[0], symbol, sides[1])
 			if other == "timestamp" && symbol != "-" {
 				hint += ".orValue(false)"
 			}
@@ -242,30 +242,30 @@ func (d *diagnosis) operandHint(c complaint) string {
 				return fmt.Sprintf("write timestamp('%s')", time)
 			}
 		case types[i] == "string" && (other == "timestamp" || other == "duration" && isTimeField.MatchString(pathOf(operand))) && operand.Kind() != ast.LiteralKind:
-			return fmt.Sprintf("a time in an object is text: write timestamp(%s)", text)
+			return fmt.Sprintf("times in objects are strings: write timestamp(%s)", text)
 		case other == "duration" && types[i] == "int" && operand.Kind() == ast.LiteralKind:
 			return fmt.Sprintf("write duration('%ss'), or days(7)", text)
 		case other == "string" && isNumber.MatchString(text) && slices.Contains(orders, functionOf(call)) && len(d.textsOf(call)) == 2:
 			return d.asNumbers(call, i, text)
 		case other == "string" && operand.Kind() == ast.LiteralKind && slices.Contains([]string{"int", "uint", "double", "bool"}, types[i]):
-			return fmt.Sprintf("the other side is text: write '%s'", text)
+			return fmt.Sprintf("the other operand is a string: write '%s'", text)
 		case isText && slices.Contains([]string{"int", "double"}, other) && isNumber.MatchString(literal), isText && other == "bool" && slices.Contains([]string{"true", "false"}, strings.ToLower(literal)):
-			return "the other side is not text: write " + strings.ToLower(literal)
+			return "the other operand is not a string: write " + strings.ToLower(literal)
 		}
 	}
 	return ""
 }
 
-// negated are the comparisons that are true where others are not.
+// negated maps == and != to each other.
 var negated = map[string]string{operators.Equals: "!=", operators.NotEquals: "=="}
 
-// isSize reports whether other languages have the size of a value in a field of this name.
+// isSize reports whether other languages use a field of this name for the size of a value.
 func isSize(field string) bool { return field == "size" || otherFunctions[field] == "size(%s)" }
 
-// zeroOf are values of types, as examples.
+// zeroOf has an example value for each type.
 var zeroOf = map[string]string{"string": "''", "int": "0", "uint": "0u", "double": "0.0", "bool": "false"}
 
-// literalOf is the text that an expression is.
+// literalOf returns the string if an expression is a string literal.
 func literalOf(e ast.Expr) (text string, ok bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false
@@ -274,8 +274,8 @@ func literalOf(e ast.Expr) (text string, ok bool) {
 	return text, ok
 }
 
-// wildcard finds names and labels that are compared with a text that has a *. None of them ever has one, so the comparison always gives the
-// same answer.
+// wildcard finds names and labels that are compared with a string that contains *. Names and labels cannot contain *,
+// so the result of the comparison is always the same.
 func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
 	function := functionOf(e)
 	if !slices.Contains([]string{operators.Equals, operators.NotEquals, operators.In}, function) {
@@ -293,7 +293,7 @@ func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
 		return "", ""
 	}
 	if f := functionOf(compared); f == "orValue" && slices.ContainsFunc(candidates, func(e ast.Expr) bool { return isSameText(e, compared.AsCall().Args()[0]) }) {
-		return "", "" // what counts where there is no label
+		return "", "" // the default for a missing label
 	}
 	written, isWildcard := asWritten(compared, d.tree.SourceInfo()), false
 	var each []string
@@ -310,10 +310,10 @@ func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
 	}
 	instead := strings.Join(each, " || ")
 	if len(each) > 1 {
-		instead = "(" + instead + ")" // || binds less than what may stand around it
+		instead = "(" + instead + ")" // || has a lower precedence than operators that may surround it
 	}
 	symbol, _ := operators.FindReverse(function)
-	return "no name and no label has a *: " + symbol + " compares whole texts", "write " + instead
+	return "names and labels cannot contain *: " + symbol + " compares whole strings", "write " + instead
 }
 
 func isSameText(a, b ast.Expr) bool {
@@ -322,7 +322,7 @@ func isSameText(a, b ast.Expr) bool {
 	return isText && isToo && x == y
 }
 
-// matching is the function that does what a text with a * was to do.
+// matching returns the function call that matches the pattern which a text with * was meant to be.
 func matching(text string) string {
 	begin, end := strings.CutSuffix(text, "*")
 	switch inner, starts := strings.CutPrefix(begin, "*"); {
@@ -336,7 +336,7 @@ func matching(text string) string {
 	return fmt.Sprintf(".matches(r'^%s$')", strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, ".*"))
 }
 
-// isNameOrLabel reports whether an expression is a name of the object, or one of its labels.
+// isNameOrLabel reports whether an expression is a name or a label of the object.
 func isNameOrLabel(e ast.Expr) bool {
 	if f := functionOf(e); f == "orValue" {
 		return isNameOrLabel(e.AsCall().Target())

@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// noOverload explains a function or operator that does not take these types.
+// noOverload explains a function or operator that does not accept operands of these types.
 func (d *diagnosis) noOverload(c complaint) finding {
 	function, args := c.caught[1], typeName(c.caught[2])
 	symbol, isOperator := operators.FindReverse(function)
@@ -20,45 +20,45 @@ func (d *diagnosis) noOverload(c complaint) finding {
 	case (symbol == "==" || symbol == "!=") && d.absence(c) != "":
 		return finding{message: absentMessage, hint: "write " + d.absence(c)}
 	case symbol == "in":
-		return finding{message: "in does not take " + args, hint: cmp.Or(d.valueHint(c), "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']")}
+		return finding{message: "in does not accept " + args, hint: cmp.Or(d.valueHint(c), "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']")}
 	case isOperator && strings.Contains(c.caught[2], "optional_type("):
-		return finding{message: fmt.Sprintf("%s does not take %s", cmp.Or(symbol, conditional), args), hint: cmp.Or(d.operandHint(c), d.valueHint(c),
-			"what .? and [?] give may be missing: say what counts then, such as object.status.?failed.orValue(0) > 0")}
+		return finding{message: fmt.Sprintf("%s does not accept %s", cmp.Or(symbol, conditional), args), hint: cmp.Or(d.operandHint(c), d.valueHint(c),
+			".? and [?] return optional values: set a default, such as object.status.?failed.orValue(0) > 0")}
 	case isOperator && symbol != "":
-		f := finding{message: fmt.Sprintf("%s does not take %s", symbol, args), hint: d.operandHint(c)}
+		f := finding{message: fmt.Sprintf("%s does not accept %s", symbol, args), hint: d.operandHint(c)}
 		has := func(name string) bool { return strings.Contains(args, name) }
 		switch {
 		case f.hint != "":
 		case bareDate.MatchString(d.code()):
-			f.hint = fmt.Sprintf("a date stands in quotes: '%s'", bareDate.FindString(d.code()))
+			f.hint = fmt.Sprintf("put dates in quotes: '%s'", bareDate.FindString(d.code()))
 		case has("string") && (has("timestamp") || has("duration") && (symbol == "+" || symbol == "-")):
-			f.hint = "a time in an object is text: convert it, such as timestamp(object.metadata.creationTimestamp)"
+			f.hint = "times in objects are strings: convert them, such as timestamp(object.metadata.creationTimestamp)"
 		case has("duration") && !has("timestamp"):
-			f.hint = "a span of time is a duration, such as duration('1h') or days(7), and no number or text"
+			f.hint = "write a duration, such as duration('1h') or days(7), not a number or a string"
 		case has("Quantity"):
-			f.hint = "quantities have functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
+			f.hint = "compare quantities with functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
 		case has("double") && has("int") && slices.Contains([]string{"+", "-", "*", "/"}, symbol):
-			f.hint = "numbers of two types do not calculate: write double(...) around the whole number"
+			f.hint = "arithmetic needs numbers of one type: convert the integer with double(...)"
 		case symbol == "==" || symbol == "!=":
-			f.hint = "only values of one type can be equal: text stands in quotes, numbers do not"
+			f.hint = "only values of one type can be equal: put strings in quotes, but not numbers"
 		}
 		return f
 	case isOperator && function == operators.Conditional:
-		return finding{message: conditional + " does not take " + args, hint: "the condition is true or false, and both values are of one type"}
+		return finding{message: conditional + " does not accept " + args, hint: "CONDITION must be a bool, and both values must have one type"}
 	case isOperator && d.conditionOf(c) != "":
-		return finding{message: "a list has elements by number alone", hint: "write " + d.conditionOf(c)}
+		return finding{message: "the index of a list must be a number", hint: "write " + d.conditionOf(c)}
 	case isOperator:
-		return finding{message: "brackets do not take " + args, hint: "a list has elements by number, such as object.spec.containers[0], and a map by key, such as object.metadata.labels['app']"}
+		return finding{message: "brackets do not accept " + args, hint: "index a list by number, such as object.spec.containers[0], and a map by key, such as object.metadata.labels['app']"}
 	}
 	receiver, arguments, isMember := strings.Cut(args, ".(")
-	f := finding{message: fmt.Sprintf("%s() does not take %s", function, args), hint: cmp.Or(d.inCEL(function, c), d.used(function, c))}
+	f := finding{message: fmt.Sprintf("%s() does not accept %s", function, args), hint: cmp.Or(d.inCEL(function, c), d.used(function, c))}
 	switch {
 	case isMember && arguments == ")":
-		f.message = function + "() lacks its arguments"
+		f.message = function + "() needs arguments"
 	case isMember:
 		f.message = fmt.Sprintf("%s has no %s(%s", receiver, function, arguments)
 	case args == "()":
-		f.message = function + "() lacks its arguments"
+		f.message = function + "() needs arguments"
 	}
 	switch texts := d.textsOf(d.call(c)); {
 	case strings.Contains(c.caught[2], "optional_type(") && d.valueHint(c) != "":
@@ -79,7 +79,7 @@ func (d *diagnosis) noOverload(c complaint) finding {
 
 const conditional = "CONDITION ? VALUE : OTHER"
 
-// valueHint says how to make a value of the first operand that is optional; empty where none is.
+// valueHint returns how to set a default for the first optional operand; empty if none is optional.
 func (d *diagnosis) valueHint(c complaint) string {
 	call := d.call(c)
 	if call == nil {
@@ -105,25 +105,26 @@ func (d *diagnosis) valueHint(c complaint) string {
 		default:
 			text += ".orValue('')"
 		}
-		return "what .? and [?] give may be missing: say what counts then, such as " + text
+		return ".? and [?] return optional values: set a default, such as " + text
 	}
 	return ""
 }
 
-// noRange explains a loop over what has no elements.
+// noRange explains a loop over a value that has no elements.
 func (d *diagnosis) noRange(c complaint) finding {
-	f := finding{message: "a loop goes over a list or a map, and this is " + typeName(c.caught[1])}
+	f := finding{message: "a loop iterates over a list or a map, and this is " + typeName(c.caught[1])}
 	if path := d.fieldOf(c); strings.HasPrefix(c.caught[1], "optional_type(") && path != "" {
-		f.hint = "say what counts where it is missing: add .orValue([])"
+		f.hint = "set a default for a missing value: add .orValue([])"
 	}
 	return f
 }
 
-// converters are the functions that make values of types out of text.
+// converters maps types to the functions that convert a string to them.
 var converters = map[string]string{"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration", "kubernetes.Quantity": "quantity",
 	"kubernetes.Semver": "semver", "kubernetes.URL": "url", "kubernetes.IP": "ip", "kubernetes.CIDR": "cidr"}
 
-// converted is a call on a text as it should be: on what the text stands for. It is empty if no type has such a function.
+// converted returns a call on a string, rewritten as a call on the converted string. It is empty if no type has such a
+// function.
 func (d *diagnosis) converted(function, arguments string, c complaint) string {
 	declared, texts := d.scope.env.Functions()[function], d.textsOf(d.call(c))
 	if declared == nil || len(texts) == 0 {
@@ -145,7 +146,8 @@ func (d *diagnosis) converted(function, arguments string, c complaint) string {
 	return ""
 }
 
-// conditionOf is object.status.conditions['Complete'] as a rule asks for it; empty for anything else.
+// conditionOf returns how a rule tests the condition in object.status.conditions['Complete']; empty for any other
+// expression.
 func (d *diagnosis) conditionOf(c complaint) string {
 	call := d.call(c)
 	if functionOf(call) != operators.Index || pathOf(call.AsCall().Args()[0]) != conditionsPath {
@@ -158,7 +160,7 @@ func (d *diagnosis) conditionOf(c complaint) string {
 	return fmt.Sprintf("condition(object, '%s')", name)
 }
 
-// bareDate is a date without quotes, which CEL subtracts.
+// bareDate matches a date without quotes, which CEL reads as a subtraction.
 var bareDate = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 
 func (d *diagnosis) mixedTypes(c complaint) finding {
@@ -166,12 +168,12 @@ func (d *diagnosis) mixedTypes(c complaint) finding {
 		return f
 	}
 	return finding{
-		message: fmt.Sprintf("%s beside %s: the elements of a list or map have one type", typeName(c.caught[2]), typeName(c.caught[1])),
-		hint:    "dyn(...) around each makes it one",
+		message: fmt.Sprintf("%s and %s: the elements of a list or map must have one type", typeName(c.caught[2]), typeName(c.caught[1])),
+		hint:    "wrap each element in dyn(...)",
 	}
 }
 
-// noCondition explains x == 'a' || 'b', and other values where a condition stands.
+// noCondition explains x == 'a' || 'b', and other operands of a logical operator that are not of type bool.
 func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
 	var compared ast.Expr // the first comparison that is a part of the condition
 	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -186,7 +188,7 @@ func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
 			if part.ID() == c.expression {
 				symbol, _ := operators.FindReverse(function)
 				text := asWritten(part, d.tree.SourceInfo())
-				f.message, found = fmt.Sprintf("%s takes conditions, and %s is of type %s", symbol, text, typeName(c.caught[2])), true
+				f.message, found = fmt.Sprintf("the operands of %s must be conditions, but %s is of type %s", symbol, text, typeName(c.caught[2])), true
 			}
 		}
 		if !found {
@@ -202,10 +204,10 @@ func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
 	return f, found
 }
 
-// chained are the comparisons with one value that it makes sense to join.
+// chained maps a logical operator to the comparison that is usually chained with it.
 var chained = map[string]string{operators.LogicalOr: operators.Equals, operators.LogicalAnd: operators.NotEquals}
 
-// partsOf are the operands of a row of one operator.
+// partsOf returns the operands of a chain of one operator.
 func partsOf(e ast.Expr, function string) (parts []ast.Expr) {
 	if functionOf(e) != function {
 		return []ast.Expr{e}

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ownerReferenceOf is the owner reference with controller true, or nil. The API server allows one at most.
+// ownerReferenceOf returns the owner reference with controller true, or nil. The API server allows at most one.
 func ownerReferenceOf(object map[string]any) map[string]any {
 	list, _ := mapOf(object, "metadata")["ownerReferences"].([]any)
 	for _, entry := range list {
@@ -24,8 +24,8 @@ func ownerReferenceOf(object map[string]any) map[string]any {
 	return nil
 }
 
-// ownerOf is the controller of an object. It is nil when there is none, and when in doubt which one it is: of several,
-// or of one that is not named whole.
+// ownerOf returns the controller of an object. It is nil if there is none, if there are several, or if its reference is
+// incomplete.
 func (e *Evaluator) ownerOf(object map[string]any) *policy.Owner {
 	list, _ := mapOf(object, "metadata")["ownerReferences"].([]any)
 	var found *policy.Owner
@@ -43,7 +43,8 @@ func (e *Evaluator) ownerOf(object map[string]any) *policy.Owner {
 	return found
 }
 
-// owner reads a reference. The API server takes any name in one, also one that would lead to another path.
+// owner reads a reference. The API server accepts any name in a reference, even one that would change the path of a
+// request.
 func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
 	gv, err := schema.ParseGroupVersion(e.intern(textOf(reference, "apiVersion")))
 	kind, name, uid := textOf(reference, "kind"), textOf(reference, "name"), textOf(reference, "uid")
@@ -53,14 +54,14 @@ func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
 	return &policy.Owner{Kind: gv.WithKind(e.intern(kind)), Name: strings.Clone(name), UID: types.UID(strings.Clone(uid))}, true
 }
 
-// ErrUnfinished is wrapped by the error of MayGo about an owner that has not finished, as far as anybody can tell.
+// ErrUnfinished is wrapped by the error of MayGo for an owner that has not finished, or for which that is unknown.
 var ErrUnfinished = errors.New("has not finished")
 
-// Allowed is which owners a rule may delete although they are unfinished or managed by another controller.
+// Allowed says which owners a rule may delete even though they are unfinished or managed by another controller.
 type Allowed struct{ Unfinished, Managed bool }
 
-// MayGo returns nil when nothing about an object itself keeps it from going as an owner; Allowed.Unfinished lets it go while it
-// runs, too. The error says what the object is or has, to follow its name.
+// MayGo returns nil if nothing about an object itself prevents its deletion as an owner. Allowed.Unfinished permits the
+// deletion of an owner that still runs. The error is a predicate that follows the name of the object.
 func MayGo(object map[string]any, allowed Allowed) error {
 	flags := flagsOf(object, mapOf(object, "metadata"))
 	switch {
@@ -77,7 +78,7 @@ func MayGo(object map[string]any, allowed Allowed) error {
 	}
 	switch finished, err := Finished(object); {
 	case err != nil:
-		return fmt.Errorf("%w, or Sunset cannot tell: %w", ErrUnfinished, err)
+		return fmt.Errorf("%w, or Sunset cannot determine it: %w", ErrUnfinished, err)
 	case !finished:
 		return ErrUnfinished
 	}

@@ -35,19 +35,19 @@ func TestFactsNameTheOwner(t *testing.T) {
 		"the controller among others":   {"[" + other + ", " + report + ", " + unmarked + "]", owner},
 		"of the core group":             {"[{apiVersion: v1, kind: Pod, name: p, uid: u, controller: true}]", &policy.Owner{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Name: "p", UID: "u"}},
 		"none":                          {"[]", nil},
-		"no list":                       {"7", nil},
-		"owners that do not control":    {"[" + other + ", " + unmarked + "]", nil},
+		"not a list":                    {"7", nil},
+		"owners, but no controller":     {"[" + other + ", " + unmarked + "]", nil},
 		"two controllers":               {"[" + report + ", {apiVersion: v1, kind: Pod, name: p, uid: u, controller: true}]", nil},
-		"a controller that is a text":   {"[{apiVersion: batch/v1, kind: Job, name: a, uid: u, controller: 'true'}]", nil},
+		"a controller that is a string": {"[{apiVersion: batch/v1, kind: Job, name: a, uid: u, controller: 'true'}]", nil},
 		"no uid":                        {"[{apiVersion: batch/v1, kind: Job, name: a, controller: true}]", nil},
 		"no name":                       {"[{apiVersion: batch/v1, kind: Job, uid: u, controller: true}]", nil},
 		"no kind":                       {"[{apiVersion: batch/v1, name: a, uid: u, controller: true}]", nil},
 		"no apiVersion":                 {"[{kind: Job, name: a, uid: u, controller: true}]", nil},
-		"an apiVersion of three":        {"[{apiVersion: a/b/c, kind: Job, name: a, uid: u, controller: true}]", nil},
+		"an apiVersion of three parts":  {"[{apiVersion: a/b/c, kind: Job, name: a, uid: u, controller: true}]", nil},
 		"a group without a version":     {"[{apiVersion: batch/, kind: Job, name: a, uid: u, controller: true}]", nil},
-		"a name that is another path":   {"[{apiVersion: batch/v1, kind: Job, name: ../../team-b/jobs/a, uid: u, controller: true}]", nil},
-		"a name that is an escaped one": {"[{apiVersion: batch/v1, kind: Job, name: '..%2fa', uid: u, controller: true}]", nil},
-		"a name that is no name":        {"[{apiVersion: batch/v1, kind: Job, name: .., uid: u, controller: true}]", nil},
+		"a name with another path":      {"[{apiVersion: batch/v1, kind: Job, name: ../../team-b/jobs/a, uid: u, controller: true}]", nil},
+		"a name with an escaped path":   {"[{apiVersion: batch/v1, kind: Job, name: '..%2fa', uid: u, controller: true}]", nil},
+		"an invalid name":               {"[{apiVersion: batch/v1, kind: Job, name: .., uid: u, controller: true}]", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestFactsNameTheOwner(t *testing.T) {
 				t.Errorf("%+v; owner -want +got\n%s", got, diff)
 			}
 			if got := factsOf(t, rule(), job); got.Owner != nil {
-				t.Errorf("another rule asks for the owner: %+v", got)
+				t.Errorf("a rule that does not delete owners returns the owner: %+v", got)
 			}
 		})
 	}
@@ -85,11 +85,11 @@ func TestFinished(t *testing.T) {
 		finished bool
 		err      string
 	}{
-		"a finished Job":    {"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Failed, status: 'True'}]}}", true, ""},
-		"a running Job":     {"{apiVersion: batch/v1, kind: Job, status: {active: 1}}", false, ""},
-		"a custom resource": {"{apiVersion: example.org/v1, kind: Run}", false, ""},
-		"a ConfigMap":       {"{apiVersion: v1, kind: ConfigMap}", false, "v1 ConfigMap never finishes"},
-		"a word of its own": {"{apiVersion: example.org/v1, kind: Run, status: {phase: Done}}", false, "Run tells its end in status.phase, which only you can read"},
+		"a finished Job":      {"{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Failed, status: 'True'}]}}", true, ""},
+		"a running Job":       {"{apiVersion: batch/v1, kind: Job, status: {active: 1}}", false, ""},
+		"a custom resource":   {"{apiVersion: example.org/v1, kind: Run}", false, ""},
+		"a ConfigMap":         {"{apiVersion: v1, kind: ConfigMap}", false, "v1 ConfigMap never finishes"},
+		"a kind with a phase": {"{apiVersion: example.org/v1, kind: Run, status: {phase: Done}}", false, "Run reports its end in status.phase, whose values Sunset does not know"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// partsOf are the parts of an expression of the rule.
+// partsOf returns the parts of an expression of the rule.
 func (p *probe) partsOf(text string) []Part {
 	v := p.view(text)
 	if v == nil {
@@ -15,7 +15,7 @@ func (p *probe) partsOf(text string) []Part {
 	return v.below(v.tree.Expr(), 0, true)
 }
 
-// part tells of a part, and of those below if it is needed.
+// part returns a part and, if it is needed, the parts below it.
 func (v *view) part(e ast.Expr, depth int, needed bool) []Part {
 	at := v.start(e)
 	part := Part{Text: v.textOf(e), Variable: v.variable, Line: at.Line(), Column: at.Column() + 1, Depth: depth, Skipped: !needed}
@@ -30,7 +30,7 @@ func (v *view) part(e ast.Expr, depth int, needed bool) []Part {
 	return append([]Part{part}, v.below(e, depth+1, true)...)
 }
 
-// below are the parts of an expression that has been told of itself, or that says nothing beside them.
+// below returns the parts of an expression that is already listed, or that adds nothing to its parts.
 func (v *view) below(e ast.Expr, depth int, needed bool) []Part {
 	if name, ok := variableOf(e); ok {
 		return v.probe.definition(name, depth)
@@ -52,7 +52,7 @@ func (v *view) below(e ast.Expr, depth int, needed bool) []Part {
 	return parts
 }
 
-// belowBinding are the parts of a cel.bind(): what it binds, and what it gives with that.
+// belowBinding returns the parts of a cel.bind(): the bound value, and the result.
 func (v *view) belowBinding(e ast.Expr, name string, depth int, needed bool) []Part {
 	bound, result := e.AsComprehension().AccuInit(), e.AsComprehension().Result()
 	parts := v.operand(e, 0, bound, depth, needed)
@@ -72,7 +72,7 @@ func (v *view) operand(whole ast.Expr, i int, operand ast.Expr, depth int, neede
 	return v.part(operand, depth, needed)
 }
 
-// definition tells of the expression of a variable, the first time that it is met.
+// definition returns the parts of the expression of a variable, the first time that the variable occurs.
 func (p *probe) definition(name string, depth int) []Part {
 	v := p.viewOf(name)
 	if v == nil || v.told || isConstant(v.tree.Expr()) {

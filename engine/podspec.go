@@ -11,11 +11,11 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// containerLists are where a PodSpec has containers.
+// containerLists are the fields of a PodSpec that hold containers.
 var containerLists = []string{"containers", "initContainers", "ephemeralContainers"}
 
-// configMapPaths and secretPaths are all places where a PodSpec names ConfigMaps and Secrets of its namespace; * is every
-// element of a list. What is optional counts: it is used when it is there.
+// configMapPaths and secretPaths are all fields in which a PodSpec names ConfigMaps and Secrets of its namespace; * is
+// every element of a list. Optional references count, because a Pod uses the object if it exists.
 var (
 	configMapPaths = paths(
 		[]string{"volumes.*.configMap.name", "volumes.*.projected.sources.*.configMap.name"},
@@ -27,7 +27,7 @@ var (
 			"volumes.*.secret.secretName",
 			"volumes.*.projected.sources.*.secret.name",
 			"volumes.*.csi.nodePublishSecretRef.name",
-			// Volumes from before CSI, most of which newer API servers still take.
+			// In-tree volumes from before CSI. Newer API servers still accept most of them.
 			"volumes.*.azureFile.secretName",
 			"volumes.*.cephfs.secretRef.name",
 			"volumes.*.cinder.secretRef.name",
@@ -40,7 +40,7 @@ var (
 		[]string{"env.*.valueFrom.secretKeyRef.name", "envFrom.*.secretRef.name"})
 )
 
-// paths are those of a Pod and those of each of its containers.
+// paths returns the fields of a Pod and those of each of its containers.
 func paths(ofPod, ofContainers []string) []string {
 	all := slices.Clone(ofPod)
 	for _, list := range containerLists {
@@ -51,14 +51,14 @@ func paths(ofPod, ofContainers []string) []string {
 	return all
 }
 
-// found is the names found so far, each once.
+// found collects names, each once.
 type found struct {
 	names []string
 	known map[string]bool
 }
 
-// at adds the texts at a path. What is absent or empty names nothing; what has another shape is an error, as it may be a name
-// that nobody understands.
+// at adds the strings at a path. An absent or empty value names nothing. A value of another type is an error, because
+// it may be a name that Sunset cannot read.
 func (f *found) at(value any, path []string) error {
 	switch v := value.(type) {
 	case nil:
@@ -77,7 +77,7 @@ func (f *found) at(value any, path []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there is a %T where a PodSpec has %s", value, placeOf(path))
+	return fmt.Errorf("a PodSpec has %[2]s here, but got %[1]T", value, placeOf(path))
 }
 
 func (f *found) each(list []any, path []string) error {
@@ -106,7 +106,7 @@ func placeOf(rest []string) string {
 	return "an object with " + strings.Join(rest, ".")
 }
 
-// namesIn binds a function that gives the names at some paths.
+// namesIn binds a function that returns the names at some paths.
 func namesIn(function string, paths []string) functions.UnaryOp {
 	all := make([][]string, len(paths))
 	for i, path := range paths {
@@ -129,14 +129,14 @@ func namesIn(function string, paths []string) functions.UnaryOp {
 
 func configMapsInDoc() Function {
 	return aboutPodSpec("configMapsIn", "ConfigMaps", configMapPaths,
-		"its volumes, projected ones too, and `env` and `envFrom` of containers, init containers and ephemeral ones",
+		"its volumes, including projected volumes, and `env` and `envFrom` of containers, init containers and ephemeral containers",
 		Example{"configMapsIn(object.spec)", "pod-references", "['site', 'ca', 'flags', 'defaults', 'setup']"},
 		Example{"configMapsIn(object.spec)", "pod-running", "[]"})
 }
 
 func secretsInDoc() Function {
 	return aboutPodSpec("secretsIn", "Secrets", secretPaths,
-		"`imagePullSecrets`, volumes of every kind, projected ones too, and `env` and `envFrom` of containers, init containers and ephemeral ones",
+		"`imagePullSecrets`, volumes of every type, including projected volumes, and `env` and `envFrom` of containers, init containers and ephemeral containers",
 		Example{"secretsIn(object.spec)", "pod-references", "['registry', 'tls', 'token', 'csi', 'password', 'debug']"})
 }
 
@@ -144,8 +144,8 @@ func aboutPodSpec(name, what string, all []string, where string, examples ...Exa
 	return Function{
 		Name:       name,
 		Signatures: []string{name + "(podSpec) -> list(string)"},
-		Doc: "The names of the " + what + " that a PodSpec uses, each once: " + where + ". Optional ones count. It is for Pods, and for " +
-			"whatever has a template of Pods: `" + name + "(object.spec.template.spec)`.",
+		Doc: "The names of the " + what + " that a PodSpec uses, each once: " + where + ". Optional references count. Use it for Pods and for " +
+			"kinds that have a Pod template: `" + name + "(object.spec.template.spec)`.",
 		Examples: examples,
 		overloads: []cel.FunctionOpt{
 			cel.Overload(name+"_object", []*cel.Type{cel.DynType}, cel.ListType(cel.StringType), cel.UnaryBinding(namesIn(name, all))),

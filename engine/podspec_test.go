@@ -10,7 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestPodSpecsOfAnyShape: what has another shape than a PodSpec is an error, also of the part that is read of it.
+// TestPodSpecsOfAnyShape: a value that is not a PodSpec is an error. The part of it that the expression reads has the
+// same error.
 func TestPodSpecsOfAnyShape(t *testing.T) {
 	c := fixture.Compiler(t)
 	e, ok := c.Expression("configMapsIn(object.spec)")
@@ -18,19 +19,19 @@ func TestPodSpecsOfAnyShape(t *testing.T) {
 		t.Fatal("does not compile")
 	}
 	for name, test := range map[string]struct{ spec, fails string }{
-		"nothing":                        {`{}`, ""},
-		"nulls":                          {`{volumes: null, containers: [null, {env: null, envFrom: [null, {configMapRef: null}]}]}`, ""},
-		"names":                          {`{volumes: [{configMap: {name: a}, other: {name: b}}], containers: [{env: [{name: x, valueFrom: {configMapKeyRef: {name: c}}}]}]}`, ""},
-		"no PodSpec":                     {`text`, "configMapsIn"},
-		"volumes that are text":          {`{volumes: text}`, "a list"},
-		"volumes that are an object":     {`{volumes: {configMap: {name: a}}}`, "a list"},
-		"a volume that is a list":        {`{volumes: [[{configMap: {name: a}}]]}`, "configMap.name"},
-		"a reference that is a list":     {`{volumes: [{configMap: [{name: a}]}]}`, "an object with name"},
-		"a name that is a number":        {`{volumes: [{configMap: {name: 7}}]}`, "a name"},
-		"a name that is an object":       {`{volumes: [{configMap: {name: {name: a}}}]}`, "a name"},
-		"sources that are an object":     {`{volumes: [{projected: {sources: {configMap: {name: a}}}}]}`, "a list"},
-		"containers by name":             {`{containers: {main: {envFrom: [{configMapRef: {name: a}}]}}}`, "a list"},
-		"an init container that is text": {`{initContainers: [text]}`, "an object with env"},
+		"nothing":                            {`{}`, ""},
+		"nulls":                              {`{volumes: null, containers: [null, {env: null, envFrom: [null, {configMapRef: null}]}]}`, ""},
+		"names":                              {`{volumes: [{configMap: {name: a}, other: {name: b}}], containers: [{env: [{name: x, valueFrom: {configMapKeyRef: {name: c}}}]}]}`, ""},
+		"not a PodSpec":                      {`text`, "configMapsIn"},
+		"volumes that are a string":          {`{volumes: text}`, "a list"},
+		"volumes that are an object":         {`{volumes: {configMap: {name: a}}}`, "a list"},
+		"a volume that is a list":            {`{volumes: [[{configMap: {name: a}}]]}`, "configMap.name"},
+		"a reference that is a list":         {`{volumes: [{configMap: [{name: a}]}]}`, "an object with name"},
+		"a name that is a number":            {`{volumes: [{configMap: {name: 7}}]}`, "a name"},
+		"a name that is an object":           {`{volumes: [{configMap: {name: {name: a}}}]}`, "a name"},
+		"sources that are an object":         {`{volumes: [{projected: {sources: {configMap: {name: a}}}}]}`, "a list"},
+		"containers by name":                 {`{containers: {main: {envFrom: [{configMapRef: {name: a}}]}}}`, "a list"},
+		"an init container that is a string": {`{initContainers: [text]}`, "an object with env"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var whole map[string]any
@@ -40,7 +41,7 @@ func TestPodSpecsOfAnyShape(t *testing.T) {
 				t.Errorf("%v, error %v, want %q", v, err, test.fails)
 			}
 			if part, errOfPart := e.Value(e.Part(whole)); !same(v, err, part, errOfPart) {
-				t.Errorf("%v, %v; of the part that is read %v, %v", v, err, part, errOfPart)
+				t.Errorf("%v, %v; on the part that it reads %v, %v", v, err, part, errOfPart)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// probe asks single parts of expressions about one object. Each is asked on its own, under the limits of a whole rule:
-// expressions have no effects, so a part gives the same alone as it does inside.
+// probe evaluates single parts of expressions on one object. It evaluates each part separately, with the limits of a
+// whole rule: expressions have no side effects, so a part has the same result outside of its expression.
 type probe struct {
 	ctx      context.Context
 	compiler *Compiler
@@ -23,14 +23,15 @@ type probe struct {
 	views    map[string]*view // of the variables met so far
 }
 
-// view is an expression that is taken apart: the rule's own or that of a variable, which is not written out here.
+// view is an expression whose parts are evaluated: an expression of the rule, or of a variable. Variables are not
+// expanded in it.
 type view struct {
 	probe    *probe
-	variable string // empty for the rule's own
+	variable string // empty for an expression of the rule
 	text     string
 	tree     *ast.AST
-	locals   map[string]ref.Val // what cel.bind binds around the part that is asked
-	values   map[int64]ref.Val  // by the part's id
+	locals   map[string]ref.Val // values of the variables that cel.bind binds around the current part
+	values   map[int64]ref.Val  // by the id of the part
 	told     bool
 }
 
@@ -42,7 +43,7 @@ func (r *Program) newProbe(ctx context.Context, object map[string]any, around of
 	}, cancel
 }
 
-// view is nil if the text does not compile, which a rule's does.
+// view returns nil if the text does not compile. The expressions of a Program compile.
 func (p *probe) view(text string) *view {
 	checked, findings := p.compiler.check(text, anything, p.scope)
 	if len(findings) > 0 {
@@ -51,7 +52,7 @@ func (p *probe) view(text string) *view {
 	return &view{probe: p, text: text, tree: checked.NativeRep(), locals: map[string]ref.Val{}, values: map[int64]ref.Val{}}
 }
 
-// viewOf is that of a variable.
+// viewOf returns the view of a variable; nil if it is unknown or invalid.
 func (p *probe) viewOf(name string) *view {
 	v, met := p.views[name]
 	if met {
@@ -66,7 +67,7 @@ func (p *probe) viewOf(name string) *view {
 	return v
 }
 
-// value is what the part gives, which may be an error.
+// value returns the result of a part, which may be an error.
 func (v *view) value(e ast.Expr) ref.Val {
 	if e.Kind() == ast.LiteralKind {
 		return e.AsLiteral()
@@ -122,7 +123,7 @@ func (v *view) run(ctx context.Context, e ast.Expr) (ref.Val, error) {
 	return answer, err
 }
 
-// bind gives a local variable its value, and gives back what undoes it.
+// bind sets a local variable, and returns a function that restores the previous value.
 func (v *view) bind(name string, value ref.Val) (undo func()) {
 	before, shadows := v.locals[name]
 	v.locals[name] = value
@@ -136,7 +137,8 @@ func (v *view) bind(name string, value ref.Val) (undo func()) {
 
 var _ cel.Activation = (*question)(nil)
 
-// question is what a part sees: what a whole expression sees, what is bound around it, and the variables.
+// question resolves the names in a part: those of a whole expression, the local variables around the part, and the
+// variables of the policy.
 type question struct {
 	view *view
 	input

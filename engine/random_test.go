@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// random makes expressions and objects that have something to do with each other.
+// random generates expressions and objects that use the same names.
 type random struct {
 	*rand.Rand
 	locals []string
@@ -14,7 +14,7 @@ type random struct {
 
 func (r *random) pick(choices ...string) string { return choices[r.IntN(len(choices))] }
 
-// value is any JSON value, at most so deep.
+// value returns any JSON value of at most this depth.
 func (r *random) value(depth int) any {
 	n := r.IntN(10)
 	if depth == 0 {
@@ -52,7 +52,7 @@ func (r *random) object(depth int) map[string]any {
 
 func (r *random) key() string { return r.pick("a", "b", "c", "type", "status", "conditions") }
 
-// path is something of the object or of a local variable.
+// path returns the path of a field of the object or of a local variable.
 func (r *random) path() string {
 	root := "object"
 	if len(r.locals) > 0 && r.IntN(2) == 0 {
@@ -69,7 +69,7 @@ func (r *random) path() string {
 	return b.String()
 }
 
-// bound runs f with one more local variable.
+// bound calls f with one more local variable.
 func (r *random) bound(f func(name string) string) string {
 	name := fmt.Sprintf("v%d", len(r.locals))
 	r.locals = append(r.locals, name)

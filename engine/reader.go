@@ -9,14 +9,14 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// alias is what a value may be: nodes of the object, or a list or map whose elements are. nil is a value that has
-// nothing of the object left in it, or whose part of the object is marked as read already.
+// alias is what a value may be: nodes of the object, or a list or map whose elements are nodes. It is nil for a value
+// that contains no part of the object, or only parts that are already marked as read.
 type alias struct {
 	nodes    []*fields
 	elements *alias
 }
 
-// or is a value that is one of both.
+// or returns a value that may be a or b.
 func (a *alias) or(b *alias) *alias {
 	switch {
 	case a == nil:
@@ -33,7 +33,7 @@ func (a *alias) or(b *alias) *alias {
 	return either
 }
 
-// at is a field or element of the value.
+// at returns a field or an element of the value.
 func (a *alias) at(name string) *alias {
 	if a == nil {
 		return nil
@@ -45,7 +45,7 @@ func (a *alias) at(name string) *alias {
 	return below.or(a.elements)
 }
 
-// read marks everything the value may be as read.
+// read marks everything that the value may be as read.
 func (a *alias) read() {
 	if a == nil {
 		return
@@ -56,16 +56,16 @@ func (a *alias) read() {
 	a.elements.read()
 }
 
-// reader finds the fields of the object that a checked expression reads, by running it on aliases in place of values.
-// It errs on the side of more: whatever it does not know reads all of its arguments.
+// reader finds the fields of the object that a checked expression reads. It runs the expression with aliases instead of
+// values. It may report more fields than necessary, but never fewer: an unknown function reads all of its arguments.
 type reader struct {
 	object    *fields
 	extras    ofExtras[*fields]
-	functions map[string][]string // what our functions read of their first argument
+	functions map[string][]string // the fields of their first argument that our functions read
 }
 
-// fieldsRead are the parts of the object and of the extras that the expression reads. Evaluation on these alone gives the
-// same result.
+// fieldsRead returns the fields of the object and of the extras that the expression reads. Evaluation on only these
+// fields has the same result.
 func fieldsRead(e ast.Expr) (object *fields, around ofExtras[*fields]) {
 	r := &reader{object: &fields{}, extras: nothingOfExtras(), functions: map[string][]string{}}
 	for _, f := range Functions() {
@@ -84,7 +84,7 @@ func nothingOfExtras() (around ofExtras[*fields]) {
 	return around
 }
 
-// count is how much has been found to be read.
+// count returns the number of fields found so far.
 func (r *reader) count() int {
 	n := r.object.count()
 	for _, f := range r.extras {
@@ -93,7 +93,7 @@ func (r *reader) count() int {
 	return n
 }
 
-// locals are the variables that comprehensions bind, innermost last.
+// locals are the variables that comprehensions bind, the innermost last.
 type locals []local
 
 type local struct {
@@ -128,7 +128,7 @@ func (r *reader) run(e ast.Expr, vars locals) *alias {
 	case ast.SelectKind:
 		field := r.run(e.AsSelect().Operand(), vars).at(e.AsSelect().FieldName())
 		if e.AsSelect().IsTestOnly() {
-			return nil // that the field is in the tree keeps its presence
+			return nil // the field is in the tree, which is enough to test whether it is present
 		}
 		return field
 	case ast.ListKind:
@@ -152,7 +152,7 @@ func (r *reader) run(e ast.Expr, vars locals) *alias {
 	return nil
 }
 
-// container is a list or map literal.
+// container returns a list or map literal.
 func (r *reader) container(elements []ast.Expr, vars locals) *alias {
 	var one *alias
 	for _, e := range elements {
@@ -184,7 +184,7 @@ func (r *reader) call(c ast.CallExpr, vars locals) *alias {
 	}
 }
 
-// index is a[i], a[?i] or a.?i.
+// index handles a[i], a[?i] and a.?i.
 func (r *reader) index(args []ast.Expr, vars locals) *alias {
 	container := r.run(args[0], vars)
 	if args[1].Kind() == ast.LiteralKind {
@@ -204,7 +204,8 @@ func (r *reader) oneOf(args []ast.Expr, vars locals) *alias {
 	return one
 }
 
-// function reads all of its arguments, but for our own functions, which say what they read of the first.
+// function marks all arguments as read. Of the first argument of our own functions it marks only the fields that they
+// declare.
 func (r *reader) function(name string, args []ast.Expr, vars locals) *alias {
 	paths, ours := r.functions[name]
 	for i, a := range args {
@@ -222,7 +223,7 @@ func (r *reader) function(name string, args []ast.Expr, vars locals) *alias {
 	return nil
 }
 
-// rounds bounds the search for what a comprehension's accumulator may be. No macro needs more than two.
+// rounds limits the search for what the accumulator of a comprehension may be. No macro needs more than two rounds.
 const rounds = 8
 
 func (r *reader) comprehension(c ast.ComprehensionExpr, vars locals) *alias {
@@ -248,7 +249,7 @@ func (r *reader) comprehension(c ast.ComprehensionExpr, vars locals) *alias {
 	return r.run(c.Result(), vars.with(c.AccuVar(), result))
 }
 
-// same reports whether two aliases stand for the same nodes.
+// same reports whether two aliases represent the same nodes.
 func (a *alias) same(b *alias) bool {
 	if a == nil || b == nil {
 		return a.empty() && b.empty()

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// recipeObjects are what recipes are tried on, by what the page calls them. Their times are those of testdata/objects.
+// recipeObjects are the objects of the recipes, by their names on the page. Their times are those of testdata/objects.
 var recipeObjects = map[string]string{
 	"a complete Job":         "testdata/objects/job-complete.yaml",
 	"a failed Job":           "testdata/objects/job-failed.yaml",
@@ -38,7 +38,7 @@ func recipeObject(t *testing.T, called string) map[string]any {
 	t.Helper()
 	text, ok := recipeObjects[called]
 	if !ok {
-		t.Fatalf("nobody knows %q", called)
+		t.Fatalf("unknown object %q", called)
 	}
 	if strings.HasSuffix(text, ".yaml") {
 		data, err := os.ReadFile(text)
@@ -48,12 +48,12 @@ func recipeObject(t *testing.T, called string) map[string]any {
 	return decode(t, strings.Replace(text, "META", recipeMeta, 1))
 }
 
-// try is one thing that a recipe says to write, or not to.
+// try is one example of a recipe, right or wrong.
 type try struct {
 	wrong  bool
-	object string // what it is asked of
+	object string // the object to evaluate
 	text   string // a part of a policy, or policies
-	gives  string // what the page says happens; empty when it only has to be understood
+	gives  string // the result on the page; empty if the example only has to be valid
 }
 
 var (
@@ -61,7 +61,7 @@ var (
 	recipeMark  = regexp.MustCompile(`^# (✗|✓)(?: of (.*))?$`)
 )
 
-// triesOf reads the block of a recipe: "# ✗ of OBJECT" or "# ✓", what is written, and after "# →" what happens.
+// triesOf reads the block of a recipe: "# ✗ of OBJECT" or "# ✓", then the example, and after "# →" the result.
 func triesOf(t *testing.T, block string) []try {
 	t.Helper()
 	var tries []try
@@ -76,7 +76,7 @@ func triesOf(t *testing.T, block string) []try {
 			continue
 		}
 		if len(tries) == 0 {
-			t.Fatalf("%q stands before the first mark", line)
+			t.Fatalf("%q comes before the first mark", line)
 		}
 		last := &tries[len(tries)-1]
 		gives, isResult := strings.CutPrefix(line, "# → ")
@@ -93,13 +93,13 @@ func triesOf(t *testing.T, block string) []try {
 	return tries
 }
 
-// TestRecipes tries everything that docs/recipes.md says to write and not to write.
+// TestRecipes tries every example in docs/recipes.md, right and wrong.
 func TestRecipes(t *testing.T) {
 	page, err := os.ReadFile("../docs/recipes.md")
 	expect.NoError(t, err)
 	sections := strings.Split(string(page), "\n## ")[1:]
 	if blocks := strings.Count(string(page), "```yaml"); blocks != len(sections) || len(sections) < 20 {
-		t.Errorf("%d blocks in %d sections: each recipe has one, which is tested", blocks, len(sections))
+		t.Errorf("%d blocks in %d sections: each recipe must have one block, which is tested", blocks, len(sections))
 	}
 	c := fixture.Compiler(t)
 	for _, section := range sections {
@@ -107,7 +107,7 @@ func TestRecipes(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			block := recipeBlock.FindStringSubmatch(section)
 			if block == nil {
-				t.Fatal("has no recipe")
+				t.Fatal("the section has no recipe")
 			}
 			checkTries(t, c, triesOf(t, block[1]))
 		})
@@ -124,13 +124,13 @@ func checkTries(t *testing.T, c *engine.Compiler, tries []try) {
 			right++
 		}
 		if !try.wrong && !understood {
-			t.Errorf("said to be right:\n%s%s", try.text, happens)
+			t.Errorf("the page says that this is right:\n%s%s", try.text, happens)
 		}
 		if try.wrong && strings.Trim(try.gives, "… ") == "" {
-			t.Errorf("does not say what happens:\n%s%s", try.text, happens)
+			t.Errorf("the page has no result for:\n%s%s", try.text, happens)
 		}
 		if try.gives != "" && !like(try.gives, happens) {
-			t.Errorf("%sof %s\nsaid to give: %s\ngives:        %s", try.text, try.object, try.gives, happens)
+			t.Errorf("%sof %s\nresult on the page: %s\nresult:             %s", try.text, try.object, try.gives, happens)
 		}
 	}
 	if wrong == 0 || right == 0 {
@@ -138,7 +138,7 @@ func checkTries(t *testing.T, c *engine.Compiler, tries []try) {
 	}
 }
 
-// like compares words; … stands for any.
+// like compares texts, ignoring the amount of white space; … in the pattern matches any text.
 func like(pattern, text string) bool {
 	parts := strings.Split(strings.Join(strings.Fields(pattern), " "), "…")
 	for i, part := range parts {
@@ -147,7 +147,8 @@ func like(pattern, text string) bool {
 	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(strings.Join(strings.Fields(text), " "))
 }
 
-// whatHappens says in the words of the page what comes of a try, and whether it was understood and could be asked.
+// whatHappens returns the result of an example in the words of the page, and whether the example was valid and
+// evaluated without an error.
 func whatHappens(t *testing.T, c *engine.Compiler, try try) (happens string, understood bool) {
 	t.Helper()
 	o := recipeObject(t, try.object)
@@ -174,7 +175,7 @@ func whatHappens(t *testing.T, c *engine.Compiler, try try) (happens string, und
 	return outcomeOf(t, policies, programs, o)
 }
 
-// policyOf makes a part of a policy whole: what is no field of spec belongs to a rule about the object's kind.
+// policyOf completes a part of a policy: a field that is not a field of spec belongs to a rule for the object's kind.
 func policyOf(name, text string, o map[string]any) ([]byte, error) {
 	var written map[string]any
 	if err := yaml.Unmarshal([]byte(text), &written); err != nil {
@@ -201,7 +202,7 @@ func policyOf(name, text string, o map[string]any) ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": map[string]any{"name": name}, "spec": spec})
 }
 
-// complete gives a rule the fields that the page leaves out.
+// complete adds the fields of a rule that the page omits.
 func complete(rule, o map[string]any) {
 	standard := map[string]any{
 		"target":    map[string]any{"apiVersion": o["apiVersion"], "kind": o["kind"]},
@@ -218,7 +219,7 @@ func complete(rule, o map[string]any) {
 	}
 }
 
-// outcomeOf is what happens to the object, in the words of the page.
+// outcomeOf returns the decision on the object in the words of the page.
 func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*engine.Program, o map[string]any) (string, bool) {
 	t.Helper()
 	subject, err := engine.SubjectOf(o)
@@ -233,7 +234,7 @@ func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*eng
 			}
 			facts := programs[r.Key].Facts(t.Context(), o)
 			if facts.Err != nil {
-				return "stays, EvaluationFailed: " + facts.Err.Error(), false
+				return "kept, EvaluationFailed: " + facts.Err.Error(), false
 			}
 			evaluations = append(evaluations, policy.Evaluation{Rule: r, Facts: facts, Known: true})
 		}
@@ -242,17 +243,17 @@ func outcomeOf(t *testing.T, policies []*policy.Policy, programs map[string]*eng
 	v, _ := policy.Decide(subject, evaluations, later)
 	switch {
 	case v.Action == policy.Delete:
-		return "goes at " + v.Due.Format(time.RFC3339), true
+		return "deleted at " + v.Due.Format(time.RFC3339), true
 	case v.Reason != policy.NotSelected:
-		return "stays, " + string(v.Reason), true
+		return "kept, " + string(v.Reason), true
 	}
 	if v = policy.Forecast(subject, evaluations, policies[0].Name, later); v.Action == policy.Delete {
-		return "stays; counted as due at " + v.Due.Format(time.RFC3339), true
+		return "kept; counted as due at " + v.Due.Format(time.RFC3339), true
 	}
-	return "stays, " + string(v.Reason), true
+	return "kept, " + string(v.Reason), true
 }
 
-// TestExtendingQuotesTheExamples: every line of Go in docs/extending.md stands in what it quotes.
+// TestExtendingQuotesTheExamples: every line of Go in docs/extending.md is a line of the files that it quotes.
 func TestExtendingQuotesTheExamples(t *testing.T) {
 	known := map[string]bool{}
 	for _, file := range []string{"example_test.go", "../controllers/retention/example_test.go", "../controllers/retention/interfaces.go"} {
@@ -271,7 +272,7 @@ func TestExtendingQuotesTheExamples(t *testing.T) {
 	for _, quote := range quotes {
 		for line := range strings.Lines(quote[1]) {
 			if line = strings.TrimSpace(line); line != "" && !known[line] {
-				t.Errorf("stands nowhere: %s", line)
+				t.Errorf("not a line of the quoted files: %s", line)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// splitReference takes a reference to an image apart: the port of a registry is no tag, and a digest is left out.
+// splitReference splits a reference to an image. The port of a registry is not a tag. It drops the digest.
 func splitReference(reference string) (repository, tag string) {
 	repository, _, _ = strings.Cut(reference, "@")
 	name := strings.LastIndexByte(repository, '/') + 1
@@ -20,12 +20,12 @@ func splitReference(reference string) (repository, tag string) {
 	return repository, ""
 }
 
-// ofReference binds a question about a reference to an image.
+// ofReference binds a function of a reference to an image.
 func ofReference(name string, answer func(repository, tag string) string) functions.UnaryOp {
 	return func(v ref.Val) ref.Val {
 		text, ok := v.(types.String)
 		if !ok {
-			return failure(name, fmt.Errorf("wants a reference such as 'registry.example.com/team/app:v1', and got %s", v.Type().TypeName()))
+			return failure(name, fmt.Errorf("needs an image reference, such as 'registry.example.com/team/app:v1', but got %s", v.Type().TypeName()))
 		}
 		return types.String(answer(splitReference(string(text))))
 	}
@@ -35,8 +35,8 @@ func imageRepositoryDoc() Function {
 	return Function{
 		Name:       "imageRepository",
 		Signatures: []string{"imageRepository(tag) -> string"},
-		Doc: "The repository of a reference to an image, as in `object.spec.tags` and `object.spec.digests`: the reference without " +
-			"its tag and its digest. The port of a registry stays. Nothing is added: `app` is not `docker.io/library/app`.",
+		Doc: "The repository of an image reference, as in `object.spec.tags` and `object.spec.digests`: the reference without " +
+			"its tag and its digest. The port of a registry stays. The function adds no defaults: `app` is not `docker.io/library/app`.",
 		Examples: []Example{
 			{"imageRepository(object.spec.tags[0])", "image", "'registry.example.com:5000/team/app'"},
 			{"imageRepository('registry.example.com/team/app@sha256:0d3c')", "image", "'registry.example.com/team/app'"},
@@ -54,7 +54,7 @@ func imageTagDoc() Function {
 	return Function{
 		Name:       "imageTag",
 		Signatures: []string{"imageTag(tag) -> string"},
-		Doc:        "The tag of a reference to an image, without its repository; empty if it has none.",
+		Doc:        "The tag of an image reference, without its repository; empty if the reference has no tag.",
 		Examples: []Example{
 			{"imageTag(object.spec.tags[0])", "image", "'v1.4.2'"},
 			{"imageTag('localhost:5000/app')", "image", "''"},

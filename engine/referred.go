@@ -11,15 +11,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// References is what refers to a ConfigMap or Secret, as rules see it.
+// References are the references to a ConfigMap or Secret, as rules see them.
 type References struct {
-	// Count is how many objects refer to it.
+	// Count is the number of objects that refer to it.
 	Count int
-	// By lists them. It is asked only for rules that read the list; nil is a list of nobody.
+	// By lists these objects. It is called only for rules that read the list. nil means an empty list.
 	By func() []Referrer
-	// Doubt is why there may be more; nil when there are not. Rules that read references say nothing else then.
+	// Doubt is the reason why there may be more references; nil if Count is complete. If it is set, a rule that reads
+	// references returns only this error.
 	Doubt error
-	// Since is since when no more than Count refer to it, as far as anybody knows.
+	// Since is the time since when, as far as is known, at most Count objects refer to it.
 	Since time.Time
 }
 
@@ -30,18 +31,18 @@ type Referrer struct {
 	Name      string `json:"name"`
 }
 
-// isReferredTo reports whether references to objects of a target are followed.
+// isReferredTo reports whether Sunset tracks references to the objects of a target.
 func isReferredTo(t v1alpha1.Target) bool {
 	return t.APIVersion == "v1" && (t.Kind == "ConfigMap" || t.Kind == "Secret")
 }
 
-var errUnfollowed = errors.New("nobody follows what refers to it")
+var errUnfollowed = errors.New("reference tracking is disabled")
 
-// SetReferences says what refers to the object that rules are asked about next, and until it is called again. Until it is
-// called, and with nil, nobody knows, and what rules that read references say is policy.ErrReferencesUnknown.
+// SetReferences sets the references to the objects that are evaluated next, until the next call. By default, and after
+// nil, the references are unknown, and the facts of rules that read references contain policy.ErrReferencesUnknown.
 func (e *Evaluator) SetReferences(r *References) { e.referred = r }
 
-// provide makes the extras ready that a rule reads.
+// provide sets the extras that a rule reads.
 func (e *Evaluator) provide(r *Program) error {
 	if r.images {
 		e.input.extras[nodeExtra] = e.node
@@ -63,13 +64,13 @@ func (e *Evaluator) provide(r *Program) error {
 	return nil
 }
 
-// unknown is policy.ErrReferencesUnknown with a reason that is no longer than that of any other error.
+// unknown returns policy.ErrReferencesUnknown with a reason, which is shortened like any other error.
 func unknown(why error) error {
 	return fmt.Errorf("%w: %w", policy.ErrReferencesUnknown, shorten(why.Error()))
 }
 
-// notBefore is when an object may go at the soonest by a rule that reads references: until then nobody can be sure that
-// whoever refers to it has been seen. By any other rule it may go at any time.
+// notBefore returns the earliest time at which a rule that reads references may delete an object: before that, Sunset
+// may not have observed all references to the object. For any other rule it returns zero.
 func (e *Evaluator) notBefore(r *Program, object map[string]any) (time.Time, error) {
 	if !r.ReadsReferences() {
 		return time.Time{}, nil
@@ -87,12 +88,12 @@ func (e *Evaluator) notBefore(r *Program, object map[string]any) (time.Time, err
 	return since.Add(policy.QuietPeriod).UTC(), nil
 }
 
-// listsReferrers reports whether the list may be read, and not only how long it is.
+// listsReferrers reports whether the rule may read the list, and not only its length.
 func listsReferrers(read *fields) bool {
 	if read.whole {
 		return true
 	}
-	for field := range read.below { // one that is chosen while the rule runs may be any
+	for field := range read.below { // a field that is computed at run time may be any
 		if field != "count" {
 			return true
 		}
@@ -100,7 +101,8 @@ func listsReferrers(read *fields) bool {
 	return false
 }
 
-// within is what a namespace sees of it: of those who are not in it, or in none, only that there are some of their kind.
+// within returns the references as visible from a namespace. Objects of other namespaces, and objects without a
+// namespace, have only their kind.
 func (r *References) within(namespace string) *References {
 	if r.By == nil {
 		return r
@@ -121,7 +123,7 @@ func (r *References) within(namespace string) *References {
 	return &seen
 }
 
-// object is the variable references, with the list only if it is read.
+// object returns the variable references. It contains the list only if the rule reads it.
 func (r *References) object(read *fields) map[string]any {
 	o := map[string]any{"count": int64(r.Count)}
 	if !listsReferrers(read) || r.By == nil {

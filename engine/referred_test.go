@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// aboutConfigMaps is a rule about ConfigMaps that nothing refers to, for tests to change.
+// aboutConfigMaps returns a rule about ConfigMaps, for tests to change.
 func aboutConfigMaps(eligible string) v1alpha1.Rule {
 	return v1alpha1.Rule{
 		Name: "unused", Target: v1alpha1.Target{APIVersion: "v1", Kind: "ConfigMap"},
@@ -26,13 +26,13 @@ func aboutConfigMaps(eligible string) v1alpha1.Rule {
 }
 
 var (
-	created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC) // as testdata/objects/configmap.yaml says
+	created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC) // as in testdata/objects/configmap.yaml
 	quiet   = created.Add(policy.QuietPeriod)
 	web     = engine.Referrer{Kind: "Pod", Namespace: "team-a", Name: "web-0"}
 	nightly = engine.Referrer{Kind: "CronJob", Namespace: "team-a", Name: "nightly"}
 )
 
-// referredBy is what refers to an object, of which nothing is unknown.
+// referredBy returns complete References with these referrers.
 func referredBy(all ...engine.Referrer) *engine.References {
 	return &engine.References{Count: len(all), By: func() []engine.Referrer { return all }}
 }
@@ -45,7 +45,7 @@ func (r *asking) facts(references *engine.References) policy.Facts {
 	return e.Facts(mustCompile(r, r.compiler, r.rule, r.variables...), object(r, "configmap"))
 }
 
-// asking is a rule about the ConfigMap of testdata.
+// asking evaluates a rule on the ConfigMap of testdata.
 type asking struct {
 	*testing.T
 	compiler  *engine.Compiler
@@ -64,22 +64,22 @@ func TestReferencesInExpressions(t *testing.T) {
 		references *engine.References
 		want       bool
 	}{
-		"nothing refers to it":           {"references.count == 0", referredBy(), true},
-		"something does":                 {"references.count == 0", both, false},
-		"how many do":                    {"references.count == 2", both, true},
-		"the list is as long":            {"references.by.size() == references.count", both, true},
-		"the list of nobody":             {"references.by == []", referredBy(), true},
-		"nobody lists them":              {"references.by == []", &engine.References{Count: 1}, true},
-		"their kinds":                    {"references.by.map(r, r.kind) == ['Pod', 'CronJob']", both, true},
-		"their names":                    {"references.by.exists(r, r.namespace + '/' + r.name == 'team-a/web-0')", both, true},
-		"no more than these fields":      {"dyn(references.by[0]) == {'kind': 'Pod', 'namespace': 'team-a', 'name': 'web-0'}", both, true},
-		"none but of a kind":             {"references.by.all(r, r.kind == 'CronJob')", both, false},
-		"the first, if there is one":     {"references.by[?0].?kind.orValue('') == 'Pod'", both, true},
-		"and if there is none":           {"references.by[?0].?kind.orValue('') == ''", referredBy(), true},
-		"with the object":                {"references.count == 0 && object.metadata.labels.temporary == 'true'", referredBy(), true},
-		"a variable of another loop":     {"['a'].all(r, references.count == 0)", referredBy(), true},
-		"its name for a field":           {"object.?spec.references.orValue([]) == [] && references.count == 0", referredBy(), true},
-		"its name for a loop's variable": {"['a'].all(references, references == 'a')", nil, true},
+		"nothing refers to it":                     {"references.count == 0", referredBy(), true},
+		"two objects refer to it":                  {"references.count == 0", both, false},
+		"the number of references":                 {"references.count == 2", both, true},
+		"the length of the list":                   {"references.by.size() == references.count", both, true},
+		"an empty list":                            {"references.by == []", referredBy(), true},
+		"no list":                                  {"references.by == []", &engine.References{Count: 1}, true},
+		"kinds":                                    {"references.by.map(r, r.kind) == ['Pod', 'CronJob']", both, true},
+		"names":                                    {"references.by.exists(r, r.namespace + '/' + r.name == 'team-a/web-0')", both, true},
+		"exactly these fields":                     {"dyn(references.by[0]) == {'kind': 'Pod', 'namespace': 'team-a', 'name': 'web-0'}", both, true},
+		"only one kind":                            {"references.by.all(r, r.kind == 'CronJob')", both, false},
+		"the first referrer":                       {"references.by[?0].?kind.orValue('') == 'Pod'", both, true},
+		"the first referrer of none":               {"references.by[?0].?kind.orValue('') == ''", referredBy(), true},
+		"with the object":                          {"references.count == 0 && object.metadata.labels.temporary == 'true'", referredBy(), true},
+		"in a loop":                                {"['a'].all(r, references.count == 0)", referredBy(), true},
+		"a field with the name references":         {"object.?spec.references.orValue([]) == [] && references.count == 0", referredBy(), true},
+		"a loop variable with the name references": {"['a'].all(references, references == 'a')", nil, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestReferencesInExpressions(t *testing.T) {
 	}
 }
 
-// TestANamespaceLearnsNothingOfOthers: what a rule of a RetentionPolicy sees of referrers that are not in its namespace is
-// that there are some.
+// TestANamespaceLearnsNothingOfOthers: a rule of a RetentionPolicy sees only the kind of referrers that are not in its
+// namespace.
 func TestANamespaceLearnsNothingOfOthers(t *testing.T) {
 	gateway := engine.Referrer{Kind: "Gateway", Namespace: "team-b", Name: "private"}
 	volume := engine.Referrer{Kind: "PersistentVolume", Name: "private"}
@@ -131,7 +131,7 @@ func TestANamespaceLearnsNothingOfOthers(t *testing.T) {
 	}
 }
 
-// loadedRule is a rule of a RetentionPolicy, without a namespace of a ClusterRetentionPolicy.
+// loadedRule returns a rule of a RetentionPolicy, or of a ClusterRetentionPolicy if namespace is empty.
 func loadedRule(t *testing.T, c *engine.Compiler, namespace string, rule v1alpha1.Rule) *engine.Program {
 	t.Helper()
 	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p"}, Spec: policy.Spec{Rules: []v1alpha1.Rule{rule}}}
@@ -146,7 +146,7 @@ func loadedRule(t *testing.T, c *engine.Compiler, namespace string, rule v1alpha
 	return programs[p.Rules[0].Key]
 }
 
-// TestReferencesElsewhere reads them in every expression of a rule, and in a variable.
+// TestReferencesElsewhere reads references in every expression of a rule, and in a variable.
 func TestReferencesElsewhere(t *testing.T) {
 	unused := v1alpha1.Variable{Name: "unused", Expression: "references.count == 0"}
 	tests := map[string]struct {
@@ -178,10 +178,10 @@ func TestReferencesElsewhere(t *testing.T) {
 			expect.Equal(t, "facts", test.want, a.facts(referredBy()))
 			reads := name != "nowhere"
 			if got := a.facts(nil); errors.Is(got.Err, policy.ErrReferencesUnknown) != reads {
-				t.Errorf("while nobody knows: %+v", got)
+				t.Errorf("while they are unknown: %+v", got)
 			}
 			if program := mustCompile(t, a.compiler, a.rule, test.variables...); program.ReadsReferences() != reads || !program.MetadataOnly() {
-				t.Errorf("reads references: %v, metadata alone: %v", program.ReadsReferences(), program.MetadataOnly())
+				t.Errorf("reads references: %v, only metadata: %v", program.ReadsReferences(), program.MetadataOnly())
 			}
 		})
 	}
@@ -193,10 +193,10 @@ func TestUnknownReferencesAreDoubt(t *testing.T) {
 		references *engine.References
 		err        string
 	}{
-		"nobody follows them":  {nil, "references are unknown: nobody follows what refers to it"},
-		"there may be more":    {&engine.References{Doubt: errors.New("no right to list Pods")}, "references are unknown: no right to list Pods"},
-		"there are some":       {&engine.References{Count: 3, Doubt: errors.New("no right to list Pods")}, "references are unknown: no right to list Pods"},
-		"the reason is a book": {&engine.References{Doubt: long}, "references are unknown: " + strings.Repeat("x", 253) + "..."},
+		"tracking is disabled":    {nil, "references are unknown: reference tracking is disabled"},
+		"there may be more":       {&engine.References{Doubt: errors.New("no permission to list Pods")}, "references are unknown: no permission to list Pods"},
+		"there are some":          {&engine.References{Count: 3, Doubt: errors.New("no permission to list Pods")}, "references are unknown: no permission to list Pods"},
+		"the reason is very long": {&engine.References{Doubt: long}, "references are unknown: " + strings.Repeat("x", 253) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := newAsking(t, "references.count == 0 || true").facts(test.references)
@@ -210,7 +210,7 @@ func TestUnknownReferencesAreDoubt(t *testing.T) {
 	}
 }
 
-// TestAMarkIsReadInDoubt: it is what the object says, whoever knows what refers to it.
+// TestAMarkIsReadInDoubt: a mark is read from the object even if the references are unknown.
 func TestAMarkIsReadInDoubt(t *testing.T) {
 	about := aboutConfigMaps("references.count == 0")
 	about.StartTime = ""
@@ -221,7 +221,7 @@ func TestAMarkIsReadInDoubt(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if !r.ReadsReferences {
-		t.Error("the rule does not say that it reads references")
+		t.Error("ReadsReferences is not set")
 	}
 }
 
@@ -231,11 +231,11 @@ func TestNotBefore(t *testing.T) {
 		since    time.Time
 		want     time.Time
 	}{
-		"quiet since before it was made": {"references.count == 0", created.Add(-time.Hour), quiet},
-		"quiet since later":              {"references.count == 0", created.Add(time.Hour), quiet.Add(time.Hour)},
-		"nobody says since when":         {"references.count == 0", time.Time{}, quiet},
-		"not eligible":                   {"references.count > 0", created.Add(time.Hour), time.Time{}},
-		"it does not ask":                {"true", created.Add(time.Hour), time.Time{}},
+		"no changes since before the creation": {"references.count == 0", created.Add(-time.Hour), quiet},
+		"no changes since after the creation":  {"references.count == 0", created.Add(time.Hour), quiet.Add(time.Hour)},
+		"no time of the last change":           {"references.count == 0", time.Time{}, quiet},
+		"not eligible":                         {"references.count > 0", created.Add(time.Hour), time.Time{}},
+		"a rule without references":            {"true", created.Add(time.Hour), time.Time{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestReferencesAreListedOnlyForWhoReadsThem(t *testing.T) {
 }
 
 func TestReferencesWhereThereAreNone(t *testing.T) {
-	const hint = " (what refers to other kinds nobody follows; metadata.ownerReferences say what an object belongs to)"
+	const hint = " (references to other kinds are not tracked; metadata.ownerReferences names the owners of an object)"
 	job := func(r *v1alpha1.Rule) { r.Target = v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"} }
 	unused := v1alpha1.Variable{Name: "unused", Expression: "references.count == 0"}
 	tests := map[string]struct {
@@ -271,13 +271,13 @@ func TestReferencesWhereThereAreNone(t *testing.T) {
 		want      []string
 	}{
 		"about Jobs": {job, nil,
-			[]string{"spec.rules[0].eligible:1:9: references is there only in rules about ConfigMaps and Secrets" + hint}},
+			[]string{"spec.rules[0].eligible:1:9: references is available only in rules about ConfigMaps and Secrets" + hint}},
 		"about Jobs, in a variable": {func(r *v1alpha1.Rule) { job(r); r.Eligible = "variables.unused" }, []v1alpha1.Variable{unused},
-			[]string{"spec.rules[0].eligible:1:1: variables.unused reads references, which is there only in rules about ConfigMaps and Secrets" + hint}},
+			[]string{"spec.rules[0].eligible:1:1: variables.unused reads references, which is available only in rules about ConfigMaps and Secrets" + hint}},
 		"about ConfigMaps of another group": {func(r *v1alpha1.Rule) { r.Target.APIVersion = "example.com/v1" }, nil,
-			[]string{"spec.rules[0].eligible:1:9: references is there only in rules about ConfigMaps and Secrets" + hint}},
+			[]string{"spec.rules[0].eligible:1:9: references is available only in rules about ConfigMaps and Secrets" + hint}},
 		"hidden by a loop's variable": {func(r *v1alpha1.Rule) { r.Eligible = "references.by.all(references, references.kind == 'Pod')" }, nil,
-			[]string{"spec.rules[0].eligible:1:18: a loop variable cannot be called references where references is read (give it another name, such as r)"}},
+			[]string{"spec.rules[0].eligible:1:18: a loop variable cannot have the name references if the expression reads references (rename it, for example to r)"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +293,8 @@ func TestReferencesWhereThereAreNone(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheDataOfASecretIsSeen: neither a rule that looks at all annotations nor one that names kubectl's copy sees it.
+// TestNothingOfTheDataOfASecretIsSeen: no rule sees the data of a Secret, even if it reads all annotations or names
+// kubectl's copy of the object.
 func TestNothingOfTheDataOfASecretIsSeen(t *testing.T) {
 	const secret = `{apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: db, namespace: team-a, uid: u, resourceVersion: "7",
 		creationTimestamp: "2026-03-01T12:00:00Z", annotations: {a: b, kubectl.kubernetes.io/last-applied-configuration:

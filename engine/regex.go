@@ -15,10 +15,10 @@ import (
 	"github.com/sunset-k8s/sunset/engine/cost"
 )
 
-// guardRegex makes a call of matches(), find() or findAll() pay for the text it searches, and bounds the regular
-// expression. It does without cel-go's own bound (cel.RegexProgramSizeLimit), which in v0.31.0 covers matches() alone,
-// panics at a repetition such as a{3}, and evaluates a regular expression that is no literal twice, so that thirty of
-// them inside each other never end.
+// guardRegex charges a call of matches(), find() or findAll() for the text that it searches, and limits the regular
+// expression. It does not use cel-go's own limit (cel.RegexProgramSizeLimit). In v0.31.0 that limit covers only
+// matches(), and panics for a repetition such as a{3}. It also evaluates a regular expression that is not a literal
+// twice, so that thirty nested calls never end.
 func guardRegex(g *guarded) (interpreter.InterpretableV2, error) {
 	if g.function == cost.FindAllFunction {
 		g.after = func(found ref.Val) int { return foundPrice * cost.LengthOf(found) }
@@ -26,7 +26,7 @@ func guardRegex(g *guarded) (interpreter.InterpretableV2, error) {
 	literal, ok := g.args[1].(interpreter.InterpretableConst)
 	if !ok {
 		g.price = priceOfPattern
-		var last atomic.Pointer[regexp.Regexp] // most often it is the same again
+		var last atomic.Pointer[regexp.Regexp] // most calls use the same expression as the one before
 		g.impl = &functions.Overload{Function: func(args ...ref.Val) ref.Val {
 			re := last.Load()
 			if pattern, ok := args[1].(types.String); re == nil || !ok || re.String() != string(pattern) {
@@ -49,8 +49,8 @@ func guardRegex(g *guarded) (interpreter.InterpretableV2, error) {
 	return g, nil
 }
 
-// compileRegex compiles a regular expression and gives its size. It is measured before it is compiled, because
-// repetitions are short to write and long when compiled.
+// compileRegex compiles a regular expression and returns its size. It computes the size before it compiles, because a
+// short repetition can compile to many instructions.
 func compileRegex(v ref.Val) (*regexp.Regexp, int, error) {
 	pattern, ok := v.(types.String)
 	switch {
@@ -65,13 +65,13 @@ func compileRegex(v ref.Val) (*regexp.Regexp, int, error) {
 	}
 	size := instructions(tree)
 	if size > MaxRegexSize {
-		return nil, 0, fmt.Errorf("the regular expression takes %d instructions, and %d is the limit", size, MaxRegexSize)
+		return nil, 0, fmt.Errorf("the regular expression has %d instructions; the limit is %d", size, MaxRegexSize)
 	}
 	re, err := regexp.Compile(string(pattern))
 	return re, size, err
 }
 
-// instructions is about how many a regular expression takes when compiled. The parser bounds repetitions of repetitions.
+// instructions estimates how many instructions a compiled regular expression has. The parser limits nested repetitions.
 func instructions(re *syntax.Regexp) int {
 	n := 1
 	if re.Op == syntax.OpLiteral {
@@ -86,7 +86,7 @@ func instructions(re *syntax.Regexp) int {
 	return n
 }
 
-// instructionsIn are those of all regular expressions that an expression has as literals.
+// instructionsIn returns the sum of the instructions of all regular expressions that are literals in an expression.
 func instructionsIn(tree ast.Expr) int {
 	sum := 0
 	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
@@ -109,7 +109,8 @@ func instructionsIn(tree ast.Expr) int {
 	return sum
 }
 
-// weightOf is how many steps a regular expression may take for a character: up to one for each of its instructions.
+// weightOf returns how many steps a regular expression may take for each character: up to one for each of its
+// instructions.
 func weightOf(size int) int { return 1 + size/4 }
 
 const (
@@ -117,7 +118,7 @@ const (
 	instructionPrice = 128 // bytes
 )
 
-// priceOfPattern is that of a regular expression which has to be compiled first.
+// priceOfPattern is the price of a call whose regular expression has to be compiled first.
 func priceOfPattern(args cost.Operands, most int) int {
 	pattern, _ := args[1].(types.String)
 	price := patternPrice * len(pattern)
@@ -153,9 +154,9 @@ func search(function string, re *regexp.Regexp, args []ref.Val) ref.Val {
 }
 
 const (
-	// mostFound bounds the list that findAll() gives: what it will find is not known before.
+	// mostFound limits the list that findAll() returns: its length is unknown before the call.
 	mostFound  = MaxRange
-	foundPrice = 512 // bytes: regexp makes two lists of places on the way, and now and then a machine that matches
+	foundPrice = 512 // bytes: regexp allocates two lists of positions, and occasionally a matcher
 )
 
 func findAll(re *regexp.Regexp, text string, limit types.Int) ref.Val {

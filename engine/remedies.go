@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// noFields explains a field of what has none.
+// noFields explains the selection of a field of a value that has no fields.
 func (d *diagnosis) noFields(c complaint) finding {
 	f := finding{message: typeName(c.caught[1]) + " has no fields"}
 	path := d.fieldOf(c)
@@ -25,23 +25,24 @@ func (d *diagnosis) noFields(c complaint) finding {
 	key, annotation = d.wholeKey("labels", key), d.wholeKey("annotations", annotation)
 	switch {
 	case isLabel:
-		f.hint = fmt.Sprintf("a key with a dot stands in brackets and quotes: object.metadata.?labels[?'%s'].orValue('')", key)
+		f.hint = fmt.Sprintf("put a key with a dot in brackets and quotes: object.metadata.?labels[?'%s'].orValue('')", key)
 	case isAnnotation:
-		f.hint = fmt.Sprintf("a key with a dot stands in brackets and quotes: object.metadata.?annotations[?'%s'].orValue('')", annotation)
+		f.hint = fmt.Sprintf("put a key with a dot in brackets and quotes: object.metadata.?annotations[?'%s'].orValue('')", annotation)
 	case isSize(field):
 		f.hint = "write size(" + parent + ")"
 	case parent == conditionsPath:
 		f.hint = fmt.Sprintf("write condition(object, '%s')", field)
 	case strings.HasPrefix(c.caught[1], "list(") && parent != "":
-		f.hint = fmt.Sprintf("a loop asks all elements, such as %s.exists(e, e.%s == 'x')", parent, field)
+		f.hint = fmt.Sprintf("use a loop to test all elements, such as %s.exists(e, e.%s == 'x')", parent, field)
 	}
 	return f
 }
 
-// conditionsPath is where objects have their conditions.
+// conditionsPath is the field that holds the conditions of an object.
 const conditionsPath = "object.status.conditions"
 
-// wholeKey is a key of labels or annotations as it is written: what follows the dot at which cel-go stumbles is a part of it.
+// wholeKey returns a key of labels or annotations as written. cel-go reports an error at a dot in it, but the rest is a
+// part of the key.
 func (d *diagnosis) wholeKey(of, begins string) string {
 	whole := regexp.MustCompile(`\.` + of + `\.(` + regexp.QuoteMeta(begins) + `[\w./-]*)`).FindStringSubmatch(d.text)
 	if whole == nil {
@@ -50,16 +51,16 @@ func (d *diagnosis) wholeKey(of, begins string) string {
 	return whole[1]
 }
 
-// badTime explains timestamp('2026-03-01').
+// badTime explains an invalid time such as timestamp('2026-03-01').
 func (d *diagnosis) badTime(c complaint) finding {
-	f := finding{message: "this is not a time", hint: "write it in RFC 3339, such as timestamp('2026-03-01T12:00:00Z')"}
+	f := finding{message: "this is not a time in RFC 3339", hint: "write a complete time, such as timestamp('2026-03-01T12:00:00Z')"}
 	if literal := quoted.FindStringSubmatch(d.after(c)); literal != nil && timeIn(literal[1]) != "" {
 		f.hint = fmt.Sprintf("write timestamp('%s')", timeIn(literal[1]))
 	}
 	return f
 }
 
-// timeIn is a time that lacks something as RFC 3339 has it, in UTC; empty for what is no time.
+// timeIn completes a time to RFC 3339 in UTC; it is empty if the text is not a time.
 func timeIn(text string) string {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -69,23 +70,23 @@ func timeIn(text string) string {
 	return ""
 }
 
-// badRegex explains matches('*-build').
+// badRegex explains an invalid regular expression such as matches('*-build').
 func (d *diagnosis) badRegex(c complaint) finding {
-	f := finding{message: "this is not a regular expression", hint: "the syntax is RE2; a backslash is doubled in CEL text, or write r'...'"}
+	f := finding{message: "this is not a regular expression", hint: "the syntax is RE2; double each backslash in a CEL string, or write r'...'"}
 	literal := quoted.FindStringSubmatch(d.after(c))
 	switch {
 	case literal == nil:
 	case strings.HasPrefix(literal[1], "*"):
-		f.hint = fmt.Sprintf("any text is .* in a regular expression: write matches('.%s')", literal[1])
+		f.hint = fmt.Sprintf("in a regular expression .* matches any text: write matches('.%s')", literal[1])
 	case lookaround.MatchString(literal[1]):
-		f.hint = fmt.Sprintf("the syntax is RE2, which does not have '%s': write a second condition, such as !object.metadata.name.matches('^keep-')", lookaround.FindString(literal[1]))
+		f.hint = fmt.Sprintf("the syntax is RE2, which does not support '%s': write a second condition, such as !object.metadata.name.matches('^keep-')", lookaround.FindString(literal[1]))
 	}
 	return f
 }
 
-// badDuration explains duration('7d').
+// badDuration explains an invalid duration such as duration('7d').
 func (d *diagnosis) badDuration(c complaint) finding {
-	f := finding{message: "this is not a duration in CEL, whose units are h, m, s, ms, us and ns", hint: "for days write days(7)"}
+	f := finding{message: "this is not a duration in CEL; the units are h, m, s, ms, us and ns", hint: "for days write days(7)"}
 	literal := quoted.FindStringSubmatch(d.after(c))
 	if literal == nil {
 		return f
@@ -98,7 +99,7 @@ func (d *diagnosis) badDuration(c complaint) finding {
 	if rest := ttl % policy.Day; rest > 0 {
 		f.hint += fmt.Sprintf(" + duration('%s')", policy.FormatTTL(rest))
 	}
-	f.hint += "; in a rule, ttl: " + literal[1] + " says it too"
+	f.hint += "; in a rule you can also write ttl: " + literal[1]
 	return f
 }
 
@@ -115,7 +116,7 @@ var (
 	hasBare  = regexp.MustCompile(`has\(\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*\)`)
 )
 
-// badHas explains has(x['key']), which CEL does not know.
+// badHas explains has(x['key']), which CEL does not support.
 func (d *diagnosis) badHas(complaint) finding {
 	f := finding{message: "has() takes a field, such as has(object.status.phase)"}
 	if key := hasKey.FindStringSubmatch(d.text); key != nil {
@@ -125,9 +126,9 @@ func (d *diagnosis) badHas(complaint) finding {
 	} else if optional := hasOpt.FindStringSubmatch(d.text); optional != nil {
 		f.hint = fmt.Sprintf("write %s.hasValue()", optional[1])
 	} else if text := hasText.FindStringSubmatch(d.text); text != nil {
-		f.hint = fmt.Sprintf("a field stands without quotes: write has(%s)", text[1])
+		f.hint = fmt.Sprintf("write the field without quotes: has(%s)", text[1])
 	} else if hasBare.MatchString(d.text) {
-		f.hint = "the object is always there"
+		f.hint = "object is always present: test one of its fields"
 	}
 	return f
 }
@@ -143,7 +144,8 @@ func (d *diagnosis) reserved(c complaint) finding {
 	return f
 }
 
-// fieldOf is the path of the field that a complaint is about; empty unless that is a variable's, by way of others.
+// fieldOf returns the path of the field that a complaint is about; empty if the complaint is not about a field of a
+// variable.
 func (d *diagnosis) fieldOf(c complaint) (path string) {
 	if e := d.expression(c); e != nil {
 		path = pathOf(e)

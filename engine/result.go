@@ -15,43 +15,43 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// result is the field of a rule an expression belongs to, and so what it has to give.
+// result is the field of a rule that contains an expression. It determines what the expression must return.
 type result int
 
 const (
-	anything    result = iota // a variable
+	anything    result = iota // an expression of a variable
 	eligibility               // bool
-	start                     // timestamp, or text in RFC 3339; optional
-	lifetime                  // duration, or text as in ttl; optional
+	start                     // timestamp, or string in RFC 3339; optional
+	lifetime                  // duration, or string as in ttl; optional
 	grouping                  // string
 	outcoming                 // string
-	naming                    // list of string, or of map with name and namespace; of no rule
+	naming                    // list of string, or of map with name and namespace; not a field of a rule
 )
 
-// field is the name of the rule's field.
+// field returns the name of the field.
 func (r result) field() string {
 	return [...]string{"expression", "eligible", "startTime", "ttlExpression", "keepNewest.groupBy", "outcome", "names"}[r]
 }
 
-// wants says what the expression has to give.
+// wants returns what the expression must return.
 func (r result) wants() string {
 	return [...]string{"anything", "bool", "timestamp or optional(timestamp)", "duration or optional(duration)", "string", "string", "list of names, or of maps with name and namespace"}[r]
 }
 
-// example is what to write.
+// example returns a hint with an example.
 func (r result) example() string {
 	return [...]string{
 		"",
 		"write a condition, such as finished(object) or object.status.phase == 'Succeeded'",
 		"write a time, such as finishedAt(object) or object.metadata.creationTimestamp",
-		"write a span of time, such as days(7) or duration('90m')",
-		"write a text that objects of a group share, such as object.metadata.?labels[?'app'].orValue('')",
-		"write a text that says how it ended, such as succeeded(object) ? 'Succeeded' : 'Failed'",
+		"write a duration, such as days(7) or duration('90m')",
+		"write a string that is equal for all objects of a group, such as object.metadata.?labels[?'app'].orValue('')",
+		"write a string that describes how the object ended, such as succeeded(object) ? 'Succeeded' : 'Failed'",
 		"write a list of names, such as secretsIn(object.spec.template.spec) or object.spec.tls.map(t, t.secretName)",
 	}[r]
 }
 
-// accepts reports whether an expression of this type may give what is wanted. What is dynamic may.
+// accepts reports whether an expression of this type may return a valid result. A dynamic type may.
 func (r result) accepts(t *cel.Type) bool {
 	if r == start || r == lifetime {
 		t = withoutOptional(t)
@@ -81,7 +81,7 @@ func withoutOptional(t *cel.Type) *cel.Type {
 	return t
 }
 
-// toBool reads what eligible gave.
+// toBool converts the result of eligible.
 func toBool(v ref.Val) (bool, error) {
 	if b, ok := v.(types.Bool); ok {
 		return bool(b), nil
@@ -89,37 +89,37 @@ func toBool(v ref.Val) (bool, error) {
 	return false, unexpected(eligibility, v)
 }
 
-// toGroup reads what groupBy gave.
+// toGroup converts the result of groupBy.
 func toGroup(v ref.Val) (string, error) {
 	s, ok := v.(types.String)
 	if !ok {
 		return "", unexpected(grouping, v)
 	}
 	if len(s) > longestGroup {
-		return "", fmt.Errorf("gave a text of %d bytes; what groups have in common has at most %d", len(s), longestGroup)
+		return "", fmt.Errorf("returned a string of %d bytes; the limit is %d", len(s), longestGroup)
 	}
 	return string(s), nil
 }
 
-// longestGroup bounds what is kept of each object in memory, in bytes.
+// longestGroup limits what Sunset keeps in memory for each object, in bytes.
 const longestGroup = 1024
 
-// longestOutcome bounds the names that are counted by, in characters.
+// longestOutcome limits the names of outcomes, by which deletions are counted, in characters.
 const longestOutcome = 63
 
-// toOutcome reads what outcome gave.
+// toOutcome converts the result of outcome.
 func toOutcome(v ref.Val) (string, error) {
 	s, ok := v.(types.String)
 	if !ok {
 		return "", unexpected(outcoming, v)
 	}
 	if n := utf8.RuneCountInString(string(s)); n > longestOutcome {
-		return "", fmt.Errorf("gave a text of %d characters; what is counted by has at most %d", n, longestOutcome)
+		return "", fmt.Errorf("returned a string of %d characters; the limit is %d", n, longestOutcome)
 	}
 	return string(s), nil
 }
 
-// toTime reads what startTime gave; none is the zero time.
+// toTime converts the result of startTime; none is the zero time.
 func toTime(v ref.Val) (time.Time, error) {
 	switch x := v.(type) {
 	case types.Timestamp:
@@ -135,12 +135,12 @@ func toTime(v ref.Val) (time.Time, error) {
 	return time.Time{}, unexpected(start, v)
 }
 
-// toTTL reads what ttlExpression gave; none is policy.NeverTTL.
+// toTTL converts the result of ttlExpression; none is policy.NeverTTL.
 func toTTL(v ref.Val) (time.Duration, error) {
 	switch x := v.(type) {
 	case types.Duration:
 		if x.Duration < 0 {
-			return 0, fmt.Errorf("gave %s, and a time to live cannot be negative", x.Duration)
+			return 0, fmt.Errorf("returned %s, but a time to live cannot be negative", x.Duration)
 		}
 		return x.Duration, nil
 	case types.String:
@@ -156,31 +156,32 @@ func toTTL(v ref.Val) (time.Duration, error) {
 
 func unexpected(r result, v ref.Val) error {
 	if v == types.NullValue {
-		return fmt.Errorf("gave null, wants %s", r.wants())
+		return fmt.Errorf("returned null, must return %s", r.wants())
 	}
-	return fmt.Errorf("gave %s, wants %s", typeName(v.Type().TypeName()), r.wants())
+	return fmt.Errorf("returned %s, must return %s", typeName(v.Type().TypeName()), r.wants())
 }
 
-// typeNames are the CEL types that docs/cel.md calls otherwise.
+// typeNames replaces names of CEL types with those in docs/cel.md.
 var typeNames = strings.NewReplacer("optional_type", "optional", "google.protobuf.Timestamp", "timestamp",
 	"google.protobuf.Duration", "duration", "null_type", "null")
 
-// dynamic is what cel-go calls a value of which only the object says the type, and schemaPath the type of a part of an object.
+// dynamic matches the name of a type that is known only at run time. schemaPath matches the type of a part of an
+// object.
 var (
 	dynamic    = regexp.MustCompile(`\bdyn\b`)
 	schemaPath = regexp.MustCompile(`\b(?:object|node)(?:/[\w\[\]]+)+`)
 )
 
-// typeName is a CEL type, or a text of cel-go that names some, as docs/cel.md writes it.
+// typeName translates a CEL type, or a text of cel-go that contains types, to the names in docs/cel.md.
 func typeName(s string) string {
 	s = schemaPath.ReplaceAllStringFunc(typeNames.Replace(s), func(path string) string { return strings.ReplaceAll(path, "/", ".") })
 	return dynamic.ReplaceAllString(s, "any")
 }
 
-// longestError bounds the text of an error, which may quote the object.
+// longestError limits the text of an error, which may quote the object.
 const longestError = 256
 
-// shorten makes an error of at most longestError bytes that holds on to nothing of the object.
+// shorten returns an error of at most longestError bytes that does not keep the object in memory.
 func shorten(text string) error {
 	if len(text) > longestError {
 		text = strings.ToValidUTF8(text[:longestError-3], "") + "..."

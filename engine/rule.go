@@ -13,37 +13,38 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Program is a compiled rule: it turns objects into facts. It is immutable and safe for concurrent use.
+// Program is a compiled rule. It evaluates objects and returns facts about them. It is immutable and safe for
+// concurrent use.
 type Program struct {
 	key      string
-	selector labels.Selector // nil selects everything
+	selector labels.Selector // nil selects every object
 
 	eligible      *program
 	startTime     *program       // nil in mark mode: the start is a mark on the object
-	ttlExpression *program       // nil when the rule has a fixed ttl
+	ttlExpression *program       // nil if the rule has a fixed ttl
 	groupBy       *program       // nil without groups
-	outcome       *program       // nil when what is deleted is not counted by how it ended
-	owner         bool           // the facts name the object's owner
-	images        bool           // it is about images of nodes
-	may           ofExtras[bool] // read them
-	mark          string         // names the rule's entry among an object's marks
-	confined      bool           // it does not see who refers to an object from outside of its namespace
+	outcome       *program       // nil if deletions are not counted by outcome
+	owner         bool           // the facts name the owner of the object
+	images        bool           // the rule is about images of nodes
+	may           ofExtras[bool] // the extras that the rule may read
+	mark          string         // the key of the rule among the marks of an object
+	confined      bool           // the rule sees only the kind of referrers outside of the namespace of the object
 
-	loops    bool // some expression runs under the deadline
+	loops    bool // an expression runs under the deadline
 	fields   *fields
-	extras   ofExtras[*fields] // what it reads of them
+	extras   ofExtras[*fields] // the fields that it reads of each extra
 	compiler *Compiler
 	source   source
 }
 
-// source is what a rule was compiled from.
+// source holds what a rule was compiled from.
 type source struct {
 	rule      v1alpha1.Rule
 	variables []v1alpha1.Variable
 	path      string
 }
 
-// expression is one expression of a rule, and where it stands.
+// expression is one expression of a rule and its field.
 type expression struct {
 	wants result
 	text  string
@@ -51,7 +52,7 @@ type expression struct {
 
 func (e expression) path(rule string) string { return rule + "." + e.wants.field() }
 
-// expressions are those of the rule, in the order in which they are asked.
+// expressions returns the expressions of the rule, in the order of their evaluation.
 func (s *source) expressions() []expression {
 	all := []expression{{eligibility, s.rule.Eligible}}
 	for _, e := range []expression{{start, s.rule.StartTime}, {lifetime, s.rule.TTLExpression}} {
@@ -68,10 +69,10 @@ func (s *source) expressions() []expression {
 	return all
 }
 
-// Rule compiles one rule of a policy that has these variables. The path of the rule, such as spec.rules[0], is where its
-// problems are reported; those of variables are at spec.variables[i].expression, again for each rule. The problems are
-// all there are, in every expression, and the Rule is nil if there is one. The rule's shape (name, ttl, delete) is not
-// the Compiler's business.
+// Rule compiles one rule of a policy with these variables. It reports problems below path, which is the path of the
+// rule, such as spec.rules[0]. Problems of variables have the path spec.variables[i].expression, and every rule repeats
+// them. The result contains the problems of all expressions. The Program is nil if there is a problem. Rule does not
+// validate the other fields of the rule (name, ttl, delete).
 func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path string) (*Program, []policy.Problem) {
 	return c.ruleWith(rule, c.declared(variables), path)
 }
@@ -115,7 +116,8 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 	return r, nil
 }
 
-// marked is the rule for one policy's mark: its facts are its own, since nobody else's mark counts.
+// marked returns the rule for the mark of one policy. It has its own facts, because marks of other policies do not
+// count.
 func (r *Program) marked(mark string) *Program {
 	own := *r
 	own.mark, own.key = mark, digest(r.key, mark)
@@ -125,7 +127,8 @@ func (r *Program) marked(mark string) *Program {
 	return &own
 }
 
-// ofNamespace is the rule as one of a RetentionPolicy, which learns nothing of other namespaces.
+// ofNamespace returns the rule as a rule of a RetentionPolicy, which cannot read the names of objects in other
+// namespaces.
 func (r *Program) ofNamespace() *Program {
 	if !listsReferrers(r.extras[referencesExtra]) {
 		return r
@@ -135,7 +138,7 @@ func (r *Program) ofNamespace() *Program {
 	return &own
 }
 
-// problems are those of the variables themselves.
+// problems returns the problems of the variables.
 func (s *scope) problems() []policy.Problem {
 	var problems []policy.Problem
 	for i, v := range s.variables {
@@ -144,7 +147,7 @@ func (s *scope) problems() []policy.Problem {
 	return problems
 }
 
-// add compiles one expression of the rule.
+// add compiles one expression of the rule and returns its problems.
 func (r *Program) add(e expression, s *scope) []policy.Problem {
 	path := e.path(r.source.path)
 	if strings.TrimSpace(e.text) == "" {
@@ -182,57 +185,59 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 	return nil
 }
 
-// forbidden says why an expression may not read what it reads. Secrets are watched without their data, so that Sunset
-// never holds any; nothing but metadata is there to be read.
+// forbidden returns a finding if an expression reads fields of a Secret that it must not read. Sunset watches only the
+// metadata of Secrets, so their data is never in its memory.
 func forbidden(target v1alpha1.Target, read *fields) *finding {
 	if target.APIVersion != "v1" || target.Kind != "Secret" || read.within("metadata", "apiVersion", "kind") {
 		return nil
 	}
-	what := "all of it"
+	what := "the whole object"
 	if !read.whole {
 		what = strings.Join(read.outside("metadata", "apiVersion", "kind"), ", ")
 	}
 	return &finding{
-		message: fmt.Sprintf("of a Secret only metadata can be read, and this reads %s", what),
-		hint: "judge by name, labels, annotations, ownerReferences or references; Sunset watches nothing but the metadata of Secrets, " +
-			"so not even the type is there",
+		message: fmt.Sprintf("only the metadata of a Secret can be read, but this reads %s", what),
+		hint: "use the name, labels, annotations, ownerReferences or references; Sunset watches only the metadata of Secrets, " +
+			"which does not include the type",
 		line: 1, column: 1,
 	}
 }
 
-// Key names the facts that the rule gives: the target, its selector and the expressions with the variables they use.
-// Rules with equal keys give equal facts about every object, and a change of ttl or mode leaves the key as it is.
+// Key identifies the facts of the rule: its target, its selector, and its expressions with the variables that they use.
+// Rules with equal keys return equal facts about every object. A change of ttl or mode does not change the key.
 func (r *Program) Key() string { return r.key }
 
 // Reads lists the fields of the object that the rule reads, sorted: "status.conditions.*.type", or "*" for the whole
 // object.
 func (r *Program) Reads() []string { return r.fields.paths() }
 
-// MetadataOnly reports whether the rule reads metadata, apiVersion and kind alone, so that it is enough to watch
-// metadata. The caller then puts the target's apiVersion and kind on the object: a PartialObjectMetadata carries its own.
+// MetadataOnly reports whether the rule reads only metadata, apiVersion and kind, so that a metadata watch is
+// sufficient. The caller then sets the apiVersion and kind of the target on the object: a PartialObjectMetadata has its
+// own.
 func (r *Program) MetadataOnly() bool { return r.fields.within("metadata", "apiVersion", "kind") }
 
-// Marks reports whether the rule has no startTime: it reads when an object was marked eligible.
+// Marks reports whether the rule has no startTime. The rule then reads from the mark when the object was marked
+// eligible.
 func (r *Program) Marks() bool { return r.mark != "" }
 
-// Owns reports whether the rule lets an object's owner go instead of the object.
+// Owns reports whether the rule deletes the owner of an object instead of the object.
 func (r *Program) Owns() bool { return r.owner }
 
 // OnNodes reports whether the rule is about images of nodes.
 func (r *Program) OnNodes() bool { return r.images }
 
-// NodeReads lists what the rule reads of the variable node, as Reads does of the object. When any of that changes the
-// facts about every image may; without any they never do.
+// NodeReads lists the fields of the variable node that the rule reads, as Reads does for the object. If one of them
+// changes, the facts about every image may change. If the list is empty, they depend only on the image.
 func (r *Program) NodeReads() []string { return r.extras[nodeExtra].paths() }
 
 // ReadsNode reports whether the rule reads the variable node.
 func (r *Program) ReadsNode() bool { return !r.extras[nodeExtra].isEmpty() }
 
-// ReadsReferences reports whether the rule reads the variable references. When what refers to an object changes, what the
-// rule says of it may.
+// ReadsReferences reports whether the rule reads the variable references. If the references to an object change, its
+// facts may change.
 func (r *Program) ReadsReferences() bool { return !r.extras[referencesExtra].isEmpty() }
 
-// Facts says what the rule says about one object. To ask often, use an Evaluator.
+// Facts returns the facts about one object. To evaluate many objects, use an Evaluator.
 func (r *Program) Facts(ctx context.Context, object map[string]any) policy.Facts {
 	e := r.compiler.NewEvaluator(ctx)
 	defer e.Close()
@@ -252,8 +257,8 @@ func selectorText(s labels.Selector) string {
 
 var _ cel.Activation = (*input)(nil)
 
-// input is what an expression sees: the object, and the extras. It also keeps count of what the evaluation
-// builds, and of the steps of its loops.
+// input holds the variables of an evaluation: the object and the extras. It also counts the bytes that the evaluation
+// builds, and the steps of its loops.
 type input struct {
 	object map[string]any
 	extras ofExtras[map[string]any]

@@ -26,7 +26,7 @@ func TestKey(t *testing.T) {
 		equal                           bool
 	}{
 		"the same rule": {equal: true},
-		"another name, ttl, mode of telling": {second: func(r *v1alpha1.Rule) {
+		"another name, ttl, events": {second: func(r *v1alpha1.Rule) {
 			r.Name, r.TTL, r.Events = "other", "9d", v1alpha1.EventsPerObject
 		}, equal: true},
 		"another kind":       {second: func(r *v1alpha1.Rule) { r.Target.Kind = "CronJob" }},
@@ -38,8 +38,8 @@ func TestKey(t *testing.T) {
 		"another way to delete": {second: func(r *v1alpha1.Rule) {
 			r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteSubject, PropagationPolicy: metav1.DeletePropagationForeground}
 		}, equal: true},
-		"the owner goes": {second: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }},
-		"another way to let the owner go": {
+		"the owner is deleted": {second: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }},
+		"another way to delete the owner": {
 			first: func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} },
 			second: func(r *v1alpha1.Rule) {
 				r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner, AllowUnfinishedOwner: true}
@@ -58,16 +58,16 @@ func TestKey(t *testing.T) {
 			secondVariables: variables("a", "finished(object)", "b", "variables.a", "c", "false"), equal: true},
 		"a variable that is used": {first: usesVariable, second: usesVariable, firstVariables: before,
 			secondVariables: variables("a", "finished(object)", "b", "!variables.a", "c", "true")},
-		"a variable that one uses that is used": {first: usesVariable, second: usesVariable, firstVariables: before,
+		"a variable that a used variable uses": {first: usesVariable, second: usesVariable, firstVariables: before,
 			secondVariables: variables("a", "failed(object)", "b", "variables.a", "c", "true")},
-		"a variable behind a comment": {
+		"a variable after a comment": {
 			first:           func(r *v1alpha1.Rule) { r.Eligible = "variables // .c\n .b" },
 			second:          func(r *v1alpha1.Rule) { r.Eligible = "variables // .c\n .b" },
 			firstVariables:  variables("b", "true"),
 			secondVariables: variables("b", "false"),
 		},
 	}
-	c := fixture.Compiler(t) // shared: a wrong cache key would show here too
+	c := fixture.Compiler(t) // shared: a wrong cache key fails the test too
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			first, second := rule(), rule()
@@ -82,13 +82,13 @@ func TestKey(t *testing.T) {
 				t.Errorf("keys %s and %s", a.Key(), b.Key())
 			}
 			if other := mustCompile(t, fixture.Compiler(t), first, tc.firstVariables...); other.Key() != a.Key() {
-				t.Error("another compiler gives another key")
+				t.Error("another compiler returns another key")
 			}
 		})
 	}
 }
 
-// TestVariablesOfAnotherPolicy: the same text means something else in another policy, and the cache knows.
+// TestVariablesOfAnotherPolicy: the cache distinguishes equal expressions whose variables differ.
 func TestVariablesOfAnotherPolicy(t *testing.T) {
 	c := fixture.Compiler(t)
 	r := rule()
@@ -114,12 +114,12 @@ func TestReads(t *testing.T) {
 			[]string{"apiVersion", "kind", "metadata.creationTimestamp"}, true},
 		"the selector reads labels": {"true", "object.metadata.creationTimestamp", &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 			[]string{"metadata.creationTimestamp", "metadata.labels"}, true},
-		"the owner is metadata": {"!controllerOf(object).hasValue()", "object.metadata.creationTimestamp", nil,
+		"owners are metadata": {"!controllerOf(object).hasValue()", "object.metadata.creationTimestamp", nil,
 			[]string{"metadata.creationTimestamp", "metadata.ownerReferences"}, true},
-		"status is not metadata": {"finished(object)", "finishedAt(object)", nil, []string{"apiVersion", "kind", "status"}, false},
-		"everything is not":      {"object == object", "object.metadata.creationTimestamp", nil, []string{"*"}, false},
-		"nothing is":             {"true", "timestamp(0)", nil, nil, true},
-		"any top field is not":   {"object[object.kind] == 1", "timestamp(0)", nil, []string{"*", "kind"}, false},
+		"status is not metadata":              {"finished(object)", "finishedAt(object)", nil, []string{"apiVersion", "kind", "status"}, false},
+		"the whole object is not metadata":    {"object == object", "object.metadata.creationTimestamp", nil, []string{"*"}, false},
+		"no fields are metadata":              {"true", "timestamp(0)", nil, nil, true},
+		"any top-level field is not metadata": {"object[object.kind] == 1", "timestamp(0)", nil, []string{"*", "kind"}, false},
 	}
 	c := fixture.Compiler(t)
 	for name, tc := range tests {

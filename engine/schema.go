@@ -16,14 +16,15 @@ const (
 	openExtension   = "x-kubernetes-preserve-unknown-fields"
 	numberExtension = "x-kubernetes-int-or-string"
 
-	embeddedExtension = "x-kubernetes-embedded-resource" // whose metadata a CustomResourceDefinition does not write out
+	embeddedExtension = "x-kubernetes-embedded-resource" // a CustomResourceDefinition does not write out its metadata
 
 	componentPrefix   = "#/components/schemas/"
 	quantityComponent = ".apimachinery.pkg.api.resource.Quantity"
 )
 
-// SchemaOf finds the schema of a kind in a group's OpenAPI v3 document, with its references written out. Where a schema
-// contains itself, as JSONSchemaProps does, the inner one is open: anything may be in it. The document is not changed.
+// SchemaOf returns the schema of a kind from the OpenAPI v3 document of a group, with its references resolved. Where a
+// schema contains itself, as JSONSchemaProps does, the inner schema is open: it allows any field. SchemaOf does not
+// change the document.
 func SchemaOf(doc *spec3.OpenAPI, gvk schema.GroupVersionKind) (*spec.Schema, error) {
 	if doc == nil || doc.Components == nil {
 		return nil, fmt.Errorf("no schema of %s: the document has no components", gvk)
@@ -49,13 +50,13 @@ func isKind(s *spec.Schema, gvk schema.GroupVersionKind) bool {
 	return false
 }
 
-// resolver writes references out. It keeps of a schema only what says which fields there are and of which type.
+// resolver resolves references. Of each schema it keeps only the fields and their types.
 type resolver struct {
 	components map[string]*spec.Schema
-	open       []string // components being written out
+	open       []string // the components that are being resolved
 }
 
-// anySchema allows everything.
+// anySchema returns a schema that allows any value.
 func anySchema() spec.Schema {
 	s := spec.Schema{}
 	s.AddExtension(openExtension, true)
@@ -68,7 +69,7 @@ func (r *resolver) component(name string) spec.Schema {
 		return anySchema()
 	}
 	if strings.HasSuffix(name, quantityComponent) {
-		return *spec.StringProperty() // the API server takes numbers too, and serves text
+		return *spec.StringProperty() // the API server also accepts numbers, but returns strings
 	}
 	r.open = append(r.open, name)
 	defer func() { r.open = r.open[:len(r.open)-1] }()
@@ -109,7 +110,7 @@ func (r *resolver) resolve(s *spec.Schema) spec.Schema {
 	return out
 }
 
-// merge adds what another schema says about the same value: OpenAPI v3 wraps references that have a default in allOf.
+// merge adds the fields of another schema of the same value: OpenAPI v3 wraps references that have a default in allOf.
 func merge(s *spec.Schema, other spec.Schema) {
 	if len(s.Type) == 0 {
 		s.Type, s.Format = other.Type, other.Format

@@ -14,8 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// document is an OpenAPI v3 document of the shape that an API server publishes, with the hazards of real ones:
-// references behind allOf, date-times, int-or-strings, quantities, open objects, and a schema that contains itself.
+// document is an OpenAPI v3 document as an API server publishes it, with the difficulties of real documents: references
+// behind allOf, date-times, int-or-strings, quantities, open objects, and a schema that contains itself.
 const document = `{"openapi":"3.0.0","info":{"title":"test","version":"1"},"components":{"schemas":{
 "io.k8s.api.batch.v1.Job":{"type":"object",
   "x-kubernetes-group-version-kind":[{"group":"batch","kind":"Job","version":"v1"}],
@@ -67,44 +67,44 @@ func TestCheck(t *testing.T) {
 		eligible string
 		want     []string
 	}{
-		"fields that exist":                    {"object.status.phase == 'x' && object.status.conditions.exists(c, c.type == 'a' && c.status == 'True')", nil},
-		"our functions":                        {"finished(object) && condition(object, 'a') && !controllerOf(object).hasValue()", nil},
-		"optional fields":                      {"object.?status.?phase.orValue('') == '' && has(object.status.phase)", nil},
-		"labels":                               {"object.metadata.?labels[?'a/b'].orValue('') == 'x'", nil},
-		"a field that is a word of CEL":        {"object.metadata.namespace == 'x'", nil},
-		"a time stays text":                    {"timestamp(object.metadata.creationTimestamp) + days(1) > timestamp(object.status.completionTime)", nil},
-		"an int-or-string is anything":         {"object.spec.port == 80 || object.spec.port == 'http' || object.spec.mixed == 1", nil},
-		"a number is an int or a double":       {"object.spec.weight == 1 || object.spec.weight > 0.5", nil},
-		"an open object":                       {"object.spec.open.whatever.deep == 1 && object.spec.open.known == 'a'", nil},
-		"a schema in itself":                   {"object.spec.schema.not.not.not.title == 'a' && object.spec.schema.properties['a'].properties.b.c == 1", nil},
-		"a reference to nothing":               {"object.spec.gone.a == 1", nil},
-		"null where it can be":                 {"object.status.?completionTime.orValue(null) == null && has(object.status.phase) && object.status.phase != null && object.metadata.creationTimestamp == null", nil},
-		"null for what is absent":              {"null == object.status.phase", []string{"spec.rules[0].eligible:1:6: a field that is absent is not null, and to read it is an error (write !has(object.status.phase))"}},
-		"a quantity compared with a number":    {"object.spec.limits.cpu < 1", []string{"spec.rules[0].eligible:1:24: < does not take (string, int) (write quantity(object.spec.limits.cpu).compareTo(quantity('1')) < 0)"}},
-		"a label in the order of numbers":      {"10 >= object.metadata.labels['a']", []string{"spec.rules[0].eligible:1:4: >= does not take (int, string) (write 10 >= int(object.metadata.labels['a']))"}},
-		"a time and a duration":                {"object.status.completionTime + days(1) < timestamp('2026-01-01T00:00:00Z')", []string{"spec.rules[0].eligible:1:30: + does not take (string, duration) (a time in an object is text: write timestamp(object.status.completionTime))"}},
-		"a condition by its type":              {"object.status.conditions['Complete'].status == 'True'", []string{"spec.rules[0].eligible:1:25: a list has elements by number alone (write condition(object, 'Complete'))"}},
-		"a condition as a field":               {"object.status.conditions.Complete == 'True'", []string{"spec.rules[0].eligible:1:25: list(object.status.conditions[]) has no fields (write condition(object, 'Complete'))"}},
-		"a number of seconds":                  {"duration(object.status.succeeded) > days(1)", []string{"spec.rules[0].eligible:1:1: duration() does not take (int) (write duration(string(object.status.succeeded) + 's'))"}},
-		"a function of times":                  {"object.status.completionTime.getHours('UTC') > 3", []string{"spec.rules[0].eligible:1:30: string has no getHours(string) (write timestamp(object.status.completionTime).getHours('UTC'))"}},
-		"a function of quantities":             {"object.spec.limits.cpu.isLessThan(quantity('1'))", []string{"spec.rules[0].eligible:1:24: string has no isLessThan(kubernetes.Quantity) (write quantity(object.spec.limits.cpu).isLessThan(quantity('1')))"}},
-		"an object is a map":                   {"'phase' in object.status && object.spec['weight'] == 1 && object.status.exists(f, f == 'phase') && object.spec != {}", nil},
-		"numbers are equal":                    {"object.status.succeeded == 1.0", nil},
-		"values of several types":              {"(has(object.status.phase) ? object.status.phase : 0) == 0 || object.status.?succeeded.orValue('none') == 'none'", nil},
-		"a resource in a resource":             {"object.spec.template.metadata.name == 'x'", nil},
-		"a label compared with a number":       {"object.metadata.labels['a'] == 1", []string{"spec.rules[0].eligible:1:29: == does not take (string, int) (the other side is text: write '1')"}},
-		"a field that stands elsewhere":        {"object.completionTime == ''", []string{`spec.rules[0].eligible:1:7: the schema has no field "completionTime" in object (did you mean object.status.completionTime?)`}},
-		"a field that two parts do not have":   {"object.status.zzzz == '' && object.spec.zzzz == ''", []string{`spec.rules[0].eligible:1:14: the schema has no field "zzzz" (check the spelling)`, `spec.rules[0].eligible:1:40: the schema has no field "zzzz" (check the spelling)`}},
-		"a variable":                           {"variables.phase == 'x'", nil},
-		"a field that does not exist":          {"object.status.phaze == 'x'", []string{`spec.rules[0].eligible:1:14: the schema has no field "phaze" in object.status (did you mean phase?)`}},
-		"a field of a list's element":          {"object.status.conditions.exists(c,\n  c.typ == 'a')", []string{`spec.rules[0].eligible:2:4: the schema has no field "typ" in object.status.conditions[] (did you mean type?)`}},
-		"presence of no field":                 {"has(object.status.phaze)", []string{`spec.rules[0].eligible:1:1: the schema has no field "phaze" in object.status (did you mean phase?)`}},
-		"two mistakes":                         {"object.a == 1 || object.b == 1", []string{`spec.rules[0].eligible:1:7: the schema has no field "a" in object (it has apiVersion, kind, metadata, spec, status)`, `spec.rules[0].eligible:1:24: the schema has no field "b" in object (it has apiVersion, kind, metadata, spec, status)`}},
-		"a number compared with text":          {"object.status.succeeded == '1'", []string{"spec.rules[0].eligible:1:25: == does not take (int, string) (the other side is not text: write 1)"}},
-		"a variable compared with a number":    {"variables.phase == 1", []string{"spec.rules[0].eligible:1:17: == does not take (string, int) (the other side is text: write '1')"}},
-		"arithmetic with a time that is text":  {"object.metadata.creationTimestamp + days(1) > timestamp(0)", []string{"spec.rules[0].eligible:1:35: + does not take (string, duration) (a time in an object is text: write timestamp(object.metadata.creationTimestamp))"}},
-		"a list of fields of different types":  {"dyn(object.status.succeeded) in [dyn(object.status.phase), dyn(1)]", nil},
-		"a field of what a variable stands in": {"variables.conditions[0].type == 'a' && variables.conditions[0].nothing == 'a'", []string{`spec.rules[0].eligible:1:63: the schema has no field "nothing" in object.status.conditions[] (it has lastTransitionTime, status, type)`}},
+		"fields that exist":                       {"object.status.phase == 'x' && object.status.conditions.exists(c, c.type == 'a' && c.status == 'True')", nil},
+		"our functions":                           {"finished(object) && condition(object, 'a') && !controllerOf(object).hasValue()", nil},
+		"optional fields":                         {"object.?status.?phase.orValue('') == '' && has(object.status.phase)", nil},
+		"labels":                                  {"object.metadata.?labels[?'a/b'].orValue('') == 'x'", nil},
+		"a field that is a word of CEL":           {"object.metadata.namespace == 'x'", nil},
+		"a time is a string":                      {"timestamp(object.metadata.creationTimestamp) + days(1) > timestamp(object.status.completionTime)", nil},
+		"an int-or-string is dynamic":             {"object.spec.port == 80 || object.spec.port == 'http' || object.spec.mixed == 1", nil},
+		"a number is an int or a double":          {"object.spec.weight == 1 || object.spec.weight > 0.5", nil},
+		"an open object":                          {"object.spec.open.whatever.deep == 1 && object.spec.open.known == 'a'", nil},
+		"a schema that contains itself":           {"object.spec.schema.not.not.not.title == 'a' && object.spec.schema.properties['a'].properties.b.c == 1", nil},
+		"a reference to a missing schema":         {"object.spec.gone.a == 1", nil},
+		"null for fields that may be null":        {"object.status.?completionTime.orValue(null) == null && has(object.status.phase) && object.status.phase != null && object.metadata.creationTimestamp == null", nil},
+		"null for an absent field":                {"null == object.status.phase", []string{"spec.rules[0].eligible:1:6: an absent field is not null, and reading it is an error (write !has(object.status.phase))"}},
+		"a quantity compared with a number":       {"object.spec.limits.cpu < 1", []string{"spec.rules[0].eligible:1:24: < does not accept (string, int) (write quantity(object.spec.limits.cpu).compareTo(quantity('1')) < 0)"}},
+		"a label compared as a number":            {"10 >= object.metadata.labels['a']", []string{"spec.rules[0].eligible:1:4: >= does not accept (int, string) (write 10 >= int(object.metadata.labels['a']))"}},
+		"a time and a duration":                   {"object.status.completionTime + days(1) < timestamp('2026-01-01T00:00:00Z')", []string{"spec.rules[0].eligible:1:30: + does not accept (string, duration) (times in objects are strings: write timestamp(object.status.completionTime))"}},
+		"a condition by its type":                 {"object.status.conditions['Complete'].status == 'True'", []string{"spec.rules[0].eligible:1:25: the index of a list must be a number (write condition(object, 'Complete'))"}},
+		"a condition as a field":                  {"object.status.conditions.Complete == 'True'", []string{"spec.rules[0].eligible:1:25: list(object.status.conditions[]) has no fields (write condition(object, 'Complete'))"}},
+		"a number of seconds":                     {"duration(object.status.succeeded) > days(1)", []string{"spec.rules[0].eligible:1:1: duration() does not accept (int) (write duration(string(object.status.succeeded) + 's'))"}},
+		"a function of times":                     {"object.status.completionTime.getHours('UTC') > 3", []string{"spec.rules[0].eligible:1:30: string has no getHours(string) (write timestamp(object.status.completionTime).getHours('UTC'))"}},
+		"a function of quantities":                {"object.spec.limits.cpu.isLessThan(quantity('1'))", []string{"spec.rules[0].eligible:1:24: string has no isLessThan(kubernetes.Quantity) (write quantity(object.spec.limits.cpu).isLessThan(quantity('1')))"}},
+		"an object is a map":                      {"'phase' in object.status && object.spec['weight'] == 1 && object.status.exists(f, f == 'phase') && object.spec != {}", nil},
+		"numbers are equal":                       {"object.status.succeeded == 1.0", nil},
+		"values of several types":                 {"(has(object.status.phase) ? object.status.phase : 0) == 0 || object.status.?succeeded.orValue('none') == 'none'", nil},
+		"an embedded resource":                    {"object.spec.template.metadata.name == 'x'", nil},
+		"a label compared with a number":          {"object.metadata.labels['a'] == 1", []string{"spec.rules[0].eligible:1:29: == does not accept (string, int) (the other operand is a string: write '1')"}},
+		"a field of another part":                 {"object.completionTime == ''", []string{`spec.rules[0].eligible:1:7: the schema has no field "completionTime" in object (did you mean object.status.completionTime?)`}},
+		"a field that two parts do not have":      {"object.status.zzzz == '' && object.spec.zzzz == ''", []string{`spec.rules[0].eligible:1:14: the schema has no field "zzzz" (check the spelling)`, `spec.rules[0].eligible:1:40: the schema has no field "zzzz" (check the spelling)`}},
+		"a variable":                              {"variables.phase == 'x'", nil},
+		"a field that does not exist":             {"object.status.phaze == 'x'", []string{`spec.rules[0].eligible:1:14: the schema has no field "phaze" in object.status (did you mean phase?)`}},
+		"a field of a list's element":             {"object.status.conditions.exists(c,\n  c.typ == 'a')", []string{`spec.rules[0].eligible:2:4: the schema has no field "typ" in object.status.conditions[] (did you mean type?)`}},
+		"presence of no field":                    {"has(object.status.phaze)", []string{`spec.rules[0].eligible:1:1: the schema has no field "phaze" in object.status (did you mean phase?)`}},
+		"two mistakes":                            {"object.a == 1 || object.b == 1", []string{`spec.rules[0].eligible:1:7: the schema has no field "a" in object (it has apiVersion, kind, metadata, spec, status)`, `spec.rules[0].eligible:1:24: the schema has no field "b" in object (it has apiVersion, kind, metadata, spec, status)`}},
+		"a number compared with a string":         {"object.status.succeeded == '1'", []string{"spec.rules[0].eligible:1:25: == does not accept (int, string) (the other operand is not a string: write 1)"}},
+		"a variable compared with a number":       {"variables.phase == 1", []string{"spec.rules[0].eligible:1:17: == does not accept (string, int) (the other operand is a string: write '1')"}},
+		"arithmetic with a time that is a string": {"object.metadata.creationTimestamp + days(1) > timestamp(0)", []string{"spec.rules[0].eligible:1:35: + does not accept (string, duration) (times in objects are strings: write timestamp(object.metadata.creationTimestamp))"}},
+		"a list of fields of different types":     {"dyn(object.status.succeeded) in [dyn(object.status.phase), dyn(1)]", nil},
+		"a field of the value of a variable":      {"variables.conditions[0].type == 'a' && variables.conditions[0].nothing == 'a'", []string{`spec.rules[0].eligible:1:63: the schema has no field "nothing" in object.status.conditions[] (it has lastTransitionTime, status, type)`}},
 	}
 	s, err := engine.SchemaOf(openAPI(t), jobKind)
 	expect.NoError(t, err)
@@ -123,7 +123,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckOfStartTime: a text is no time, unless its format or its name says that it is one.
+// TestCheckOfStartTime: a string is not a time, unless its format or its name says that it is.
 func TestCheckOfStartTime(t *testing.T) {
 	s, err := engine.SchemaOf(openAPI(t), jobKind)
 	expect.NoError(t, err)
@@ -156,17 +156,17 @@ func TestSchemaOf(t *testing.T) {
 	doc := openAPI(t)
 	before, _ := json.Marshal(doc)
 	if _, err := engine.SchemaOf(doc, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}); err != nil {
-		t.Errorf("a schema that is nothing but itself: %v", err)
+		t.Errorf("a schema that contains only itself: %v", err)
 	}
 	if _, err := engine.SchemaOf(doc, schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}); err == nil {
-		t.Error("a version that is not there is found")
+		t.Error("found a version that does not exist")
 	}
 	if _, err := engine.SchemaOf(nil, jobKind); err == nil {
-		t.Error("a schema is found in no document")
+		t.Error("found a schema without a document")
 	}
 	s, err := engine.SchemaOf(doc, jobKind)
 	expect.NoError(t, err)
-	if _, err := json.Marshal(s); err != nil { // would not end if the schema contained itself
+	if _, err := json.Marshal(s); err != nil { // does not end if the schema contains itself
 		t.Error(err)
 	}
 	if after, _ := json.Marshal(doc); string(after) != string(before) {

@@ -8,20 +8,20 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// schemaTypes gives the checker a CEL type for each part of an OpenAPI schema, on demand: most expressions look at few
-// parts of a large schema. What it says is what a decoded object holds, so a date-time is text and an int-or-string is
-// dynamic. It serves one goroutine.
+// schemaTypes returns CEL types for the parts of an OpenAPI schema, on demand: most expressions use few parts of a
+// large schema. The types are those of a decoded object, so a date-time is a string and an int-or-string is dynamic. It
+// is for a single goroutine.
 type schemaTypes struct {
 	types.Provider
-	objects map[string]*spec.Schema // by type name, which is the path: "object/status", and so no name CEL could read
-	lacking map[string][]string     // of one expression: the types in which a field was looked for that they do not have
+	objects map[string]*spec.Schema // by type name, which is the path: "object/status". Expressions cannot contain such a name
+	lacking map[string][]string     // for one expression, by field: the types in which the checker did not find the field
 }
 
 func newSchemaTypes(provider types.Provider) *schemaTypes {
 	return &schemaTypes{Provider: provider, objects: map[string]*spec.Schema{}, lacking: map[string][]string{}}
 }
 
-// typeOf is the type of the value at path.
+// typeOf returns the type of the value at path.
 func (t *schemaTypes) typeOf(s *spec.Schema, path string) *cel.Type {
 	if len(s.Type) != 1 || s.Nullable || has(s, numberExtension) {
 		return cel.DynType

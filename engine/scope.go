@@ -14,22 +14,23 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// scope is what an expression may use: the environment, and the variables of its policy. It is immutable once built.
+// scope is what an expression may use: the environment and the variables of its policy. It is immutable after it is
+// built.
 type scope struct {
 	env       *cel.Env
 	variables []variable
 }
 
-// variable is a named expression with the earlier ones written out.
+// variable is a named expression in which the earlier variables are expanded.
 type variable struct {
 	name, text string
-	definition *cel.Ast // nil when the text is wrong
+	definition *cel.Ast // nil if the expression is invalid
 	findings   []finding
-	reads      ofExtras[bool] // it, or a variable that it uses, reads it
-	digest     string         // of the text and of the variables it uses
+	reads      ofExtras[bool] // the extras that it, or a variable that it uses, reads
+	digest     string         // of the text and of the variables that it uses
 }
 
-// scope declares the variables, each in terms of those before it.
+// scope declares the variables. Each may use the variables before it.
 func (c *Compiler) scope(variables []v1alpha1.Variable) *scope {
 	if len(variables) == 0 {
 		return &scope{env: c.env}
@@ -48,7 +49,7 @@ func (c *Compiler) scope(variables []v1alpha1.Variable) *scope {
 	})
 }
 
-// About how much memory an environment takes that one variable was added to, and a node of what a variable stands for.
+// Estimates of the memory of an environment with one more variable, and of one node of the expression of a variable.
 const (
 	bytesOfScope = 16 << 10
 	bytesOfNode  = 512
@@ -61,7 +62,8 @@ func nodesOf(checked *cel.Ast) int {
 	return size(checked)
 }
 
-// declare adds a variable to a scope. One that is wrong is declared as well, so that its users are not blamed for it.
+// declare adds a variable to a scope. It also declares an invalid variable, so that expressions that use it do not
+// report an unknown name.
 func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
 	v := variable{name: declared.Name, text: declared.Expression}
 	v.definition, v.reads, v.findings = c.define(s, declared)
@@ -83,8 +85,8 @@ func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
 func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, reads ofExtras[bool], findings []finding) {
 	defer recoverAs(&findings)
 	if !identifier.MatchString(v.Name) || s.variable(v.Name) != nil {
-		return nil, reads, []finding{{message: fmt.Sprintf("the name %q is taken, or is no name", v.Name), line: 1, column: 1,
-			hint: "letters, digits and _, each name once"}}
+		return nil, reads, []finding{{message: fmt.Sprintf("the name %q is not unique, or is invalid", v.Name), line: 1, column: 1,
+			hint: "use letters, digits and _, and each name once"}}
 	}
 	checked, findings := c.check(v.Expression, anything, s)
 	if len(findings) > 0 {
@@ -101,7 +103,7 @@ func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, r
 	return definition, reads, findings
 }
 
-// variable finds a variable by its name.
+// variable returns the variable with a name; nil if there is none.
 func (s *scope) variable(name string) *variable {
 	for i := range s.variables {
 		if s.variables[i].name == name {
@@ -111,21 +113,21 @@ func (s *scope) variable(name string) *variable {
 	return nil
 }
 
-// used matches variables.NAME. What it finds inside a text does no harm.
+// used matches variables.NAME. A match inside a string has no effect.
 var used = regexp.MustCompile(`\b` + variablesVariable + `\s*\.\s*([a-zA-Z_][a-zA-Z0-9_]*)`)
 
-// digestFor says what the text means by its variables: scopes that give the same digest give it the same meaning. It
-// leaves out variables that the text does not name, so that a change of one leaves other expressions alone.
+// digestFor returns a digest of the variables that the text names: with equal digests, the text means the same in two
+// scopes. It omits other variables, so that a change of one does not affect the text.
 func (s *scope) digestFor(text string) string {
 	if !strings.Contains(text, variablesVariable) {
 		return ""
 	}
 	var digests []string
-	complete := !strings.Contains(text, "//") // a comment can stand between variables and its dot
+	complete := !strings.Contains(text, "//") // a comment may be between variables and its dot
 	for _, match := range used.FindAllStringSubmatch(text, -1) {
 		v := s.variable(match[1])
 		if v == nil {
-			complete = false // the names that do exist are in the hint
+			complete = false // the hint lists the declared names
 			continue
 		}
 		digests = append(digests, v.digest)
@@ -138,8 +140,8 @@ func (s *scope) digestFor(text string) string {
 	return digest(digests...)
 }
 
-// inline writes the variables out. One that is used more than once is computed once. What is written out is checked once more,
-// so all variables are written out before.
+// inline expands the variables. A variable that is used more than once is evaluated once. The optimizer checks the
+// expanded expression again, so the definitions of the variables must already be expanded.
 func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
 	var inlined []*cel.InlineVariable
 	total := size(checked)
@@ -148,14 +150,14 @@ func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
 			continue
 		}
 		total += size(v.definition)
-		// The alias is no name that an expression can contain, so it hides nothing.
+		// Expressions cannot contain the alias, so it hides no name.
 		inlined = append(inlined, cel.NewInlineVariableWithAlias(variablesVariable+"."+v.name, "@"+v.name, v.definition))
 	}
 	if len(inlined) == 0 {
 		return checked, nil
 	}
 	if total > MaxNodes {
-		return nil, []finding{{message: fmt.Sprintf("too large with its variables written out: %d nodes, and %d is the limit", total, MaxNodes), line: 1, column: 1}}
+		return nil, []finding{{message: fmt.Sprintf("too large after its variables are expanded: %d nodes; the limit is %d", total, MaxNodes), line: 1, column: 1}}
 	}
 	optimizer, err := cel.NewStaticOptimizer(cel.NewInliningOptimizer(inlined...))
 	if err != nil {
@@ -181,7 +183,7 @@ func size(checked *cel.Ast) int {
 	return nodes(checked.NativeRep().Expr())
 }
 
-// digest is a short name for a list of texts. No two lists have the same.
+// digest returns a short hash of a list of strings. It is collision-resistant: different lists have different digests.
 func digest(texts ...string) string {
 	h := sha256.New()
 	for _, text := range texts {

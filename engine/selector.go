@@ -7,7 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// selectorOf reads a label selector. It is nil when it selects everything, as absent and {} do.
+// selectorOf parses a label selector. It returns nil if the selector selects everything, as an absent or empty selector
+// does.
 func selectorOf(written *metav1.LabelSelector, path string) (labels.Selector, *policy.Problem) {
 	if written == nil {
 		return nil, nil
@@ -23,7 +24,7 @@ func selectorOf(written *metav1.LabelSelector, path string) (labels.Selector, *p
 	return s, nil
 }
 
-// objectLabels are the labels of a decoded object, in place: nothing is copied to match them.
+// objectLabels are the labels of a decoded object. Matching does not copy them.
 type objectLabels map[string]any
 
 var _ labels.Labels = objectLabels(nil)

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestALabelMayHaveAnEmptyValue: it is there all the same.
+// TestALabelMayHaveAnEmptyValue: a label with an empty value exists.
 func TestALabelMayHaveAnEmptyValue(t *testing.T) {
 	exists := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "done", Operator: metav1.LabelSelectorOpExists}}}
 	empty := &metav1.LabelSelector{MatchLabels: map[string]string{"done": ""}}

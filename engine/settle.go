@@ -9,9 +9,9 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// settle makes bound values immutable, as the language says they are. cel-go v0.31.0 takes an empty list that cel.bind
-// binds for the start of an accumulation: with l bound to [], size(l + [1]) is 1, and from then on so is size(l). It
-// concerns variables too, which are bound where they are used twice.
+// settle makes bound values immutable, as the CEL specification requires. cel-go v0.31.0 uses an empty list that
+// cel.bind binds as an accumulator: with l bound to [], size(l + [1]) is 1, and afterwards size(l) is 1 too. Variables
+// that an expression uses twice are bound in the same way.
 func settle(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	a, ok := i.(interpreter.InterpretableAttribute)
 	if !ok || isAccumulator(a.Attr()) {
@@ -20,7 +20,7 @@ func settle(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) 
 	return &settled{a}, nil
 }
 
-// isAccumulator reports whether an attribute is the one that a macro accumulates in, which has to change.
+// isAccumulator reports whether an attribute is the accumulator of a macro, which must stay mutable.
 func isAccumulator(a interpreter.Attribute) bool {
 	named, ok := a.(interpreter.NamespacedAttribute)
 	return ok && len(named.CandidateVariableNames()) == 1 && strings.HasPrefix(named.CandidateVariableNames()[0], "@result")

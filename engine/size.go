@@ -12,10 +12,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// How large the expressions of policies may be, in bytes with their variables written out. To compile a byte takes some 5
-// microseconds and 50 bytes of memory. The type checker of CEL takes a time that grows with the square of the number of calls
-// in an expression, so the square of that number divided by callsPerByte counts as bytes, too. What a regular expression
-// repeats is short to write: each instruction beyond its length counts as instructionSize bytes.
+// Limits for the size of the expressions of policies, in bytes after their variables are expanded. Compiling takes
+// about 5 microseconds and 50 bytes of memory for each byte. The time of CEL's type checker grows with the square of
+// the number of calls in an expression, so this square, divided by callsPerByte, counts as bytes too. A repetition in a
+// regular expression is short: each instruction beyond its length counts as instructionSize bytes.
 const (
 	MaxNamespaceSize = 64 << 10  // all RetentionPolicies of a namespace together
 	MaxClusterSize   = 512 << 10 // each ClusterRetentionPolicy
@@ -23,18 +23,18 @@ const (
 	callsPerByte     = 16
 )
 
-// extent is how large an expression is.
+// extent is the size of an expression.
 type extent struct {
-	bytes int // of its text, and of its regular expressions
-	calls int // operators, functions, lists and maps, macros written out
+	bytes int // of the text, and of its regular expressions
+	calls int // operators, functions, lists and maps, after macros are expanded
 }
 
 func (e extent) plus(o extent) extent { return extent{add(e.bytes, o.bytes), add(e.calls, o.calls)} }
 
 func (e extent) size() int { return add(e.bytes, cost.Times(e.calls, e.calls)/callsPerByte) }
 
-// Size is how large the expressions of a policy are with their variables written out. They are parsed for it, and neither
-// checked nor compiled.
+// Size returns the size of the expressions of a policy after their variables are expanded. It only parses them, and
+// neither checks nor compiles them.
 func (c *Compiler) Size(p *policy.Policy) int {
 	variables, sum := map[string]extent{}, 0
 	for _, v := range p.Variables {
@@ -54,7 +54,8 @@ func (c *Compiler) Size(p *policy.Policy) int {
 	return sum
 }
 
-// written is the extent of a text with the variables that it uses. A comment can hide which these are.
+// written returns the extent of a text including the variables that it uses. If the text has a comment, which can hide
+// uses, it includes all variables.
 func (c *Compiler) written(text string, variables map[string]extent) extent {
 	sum := c.extentOf(text)
 	if !strings.Contains(text, variablesVariable) {
@@ -68,7 +69,7 @@ func (c *Compiler) written(text string, variables map[string]extent) extent {
 	}
 	met := map[string]bool{}
 	for _, match := range used.FindAllStringSubmatch(text, -1) {
-		if !met[match[1]] { // it is computed once
+		if !met[match[1]] { // a variable is evaluated once
 			sum = sum.plus(variables[match[1]])
 		}
 		met[match[1]] = true
@@ -76,7 +77,8 @@ func (c *Compiler) written(text string, variables map[string]extent) extent {
 	return sum
 }
 
-// extentOf is the extent of a text without its variables. What cannot be parsed is not checked either.
+// extentOf returns the extent of a text without its variables. A text that does not parse costs nothing more, because
+// it is never checked.
 func (c *Compiler) extentOf(text string) extent {
 	e := extent{bytes: len(text)}
 	if len(text) > MaxExpressionSize {
@@ -91,7 +93,7 @@ func (c *Compiler) extentOf(text string) extent {
 	})
 }
 
-// bytesOfExtent is about how much memory it takes to remember one.
+// bytesOfExtent estimates the memory of one cached extent.
 const bytesOfExtent = 256
 
 func extentOfNode(node ast.Expr) extent {
@@ -108,12 +110,12 @@ func extentOfNode(node ast.Expr) extent {
 	return extent{}
 }
 
-// add adds sizes, up to one that is too large for anything.
+// add adds sizes. The sum is at most tooMuch, so that it does not overflow.
 func add(a, b int) int { return min(min(a, tooMuch)+min(b, tooMuch), tooMuch) }
 
 const tooMuch = 1 << 40
 
-// RoomFor is how large the expressions of a policy may be where there is no other.
+// RoomFor returns the maximum size of the expressions of a policy if no other policy shares the limit.
 func RoomFor(p *policy.Policy) int {
 	if p.Namespace == "" {
 		return MaxClusterSize
@@ -121,15 +123,15 @@ func RoomFor(p *policy.Policy) int {
 	return MaxNamespaceSize
 }
 
-// tooLarge makes all rules of a policy invalid.
+// tooLarge returns a problem that makes all rules of a policy invalid.
 func tooLarge(p *policy.Policy, size, room int) policy.Problem {
 	problem := policy.Problem{
 		Path:    "spec",
-		Message: fmt.Sprintf("the expressions take %d bytes with their variables written out, and %d is the limit", size, RoomFor(p)),
-		Hint:    "use smaller variables in fewer expressions, or several rules with simpler ones; in place of many ==, write: name in ['a', 'b']",
+		Message: fmt.Sprintf("the expressions have %d bytes after their variables are expanded; the limit is %d", size, RoomFor(p)),
+		Hint:    "use smaller variables in fewer expressions, or several rules with simpler expressions; instead of many ==, write: name in ['a', 'b']",
 	}
 	if p.Namespace != "" {
-		problem.Message += fmt.Sprintf(" for all RetentionPolicies of the namespace together, of which %d are left", max(room, 0))
+		problem.Message += fmt.Sprintf(" for all RetentionPolicies of the namespace together, and %d are left", max(room, 0))
 	}
 	return problem
 }

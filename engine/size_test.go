@@ -13,7 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// exploding is a RetentionPolicy of 80 kB that would be 9 MB with its three variables written out in all of its expressions.
+// exploding is a RetentionPolicy of 80 kB that has 9 MB after its three variables are expanded in all of its
+// expressions.
 func exploding(namespace string) *policy.Policy {
 	p := &policy.Policy{Name: "exploding", Namespace: namespace}
 	long := strings.TrimSuffix(strings.Repeat("object.metadata.name == 'x' || ", 316), " || ")
@@ -31,7 +32,8 @@ func exploding(namespace string) *policy.Policy {
 	return p
 }
 
-// TestTooLargeExpressionsAreNotCompiled counts allocations and what is compiled, which are the same on every machine.
+// TestTooLargeExpressionsAreNotCompiled counts allocations and compiled expressions, which are the same on every
+// machine.
 func TestTooLargeExpressionsAreNotCompiled(t *testing.T) {
 	c := fixture.Compiler(t)
 	p := exploding("team-a")
@@ -42,15 +44,15 @@ func TestTooLargeExpressionsAreNotCompiled(t *testing.T) {
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 10<<20 {
 		t.Errorf("allocated %d bytes", allocated)
 	}
-	if n := c.CompiledCount(); n != 2 { // the two of what replaces each rule: it selects what the rule selects, and keeps it
+	if n := c.CompiledCount(); n != 2 { // the two expressions of the program that replaces each rule, which only selects
 		t.Errorf("%d expressions were compiled", n)
 	}
 	if size <= engine.MaxNamespaceSize || len(programs) == 0 {
-		t.Errorf("takes %d, with %d rules that select", size, len(programs))
+		t.Errorf("size %d, with %d programs that select", size, len(programs))
 	}
 	for _, r := range p.Rules {
 		if !r.Invalid() || programs[r.Key] == nil {
-			t.Fatalf("%s is valid, or selects nothing to keep: %v", r.ID, r.Problems)
+			t.Fatalf("%s is valid, or has no program that selects: %v", r.ID, r.Problems)
 		}
 	}
 	said := p.Rules[0].Problems[0].String()
@@ -61,8 +63,9 @@ func TestTooLargeExpressionsAreNotCompiled(t *testing.T) {
 	}
 }
 
-// TestTheCostOfCompilingIsBounded fills a namespace with the expressions that cost most, and counts allocations, which are the
-// same on every machine: the type checker allocates most of what it takes its time for. What is invalid is bounded too.
+// TestTheCostOfCompilingIsBounded fills a namespace with the most expensive expressions and counts allocations, which
+// are the same on every machine. The allocations of the type checker are nearly proportional to its time. Invalid
+// expressions have the same limit.
 func TestTheCostOfCompilingIsBounded(t *testing.T) {
 	const most = 210 << 20
 	for _, term := range []string{
@@ -92,7 +95,8 @@ func TestTheCostOfCompilingIsBounded(t *testing.T) {
 	}
 }
 
-// TestSize writes variables out: once where an expression uses one twice, and all where a comment may hide which it uses.
+// TestSize: an expression that uses a variable twice counts it once, and an expression with a comment, which may hide
+// uses, counts all variables.
 func TestSize(t *testing.T) {
 	variables := []v1alpha1.Variable{{Name: "a", Expression: "1234567890"}, {Name: "b", Expression: "variables.a"}}
 	for text, want := range map[string]int{
@@ -103,7 +107,7 @@ func TestSize(t *testing.T) {
 		"variables.b == variables.a":    26 + 31,
 		"variables // x":                14 + 31,
 		"variables.none":                14,
-		"object.variables // no matter": 29 + 31,
+		"object.variables // a comment": 29 + 31,
 	} {
 		r := v1alpha1.Rule{Eligible: text}
 		p := &policy.Policy{Variables: variables, Rules: []*policy.Rule{{Spec: r}}}
@@ -117,10 +121,11 @@ func TestSize(t *testing.T) {
 		}
 		doubling = append(doubling, v1alpha1.Variable{Name: fmt.Sprintf("v%d", i+1), Expression: strings.Join(all, " + ")})
 	}
-	expect.Equal(t, "what doubles 63 times has size", 1<<40, fixture.Compiler(t).Size(&policy.Policy{Variables: doubling}))
+	expect.Equal(t, "size after 63 doublings", 1<<40, fixture.Compiler(t).Size(&policy.Policy{Variables: doubling}))
 }
 
-// TestCallsCountTowardsTheSize in the square of their number, as they take time.
+// TestCallsCountTowardsTheSize: the square of the number of calls counts, because the type checker takes quadratic
+// time.
 func TestCallsCountTowardsTheSize(t *testing.T) {
 	c := fixture.Compiler(t)
 	size := func(eligible string, variables ...v1alpha1.Variable) int {
@@ -129,15 +134,15 @@ func TestCallsCountTowardsTheSize(t *testing.T) {
 	calls := strings.Repeat("!true && ", 80) + "true"
 	v := v1alpha1.Variable{Name: "v", Expression: calls}
 	if got, want := size(calls)-len(calls), 160*160/16; got != want {
-		t.Errorf("160 calls take %d, want %d", got, want)
+		t.Errorf("160 calls have size %d, want %d", got, want)
 	}
 	const users = "variables.v && variables.v"
 	if got, want := size(users, v)-size("true", v), len(users)-len("true")+len(calls)+161*161/16; got != want {
-		t.Errorf("160 calls of a variable and one more take %d, want %d", got, want)
+		t.Errorf("160 calls of a variable and one more have size %d, want %d", got, want)
 	}
 }
 
-// TestNestedVariablesCountTowardsTheSize, each computed once however often it is used.
+// TestNestedVariablesCountTowardsTheSize: a variable is evaluated once, regardless of how often it is used.
 func TestNestedVariablesCountTowardsTheSize(t *testing.T) {
 	r := rule()
 	r.StartTime = "object.metadata.creationTimestamp"
@@ -155,7 +160,7 @@ func TestNestedVariablesCountTowardsTheSize(t *testing.T) {
 	}
 }
 
-// TestRegularExpressionsCountTowardsTheSize although they are short to write.
+// TestRegularExpressionsCountTowardsTheSize: short repetitions count with their instructions.
 func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 	p := &policy.Policy{Name: "p", Namespace: "team-a"}
 	for i := range 3 {
@@ -165,7 +170,7 @@ func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 	}
 	c := fixture.Compiler(t)
 	if c.Load(p); p.Rules[0].Invalid() {
-		t.Fatalf("few: %v", p.Rules[0].Problems)
+		t.Fatalf("few regular expressions: %v", p.Rules[0].Problems)
 	}
 	for i := range 61 {
 		r := p.Rules[i%3].Spec
@@ -173,12 +178,12 @@ func TestRegularExpressionsCountTowardsTheSize(t *testing.T) {
 		p.Rules = append(p.Rules, &policy.Rule{Index: i + 3, Spec: r})
 	}
 	if _, size := c.LoadWithin(p, engine.MaxNamespaceSize); size <= engine.MaxNamespaceSize || !p.Rules[0].Invalid() {
-		t.Errorf("many: takes %d, %v", size, p.Rules[0].Problems)
+		t.Errorf("many regular expressions: size %d, %v", size, p.Rules[0].Problems)
 	}
 }
 
-// TestVariablesAreDeclaredOnceForAllRules: what a policy may cost is bounded by its size, so that many rules cost no more than one that
-// uses as much. The variables are too large to be remembered from one rule to the next.
+// TestVariablesAreDeclaredOnceForAllRules: the size limits the cost of a policy, so many rules must not cost more than
+// one rule that uses as much. The variables are too large for the cache.
 func TestVariablesAreDeclaredOnceForAllRules(t *testing.T) {
 	load := func(eligible string, rules int) uint64 {
 		c := fixture.CompilerWith(t, engine.Options{CacheSize: 1 << 20})

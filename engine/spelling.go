@@ -11,19 +11,19 @@ import (
 
 func (v *view) textOf(e ast.Expr) string { return asWritten(e, v.tree.SourceInfo()) }
 
-// asWritten gives an expression on one line, as its author did but for spaces and parentheses.
+// asWritten returns an expression on one line, as written except for spaces and parentheses.
 func asWritten(e ast.Expr, info *ast.SourceInfo) string {
 	text, err := parser.Unparse(e, info, parser.WrapOnColumn(math.MaxInt))
 	if err != nil {
 		return "..."
 	}
 	if !strings.ContainsAny(text, `'\`) {
-		text = strings.ReplaceAll(text, `"`, `'`) // every one of them begins or ends a literal then
+		text = strings.ReplaceAll(text, `"`, `'`) // every " begins or ends a literal
 	}
 	return text
 }
 
-// start is where an expression begins.
+// start returns where an expression begins.
 func (v *view) start(e ast.Expr) common.Location {
 	info := v.tree.SourceInfo()
 	first := int32(math.MaxInt32)
@@ -40,8 +40,8 @@ func (v *view) start(e ast.Expr) common.Location {
 	return info.GetLocationByOffset(v.nameBefore(first))
 }
 
-// nameBefore is where the name begins that stands before an opening parenthesis or a dot: cel-go has calls and variables
-// begin there.
+// nameBefore returns where the name before an opening parenthesis or a dot begins. cel-go reports the parenthesis or
+// dot as the start of calls and variables.
 func (v *view) nameBefore(offset int32) int32 {
 	text := []rune(v.text)
 	at := int(offset)

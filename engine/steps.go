@@ -9,13 +9,13 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// MaxSteps is how many steps the loops of one rule may take on one object: one for each node of the syntax tree of what is
-// done again and again. Unlike a time it is the same on every machine.
+// MaxSteps is the maximum number of steps of the loops of one rule on one object: each iteration counts one step for
+// each node of the syntax tree of the loop's body. Unlike a time limit it is the same on every machine.
 const MaxSteps = 500_000
 
 var errSteps = fmt.Errorf("the loops of the rule take more than %d steps on this object", MaxSteps)
 
-// stepsOf are the steps of each turn of a loop, by the id of the expression that makes it.
+// stepsOf returns the steps of one iteration of each loop, by the id of the expression that the loop repeats.
 func stepsOf(tree ast.Expr) map[int64]int {
 	all := map[int64]int{}
 	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
@@ -33,7 +33,7 @@ func nodes(tree ast.Expr) int {
 	return n
 }
 
-// countSteps makes every turn of a loop pay for its steps.
+// countSteps charges every iteration of a loop for its steps.
 func countSteps(steps map[int64]int) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		if n, ok := steps[i.ID()]; ok {
@@ -43,7 +43,7 @@ func countSteps(steps map[int64]int) interpreter.InterpretableDecoratorV2 {
 	}
 }
 
-// turn is one turn of a loop.
+// turn is one iteration of a loop.
 type turn struct {
 	interpreter.InterpretableV2
 	steps int
@@ -52,7 +52,8 @@ type turn struct {
 // Eval implements interpreter.Interpretable.
 func (c *turn) Eval(vars interpreter.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
 
-// Exec implements interpreter.InterpretableV2. An error would not end the loop: || and exists() go on after one.
+// Exec implements interpreter.InterpretableV2. It panics, because an error does not end the loop: || and exists()
+// continue after an error.
 func (c *turn) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	budget := budgetOf(frame)
 	if budget.steps += c.steps; budget.steps > MaxSteps {
@@ -61,5 +62,5 @@ func (c *turn) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return c.InterpretableV2.Exec(frame)
 }
 
-// tookTooMany reports whether an evaluation ended for its steps.
+// tookTooMany reports whether an evaluation ended because of its steps.
 func tookTooMany(err error) bool { return errors.As(err, &interpreter.EvalCancelledError{}) }

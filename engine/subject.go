@@ -14,10 +14,10 @@ import (
 // jobTrackingFinalizer is on a Pod that its Job has not counted yet (KEP-2307).
 const jobTrackingFinalizer = "batch.kubernetes.io/job-tracking"
 
-// SubjectOf reads who an object is from its metadata. Files and other objects that no server has seen may lack a uid,
-// a resourceVersion and a creationTimestamp, which then are zero; a live object may not, and it is for the caller to
-// check. The Subject holds on to the strings it has, not to the object: decoders make each string on its own. Of an image
-// of a node it is Image.Subject.
+// SubjectOf reads the identity and flags of an object from its metadata. Objects in files, which no server has stored,
+// may lack a uid, a resourceVersion and a creationTimestamp; these are then zero. A live object must have them, and the
+// caller must check that. The Subject shares strings with the object, but does not keep the object in memory, because
+// decoders allocate each string separately. For an image of a node it returns Image.Subject.
 func SubjectOf(object map[string]any) (policy.Subject, error) {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
@@ -52,8 +52,8 @@ func SubjectOf(object map[string]any) (policy.Subject, error) {
 	return s, nil
 }
 
-// ownTTL is what annotation sunset.x-k8s.io/ttl says; NeverTTL without one. One that cannot be read is an error of every
-// rule that finds the object eligible: who wrote it meant something.
+// ownTTL returns the value of annotation sunset.x-k8s.io/ttl; NeverTTL if it is absent. An invalid value is an error of
+// every rule for which the object is eligible, because its author wanted another TTL.
 func ownTTL(object map[string]any) (time.Duration, error) {
 	written, ok := mapOf(mapOf(object, "metadata"), "annotations")[v1alpha1.TTLAnnotation]
 	if !ok {
@@ -67,7 +67,7 @@ func ownTTL(object map[string]any) (time.Duration, error) {
 	return ttl, nil
 }
 
-// markOf is since when the object is marked eligible by a rule; zero without a mark.
+// markOf returns since when the object is marked eligible by a rule; zero without a mark.
 func markOf(object map[string]any, mark string) time.Time {
 	text, _ := mapOf(mapOf(object, "metadata"), "annotations")[v1alpha1.EligibleSinceAnnotation].(string)
 	if text == "" {
@@ -108,8 +108,8 @@ func hasFinalizer(metadata map[string]any, name string) bool {
 	return false
 }
 
-// IsMirror reports whether an object is a Pod that only mirrors one which a kubelet runs from a file. It is no subject:
-// deleting it deletes nothing.
+// IsMirror reports whether an object is a mirror Pod, which represents a static Pod that a kubelet runs from a file. A
+// mirror Pod is not a subject, because its deletion has no effect.
 func IsMirror(object map[string]any) bool {
 	_, mirror := mapOf(mapOf(object, "metadata"), "annotations")[v1alpha1.MirrorPodAnnotation]
 	return mirror && isPod(object)

@@ -8,14 +8,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// foreign are operators and notations of other languages. cel-go says of each something else, which helps nobody. A hint repeats groups of
-// the pattern, as regexp.Expand does.
+// foreign are operators and notations of other languages. cel-go's errors about them do not help. A hint may repeat
+// groups of the pattern, as in regexp.Expand.
 var foreign = []struct {
-	pattern       *regexp.Regexp // its first group is what is foreign; with fields written out, from the field on
+	pattern       *regexp.Regexp // its first group is the foreign text; in patterns with a field, it starts at the field
 	message, hint string
 }{
 	{regexp.MustCompile(`(?:^|[^.?\w])(now|age)\b`), clockMessage, clockHint},
-	{regexp.MustCompile(`(?:^|[^.?\w])(\d{4}-\d\d-\d\dT[\d:.]+Z)`), "a time stands in quotes", "write timestamp('$1')"},
+	{regexp.MustCompile(`(?:^|[^.?\w])(\d{4}-\d\d-\d\dT[\d:.]+Z)`), "times must be enclosed in quotes", "write timestamp('$1')"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+)\s*(?:d|[dD]ays?))\b`), unitMessage, "write days($2)"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+)\s*(?:w|[wW]eeks?))\b`), unitMessage, "write days(7 * $2)"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+(?:\.\d+)?)\s*([hs]|ms))\b`), unitMessage, "write duration('$2$3')"},
@@ -23,61 +23,61 @@ var foreign = []struct {
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+)\s*(m)(?:ins?|inutes?))\b`), unitMessage, "write duration('$2$3')"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+)\s*(s)(?:ecs?|econds?))\b`), unitMessage, "write duration('$2$3')"},
 	{regexp.MustCompile(`(?:^|[^.?\w])((\d+)m)\b`), unitMessage, "write duration('${2}m'), or quantity('${2}m') for a quantity"},
-	{regexp.MustCompile(`(?:^|[^.?\w])((\d+(?:\.\d+)?(?:[KMGTPE]i|[kMGTPE]))[bB]?)\b`), unitMessage, "functions compare quantities, such as quantity(VALUE).isGreaterThan(quantity('$2'))"},
+	{regexp.MustCompile(`(?:^|[^.?\w])((\d+(?:\.\d+)?(?:[KMGTPE]i|[kMGTPE]))[bB]?)\b`), unitMessage, "compare quantities with functions, such as quantity(VALUE).isGreaterThan(quantity('$2'))"},
 	{regexp.MustCompile("([“”‘’`]([^“”‘’`']*)[“”‘’`])"), quotesMessage, "write '$2'"},
 	{regexp.MustCompile("([“”‘’`])"), quotesMessage, "replace it with ' or \""},
-	{regexp.MustCompile(`((` + aField + `)\s+(?i:is\s+null))\b`), "'is null' is no operator", "write !has($2)"},
-	{regexp.MustCompile(`((` + aField + `)\s+(?i:is\s+not\s+null))\b`), "'is not null' is no operator", "write has($2)"},
-	{regexp.MustCompile(`[^.?\w]((?i:is\s+(?:not\s+)?null))\b`), "'is null' is no operator", presenceHint},
-	{regexp.MustCompile(`[^.?\w]((?i:is\s+not))\b`), "'is not' is no operator", "write !="},
-	{regexp.MustCompile(`[^.?\w]((?i:is))\b`), "'is' is no operator", "write =="},
-	{regexp.MustCompile(`(?:^|[^.?\w])((?i:(?:not\s+)?like))\b`), "'like' is no operator", "write .contains(), .startsWith() or .endsWith(), such as object.metadata.name.contains('build')"},
-	{regexp.MustCompile(`((` + aField + `)\s*(?:!|(?i:not))\s*in\s*(\[[^\]]*\]))`), "'not in' is no operator", "write !($2 in $3)"},
-	{regexp.MustCompile(`(?:^|[^.?\w])((?i:not)\s+in|!\s*in)\b`), "'not in' is no operator", "write !(VALUE in LIST)"},
+	{regexp.MustCompile(`((` + aField + `)\s+(?i:is\s+null))\b`), "'is null' is not an operator", "write !has($2)"},
+	{regexp.MustCompile(`((` + aField + `)\s+(?i:is\s+not\s+null))\b`), "'is not null' is not an operator", "write has($2)"},
+	{regexp.MustCompile(`[^.?\w]((?i:is\s+(?:not\s+)?null))\b`), "'is null' is not an operator", presenceHint},
+	{regexp.MustCompile(`[^.?\w]((?i:is\s+not))\b`), "'is not' is not an operator", "write !="},
+	{regexp.MustCompile(`[^.?\w]((?i:is))\b`), "'is' is not an operator", "write =="},
+	{regexp.MustCompile(`(?:^|[^.?\w])((?i:(?:not\s+)?like))\b`), "'like' is not an operator", "write .contains(), .startsWith() or .endsWith(), such as object.metadata.name.contains('build')"},
+	{regexp.MustCompile(`((` + aField + `)\s*(?:!|(?i:not))\s*in\s*(\[[^\]]*\]))`), "'not in' is not an operator", "write !($2 in $3)"},
+	{regexp.MustCompile(`(?:^|[^.?\w])((?i:not)\s+in|!\s*in)\b`), "'not in' is not an operator", "write !(VALUE in LIST)"},
 	{regexp.MustCompile(`((` + aField + `)\s+(contains|startsWith|endsWith|matches)\s+(_+))`), "'$3' is a function, not an operator", "write $2.$3($4)"},
 	{regexp.MustCompile(`((` + aField + `)\.in\s*\(\s*(\[[^\]]*\])\s*\))`), "in is an operator, not a function", "write $2 in $3"},
 	{regexp.MustCompile(`(\.\s*in)\s*\(`), "in is an operator, not a function", "write VALUE in LIST"},
-	{regexp.MustCompile(`(?:^|[^.?\w])((?i:not))\b`), "'not' is no operator", "write !"},
-	{regexp.MustCompile(`(?:^|[^.?\w])((?i:and))\b`), "'and' is no operator", "write &&"},
-	{regexp.MustCompile(`(?:^|[^.?\w])((?i:or))\b`), "'or' is no operator", "write ||"},
-	{regexp.MustCompile(`(?:^|[^.?\w])(if)\b`), "there is no 'if' in CEL", "write CONDITION ? VALUE : OTHER"},
-	{regexp.MustCompile(`(?:^|[^.?\w])(return)\b`), "there is no 'return' in CEL: an expression is its value", "leave it out"},
-	{regexp.MustCompile(`(?:^|[^.?\w])(for|while|loop)\b`), "there is no loop statement in CEL", loopHint},
-	{regexp.MustCompile(`(?:^|[^.?\w])(var|let|const)\b`), "there are no assignments in CEL", "declare it in spec.variables, and read it as variables.NAME"},
-	{regexp.MustCompile(`(===)`), "'===' is no operator", "write =="},
-	{regexp.MustCompile(`(!==)`), "'!==' is no operator", "write !="},
-	{regexp.MustCompile(`(<>)`), "'<>' is no operator", "write !="},
-	{regexp.MustCompile(`(=~|~=|~)`), "'$1' is no operator", "matches() compares with a regular expression, such as object.metadata.name.matches('^build-')"},
-	{regexp.MustCompile(`(=<)`), "'=<' is no operator", "write <="},
-	{regexp.MustCompile(`([-+*/%:]=)`), "there are no assignments in CEL", "an expression gives one value; == compares"},
-	{regexp.MustCompile(`(=>|->)`), "there is no arrow in CEL", ">= compares; " + loopHint},
-	{regexp.MustCompile(`(?:^|[^=!<>])(=)(?:[^=~>]|$)`), "a single =", "== compares"},
-	{regexp.MustCompile(`(?:^|[^&])(&)(?:[^&]|$)`), "'&' is no operator", "write &&"},
-	{regexp.MustCompile(`(?:^|[^|])(\|)(?:[^|]|$)`), "'|' is no operator", "write ||"},
-	{regexp.MustCompile(`(\?\?)`), "'??' is no operator", "say what counts where the field is missing, such as object.spec.?priority.orValue(0)"},
-	{regexp.MustCompile(`[\w)\]](\?\.)`), "'?.' is no operator", "the dot comes first, and orValue() says what counts where the field is missing, such as object.status.?phase.orValue('')"},
-	{regexp.MustCompile(`\bin\s*(\()\s*[\w.-]+(?:\s*,\s*[\w.-]+)+\s*\)`), "a list stands in brackets, not in parentheses", "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"},
-	{regexp.MustCompile(`[\w)\]](\[\s*\*?\s*\])\s*\.`), "an index is a number", loopHint},
-	{regexp.MustCompile(`(\{\{|\{\s*\.|\$)`), "this is not CEL", "an expression stands alone, and fields begin with object, such as object.status.phase"},
-	{regexp.MustCompile(`(;)`), "an expression has no ; at its end", "leave it out"},
+	{regexp.MustCompile(`(?:^|[^.?\w])((?i:not))\b`), "'not' is not an operator", "write !"},
+	{regexp.MustCompile(`(?:^|[^.?\w])((?i:and))\b`), "'and' is not an operator", "write &&"},
+	{regexp.MustCompile(`(?:^|[^.?\w])((?i:or))\b`), "'or' is not an operator", "write ||"},
+	{regexp.MustCompile(`(?:^|[^.?\w])(if)\b`), "CEL has no 'if'", "write CONDITION ? VALUE : OTHER"},
+	{regexp.MustCompile(`(?:^|[^.?\w])(return)\b`), "CEL has no 'return': the value of the expression is the result", "remove it"},
+	{regexp.MustCompile(`(?:^|[^.?\w])(for|while|loop)\b`), "CEL has no loop statements", loopHint},
+	{regexp.MustCompile(`(?:^|[^.?\w])(var|let|const)\b`), "CEL has no assignments", "declare it in spec.variables, and read it as variables.NAME"},
+	{regexp.MustCompile(`(===)`), "'===' is not an operator", "write =="},
+	{regexp.MustCompile(`(!==)`), "'!==' is not an operator", "write !="},
+	{regexp.MustCompile(`(<>)`), "'<>' is not an operator", "write !="},
+	{regexp.MustCompile(`(=~|~=|~)`), "'$1' is not an operator", "use matches() for regular expressions, such as object.metadata.name.matches('^build-')"},
+	{regexp.MustCompile(`(=<)`), "'=<' is not an operator", "write <="},
+	{regexp.MustCompile(`([-+*/%:]=)`), "CEL has no assignments", "an expression returns one value; to compare values, write =="},
+	{regexp.MustCompile(`(=>|->)`), "CEL has no arrow", "to compare values, write >=; " + loopHint},
+	{regexp.MustCompile(`(?:^|[^=!<>])(=)(?:[^=~>]|$)`), "'=' is not an operator", "to compare values, write =="},
+	{regexp.MustCompile(`(?:^|[^&])(&)(?:[^&]|$)`), "'&' is not an operator", "write &&"},
+	{regexp.MustCompile(`(?:^|[^|])(\|)(?:[^|]|$)`), "'|' is not an operator", "write ||"},
+	{regexp.MustCompile(`(\?\?)`), "'??' is not an operator", "set a default for a missing field, such as object.spec.?priority.orValue(0)"},
+	{regexp.MustCompile(`[\w)\]](\?\.)`), "'?.' is not an operator", "write .? and set a default with orValue(), such as object.status.?phase.orValue('')"},
+	{regexp.MustCompile(`\bin\s*(\()\s*[\w.-]+(?:\s*,\s*[\w.-]+)+\s*\)`), "write a list in brackets, not in parentheses", "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']"},
+	{regexp.MustCompile(`[\w)\]](\[\s*\*?\s*\])\s*\.`), "an index must be a number", loopHint},
+	{regexp.MustCompile(`(\{\{|\{\s*\.|\$)`), "this is not CEL", "write the expression without delimiters; fields begin with object, such as object.status.phase"},
+	{regexp.MustCompile(`(;)`), "an expression does not end with ;", "remove it"},
 	{regexp.MustCompile(`(#)`), "a comment in CEL begins with //", "write //, or put the comment outside of the expression"},
 }
 
 const (
-	aField        = `\bobject(?:\.\w+)+` // of the object, as a pattern
-	syntaxMessage = "cannot be read"
-	unitMessage   = "a number has no unit in CEL"
-	quotesMessage = "a text stands in ' or \""
-	presenceHint  = "has() says whether a field is there, such as has(object.status.phase)"
-	loopHint      = "a function asks all elements, such as object.status.conditions.exists(c, c.status == 'True')"
+	aField        = `\bobject(?:\.\w+)+` // a field of the object, as a pattern
+	syntaxMessage = "syntax error"
+	unitMessage   = "numbers in CEL have no units"
+	quotesMessage = "strings must be enclosed in ' or \""
+	presenceHint  = "to test whether a field is present, use has(), such as has(object.status.phase)"
+	loopHint      = "to test all elements, use a function, such as object.status.conditions.exists(c, c.status == 'True')"
 )
 
-// syntax says of a text that the parser cannot read what is written otherwise in CEL, or else cuts the parser's list of everything it
-// would have liked better.
+// syntax explains a text that the parser cannot read. It recognizes notations of other languages. Otherwise it removes
+// the parser's list of expected tokens.
 func (d *diagnosis) syntax(c complaint) finding {
 	code, unclosed := codeOf(d.text)
 	if unclosed >= 0 {
-		return d.located(unclosed, finding{message: syntaxMessage + ": a quote that does not end", hint: "write the same quote at the end of the text"})
+		return d.located(unclosed, finding{message: syntaxMessage + ": a quote is not closed", hint: "write the same quote at the end of the string"})
 	}
 	if f, found := d.badEscape(); found {
 		return f
@@ -92,9 +92,9 @@ func (d *diagnosis) syntax(c complaint) finding {
 	case strings.HasPrefix(detail, "the end") && conditions > strings.Count(code, ":"):
 		return finding{message: syntaxMessage + ": the : of CONDITION ? VALUE : OTHER is missing", hint: "write CONDITION ? VALUE : OTHER"}
 	case strings.HasPrefix(detail, "the end"):
-		return finding{message: syntaxMessage + ": it ends too early", hint: "something is missing after the last operator or parenthesis"}
+		return finding{message: syntaxMessage + ": the expression ends too early", hint: "something is missing after the last operator or parenthesis"}
 	case detail == "extraneous input ')'":
-		return finding{message: syntaxMessage + ": one ) too many", hint: "leave it out"}
+		return finding{message: syntaxMessage + ": one ) too many", hint: "remove it"}
 	}
 	if misplaced := lastQuoted.FindStringSubmatch(detail); misplaced != nil {
 		detail = misplaced[1] + " is not expected here"
@@ -102,13 +102,13 @@ func (d *diagnosis) syntax(c complaint) finding {
 	return finding{message: syntaxMessage + ": " + detail}
 }
 
-// lastQuoted is what the parser did not expect.
+// lastQuoted matches the token that the parser did not expect.
 var lastQuoted = regexp.MustCompile(`^(?:extraneous input |no viable alternative at input |token recognition error at: |)('.*')$`)
 
 // IsUnreadable reports whether a problem is that an expression does not parse.
 func IsUnreadable(p policy.Problem) bool { return strings.HasPrefix(p.Message, syntaxMessage) }
 
-// foreignIn finds the first that is foreign in an expression without its texts.
+// foreignIn returns a finding for the first foreign notation in an expression without its strings.
 func (d *diagnosis) foreignIn(code string) (f finding, found bool) {
 	at := len(code)
 	for _, known := range foreign {
@@ -120,7 +120,7 @@ func (d *diagnosis) foreignIn(code string) (f finding, found bool) {
 	return d.located(at, f), f.message != ""
 }
 
-// located is a finding about what stands at an offset of the text, in bytes.
+// located returns a finding with the position of an offset in the text, in bytes.
 func (d *diagnosis) located(offset int, f finding) finding {
 	before := d.text[:offset]
 	f.line = strings.Count(before, "\n") + 1
@@ -128,7 +128,8 @@ func (d *diagnosis) located(offset int, f finding) finding {
 	return f
 }
 
-// withEscape is a text whose backslashes are meant: raw, unless some of them are doubled already.
+// withEscape returns a string literal in which backslashes are literal: a raw string, unless some of them are already
+// doubled.
 func withEscape(literal string) string {
 	if !strings.Contains(literal, `\\`) {
 		return "r" + literal
@@ -143,15 +144,15 @@ func withEscape(literal string) string {
 
 var anyEscape = regexp.MustCompile(`\\.`)
 
-// unknownEscape is a backslash, and what follows, that CEL does not know in a text.
+// unknownEscape matches a backslash and the next character if CEL does not support this escape sequence.
 var unknownEscape = regexp.MustCompile(`^(?:[^\\]|\\[abfnrtvxXuU0-7?"'` + "`" + `\\])*(\\[^abfnrtvxXuU0-7?"'` + "`" + `\\])`)
 
-// badEscape finds the first text with such a backslash.
+// badEscape returns a finding for the first string with such an escape sequence.
 func (d *diagnosis) badEscape() (f finding, found bool) {
 	for _, at := range literals.FindAllStringIndex(d.text, -1) {
 		literal := d.text[at[0]:at[1]]
 		if caught := unknownEscape.FindStringSubmatch(literal); caught != nil && strings.ContainsAny(literal[:1], `'"`) {
-			return d.located(at[0], finding{message: fmt.Sprintf("%s: %s is no escape sequence in a text", syntaxMessage, caught[1]), hint: "write " + withEscape(literal)}), true
+			return d.located(at[0], finding{message: fmt.Sprintf("%s: %s is not an escape sequence", syntaxMessage, caught[1]), hint: "write " + withEscape(literal)}), true
 		}
 	}
 	return f, false
@@ -159,14 +160,14 @@ func (d *diagnosis) badEscape() (f finding, found bool) {
 
 var literals = regexp.MustCompile(`(?s)[rR]?(?:'''.*?'''|""".*?""")|[rR]'[^'\n]*'|[rR]"[^"\n]*"|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|//[^\n]*`)
 
-// code is the expression without its texts and comments.
+// code returns the expression without its strings and comments.
 func (d *diagnosis) code() string {
 	code, _ := codeOf(d.text)
 	return code
 }
 
-// codeOf is an expression of as many bytes with blanks in place of its comments, and _ in place of its texts. unclosed is where a text begins that does not
-// end; -1 for none.
+// codeOf replaces comments in an expression with blanks, and strings with _. The number of bytes stays the same.
+// unclosed is the offset of a string that is not closed; -1 for none.
 func codeOf(text string) (code string, unclosed int) {
 	code = literals.ReplaceAllStringFunc(text, func(literal string) string {
 		if strings.HasPrefix(literal, "//") {

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestAnEvaluatorKeepsNoLongTexts: whoever may change one object may change it all day, with names that are megabytes long.
+// TestAnEvaluatorKeepsNoLongTexts: a user who may change one object can change it all day, with names of a megabyte.
 func TestAnEvaluatorKeepsNoLongTexts(t *testing.T) {
 	const changes, most = 200, 32 << 20
 	c := fixture.Compiler(t)
@@ -24,19 +24,19 @@ func TestAnEvaluatorKeepsNoLongTexts(t *testing.T) {
 		name := fmt.Sprint(strings.Repeat("x", 1<<20), i)
 		object := map[string]any{"spec": map[string]any{"secretName": name}}
 		if _, err := e.References(x, object); err == nil {
-			t.Fatal("such a name is nobody's")
+			t.Fatal("an invalid name is accepted")
 		}
 		if found, err := e.References(x.Lenient(), object); err != nil || len(found) > 0 {
 			t.Fatal(found, err)
 		}
 	}
 	if grown := heap() - before; grown > most {
-		t.Errorf("%d MiB are kept", grown>>20)
+		t.Errorf("%d MiB stay in memory", grown>>20)
 	}
 	runtime.KeepAlive(e)
 }
 
-// heap is what is in use, in bytes.
+// heap returns the bytes of allocated heap objects.
 func heap() int64 {
 	runtime.GC()
 	var stats runtime.MemStats

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	clockMessage = "there is no clock in CEL"
-	clockHint    = "startTime and ttl say everything about time: instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
+	clockMessage = "CEL has no clock"
+	clockHint    = "use startTime and ttl for conditions on time: instead of now - timestamp(object.metadata.creationTimestamp) > duration('24h') " +
 		"write startTime: object.metadata.creationTimestamp and ttl: 24h"
 	functionsHint = "docs/cel.md lists the functions"
 )
 
-// clockNames are what people call a clock.
+// clockNames are common names for the current time.
 var clockNames = []string{"now", "time", "today", "clock", "currentTime", "current_time", "getdate", "date", "age", "ago", "since"}
 
-// otherRoots are what other systems call the object.
+// otherRoots are the names of the object in other systems.
 var otherRoots = []string{"self", "this", "obj", "o", "resource", "oldObject", "item", "it", "input"}
 
-// unknownName explains a name that nothing declares: of a function, a variable or a field without its object.
+// unknownName explains an undeclared name of a function, a variable, or a field that is written without object.
 func (d *diagnosis) unknownName(c complaint) finding {
 	name, after := c.caught[1], d.after(c)
 	switch {
@@ -51,7 +51,7 @@ func (d *diagnosis) unknownName(c complaint) finding {
 	case policy.Closest(name, []string{referencesVariable}) != "":
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean references?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("text stands in quotes: '%s'", name)}
+		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("put strings in quotes: '%s'", name)}
 	case dashedKey.MatchString(d.before(c)):
 		key := dashedKey.FindStringSubmatch(d.before(c))
 		rest := restOfKey.FindString(after)
@@ -69,12 +69,12 @@ func (d *diagnosis) unknownName(c complaint) finding {
 	if meant := policy.Closest(name, slices.Sorted(maps.Keys(objectFields))); meant != "" {
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean %s?", objectFields[meant])}
 	}
-	f := finding{message: fmt.Sprintf("unknown name %q", name), hint: "fields are read from the object, such as object.status.phase"}
+	f := finding{message: fmt.Sprintf("unknown name %q", name), hint: "read fields of the object, such as object.status.phase"}
 	switch rest := strings.TrimPrefix(after, name); {
 	case strings.TrimSpace(d.text) == name:
 		f.hint += fmt.Sprintf(", and labels as object.metadata.?labels[?'%s'].orValue('')", name)
 	case !strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, "["):
-		f.hint += fmt.Sprintf("; text stands in quotes: '%s'", name)
+		f.hint += fmt.Sprintf("; put strings in quotes: '%s'", name)
 	}
 	return f
 }
@@ -83,7 +83,7 @@ func (d *diagnosis) isVariable(name string) bool {
 	return slices.ContainsFunc(d.scope.variables, func(v variable) bool { return v.name == name })
 }
 
-// objectFields are the fields that most objects have, by their last names.
+// objectFields maps the names of common fields to their paths.
 var objectFields = func() map[string]string {
 	fields := map[string]string{"phase": "object.status.phase", "conditions": "object.status.conditions"}
 	for _, top := range []string{"metadata", "spec", "status", "kind", "apiVersion", "data"} {
@@ -98,12 +98,12 @@ var objectFields = func() map[string]string {
 }()
 
 const (
-	keyHintBegins = "a key with / or - stands in brackets and quotes: "
+	keyHintBegins = "put a key with / or - in brackets and quotes: "
 	keyHint       = keyHintBegins + "object.metadata.?%s[?'%s'].orValue('')"
 )
 
-// dashedKey is a label or annotation up to a - or / in its key, which CEL computes with, and restOfKey what follows. bareKey is an
-// expression that is such a key and nothing else.
+// dashedKey matches a label or annotation up to a - or / in its key, which CEL reads as an operator. restOfKey matches
+// the rest of the key. bareKey matches an expression that is only such a key.
 var (
 	bareKey   = regexp.MustCompile(`^\s*[a-zA-Z][\w.]*[-/][\w./-]+\s*$`)
 	dashedKey = regexp.MustCompile(`\bobject\.metadata\.(labels|annotations)\.([\w.-]+[-/]|[\w.-]+/[\w.-]+-)$`)
@@ -119,14 +119,14 @@ func startsUpper(name string) bool {
 
 func (d *diagnosis) unknownFunction(name string, c complaint) finding {
 	if call := d.call(c); name == "exists" && call != nil && !call.AsCall().IsMemberFunction() && len(call.AsCall().Args()) == 1 && len(d.textsOf(call)) == 1 {
-		return finding{message: "exists() asks the elements of a list", hint: fmt.Sprintf("for a field write has(%s)", d.textsOf(call)...)}
+		return finding{message: "exists() tests the elements of a list", hint: fmt.Sprintf("for a field write has(%s)", d.textsOf(call)...)}
 	}
-	if slices.Contains(d.names, name) { // a macro, which cel-go expands only with the arguments that it takes
-		return finding{message: name + "() does not take these arguments", hint: macroHints[name]}
+	if slices.Contains(d.names, name) { // a macro: cel-go expands it only with the right arguments
+		return finding{message: name + "() does not accept these arguments", hint: macroHints[name]}
 	}
 	f := finding{message: fmt.Sprintf("unknown function %s()", name), hint: functionsHint}
 	if field := d.fieldCalled(name, c); field == referencesVariable+"."+name || field != "" && otherFunctions[name] == "" && policy.Closest(name, d.names) == "" {
-		f.hint = "a field stands without (): write " + field
+		f.hint = "write a field without (): " + field
 	} else if loop := otherLoops[name]; loop != "" {
 		f.hint = fmt.Sprintf("did you mean %s()? %s", loop, macroHints[loop])
 	} else if known := d.inCEL(name, c); known != "" {
@@ -139,7 +139,7 @@ func (d *diagnosis) unknownFunction(name string, c complaint) finding {
 	return f
 }
 
-// macroHints are examples of macros with the arguments that they take.
+// macroHints are hints with examples for the arguments of macros.
 var macroHints = map[string]string{
 	"has":        "it takes one field, such as has(object.status.phase)",
 	"all":        "it takes a name and a condition, such as object.status.conditions.all(c, c.status == 'True')",
@@ -161,7 +161,7 @@ func (d *diagnosis) unknownVariable(after string) finding {
 	case len(declared) == 0:
 		return finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "declare it in spec.variables; a variable may use those before it"}
 	}
-	f := finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "declared before this are: " + strings.Join(declared, ", ")}
+	f := finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "the variables before this are: " + strings.Join(declared, ", ")}
 	if meant := policy.Closest(match[1], declared); meant != "" {
 		f.hint = fmt.Sprintf("did you mean variables.%s?", meant)
 	}

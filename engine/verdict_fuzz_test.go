@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// sample is the policies of one directory of samples, all of them enforced.
+// sample holds the policies of one directory of samples, all enforced.
 type sample struct {
 	file     string
 	rules    []*policy.Rule
@@ -46,7 +46,7 @@ func samplesOf(t testing.TB, c *engine.Compiler) []sample {
 	return all
 }
 
-// enforced reads a policy. Dry runs have no say in a verdict, so they are made to count.
+// enforced reads a policy. It changes a dry run to Enforce, because dry runs do not affect decisions.
 func enforced(t testing.TB, data []byte) *policy.Policy {
 	t.Helper()
 	document, err := policy.Parse(data)
@@ -70,7 +70,7 @@ func sampleFiles(t testing.TB, name string) []string {
 	return files
 }
 
-// documentsOf gives the documents of a YAML file as JSON.
+// documentsOf returns the documents of a YAML file as JSON.
 func documentsOf(t testing.TB, file string) [][]byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -86,9 +86,9 @@ func documentsOf(t testing.TB, file string) [][]byte {
 	return documents
 }
 
-// FuzzVerdict asks every rule of every sample about any object, whatever its kind: while nobody knows what refers to it, and where
-// nothing and something does. Nothing may panic, and nothing goes
-// that a rule fails on, that has a flag, or whose time has not come.
+// FuzzVerdict evaluates every rule of every sample on any object of any kind: with unknown references, without
+// references, and with one. Nothing may panic. An object must not be deleted if a rule fails on it, if it has a flag,
+// or before it is due.
 func FuzzVerdict(f *testing.F) {
 	for _, data := range hostileObjects {
 		f.Add(data)
@@ -115,7 +115,7 @@ func FuzzVerdict(f *testing.F) {
 			for _, s := range samples {
 				evaluations := s.ask(e, object)
 				if err != nil {
-					continue // nobody to judge; that the rules do not panic is all there is to see
+					continue // an object without an identity has no decision; the rules must only not panic
 				}
 				s.check(t, subject, evaluations, now)
 				for i := range evaluations {
@@ -126,7 +126,7 @@ func FuzzVerdict(f *testing.F) {
 	})
 }
 
-// ask gives what the sample's rules say. A rule whose kind nobody can read has no program, and does not apply.
+// ask evaluates the rules of the sample. A rule with an unknown kind has no program and does not apply.
 func (s sample) ask(e *engine.Evaluator, object map[string]any) []policy.Evaluation {
 	var evaluations []policy.Evaluation
 	for _, r := range s.rules {
@@ -141,7 +141,7 @@ func (s sample) check(t *testing.T, subject policy.Subject, evaluations []policy
 	t.Helper()
 	v, permit := policy.Decide(subject, evaluations, now)
 	if permit.Valid() != (v.Action == policy.Delete) || v.Reason == "" {
-		t.Errorf("%s: warrant %v for %+v", s.file, permit.Valid(), v)
+		t.Errorf("%s: permit valid %v for %+v", s.file, permit.Valid(), v)
 	}
 	if v.Action != policy.Delete {
 		return
@@ -151,7 +151,7 @@ func (s sample) check(t *testing.T, subject policy.Subject, evaluations []policy
 	}
 	for _, r := range evaluations {
 		if r.Facts.Err != nil || r.Facts.Selected && r.Rule.Invalid() {
-			t.Errorf("%s: deleted in spite of rule %s: %v", s.file, r.Rule.ID, r.Facts.Err)
+			t.Errorf("%s: deleted despite rule %s: %v", s.file, r.Rule.ID, r.Facts.Err)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
-	_ "time/tzdata" // wherever this runs
+	_ "time/tzdata" // independent of the machine
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,20 +14,20 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestF24NoTimeZoneMatters decides around the moments at which clocks are set and calendars do odd things, in zones where they
-// do. A day is 24 hours everywhere, and an object goes at the same nanosecond.
+// TestF24NoTimeZoneMatters decides around changes of daylight saving time, leap days and the end of a year, in several
+// time zones. A day always has 24 hours, and the due time is the same in every zone.
 func TestF24NoTimeZoneMatters(t *testing.T) {
 	finished := map[string]time.Time{
-		"the night clocks go forward in Berlin":   time.Date(2026, time.March, 28, 12, 0, 0, 0, time.UTC),
-		"the hour that does not exist there":      time.Date(2026, time.March, 29, 0, 59, 59, 0, time.UTC),
-		"the night clocks go back":                time.Date(2026, time.October, 24, 22, 30, 0, 0, time.UTC),
-		"the hour that happens twice":             time.Date(2026, time.October, 25, 0, 30, 0, 0, time.UTC),
-		"the hour that happens twice, once more":  time.Date(2026, time.October, 25, 1, 30, 0, 0, time.UTC),
-		"the day before a leap day":               time.Date(2028, time.February, 28, 23, 59, 59, 0, time.UTC),
-		"a leap day":                              time.Date(2028, time.February, 29, 0, 0, 0, 0, time.UTC),
-		"the end of a year that has no leap day":  time.Date(2027, time.February, 28, 12, 0, 0, 0, time.UTC),
-		"the turn of a year":                      time.Date(2026, time.December, 31, 23, 59, 59, 0, time.UTC),
-		"a night in which Lord Howe goes forward": time.Date(2026, time.October, 3, 15, 15, 0, 0, time.UTC),
+		"the night of the change to summer time in Berlin":           time.Date(2026, time.March, 28, 12, 0, 0, 0, time.UTC),
+		"the hour that does not exist there":                         time.Date(2026, time.March, 29, 0, 59, 59, 0, time.UTC),
+		"the night of the change to winter time":                     time.Date(2026, time.October, 24, 22, 30, 0, 0, time.UTC),
+		"the repeated hour, first time":                              time.Date(2026, time.October, 25, 0, 30, 0, 0, time.UTC),
+		"the repeated hour, second time":                             time.Date(2026, time.October, 25, 1, 30, 0, 0, time.UTC),
+		"the day before a leap day":                                  time.Date(2028, time.February, 28, 23, 59, 59, 0, time.UTC),
+		"a leap day":                                                 time.Date(2028, time.February, 29, 0, 0, 0, 0, time.UTC),
+		"the end of February without a leap day":                     time.Date(2027, time.February, 28, 12, 0, 0, 0, time.UTC),
+		"the turn of a year":                                         time.Date(2026, time.December, 31, 23, 59, 59, 0, time.UTC),
+		"the night of the change to summer time on Lord Howe Island": time.Date(2026, time.October, 3, 15, 15, 0, 0, time.UTC),
 	}
 	c, told := fixture.Compiler(t), map[string]string{}
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Kiritimati"} {
@@ -45,7 +45,7 @@ func TestF24NoTimeZoneMatters(t *testing.T) {
 	}
 }
 
-// setLocal has the process be in a zone, as TZ does.
+// setLocal sets the time zone of the process, as TZ does.
 func setLocal(t *testing.T, name string) {
 	t.Helper()
 	zone, err := time.LoadLocation(name)
@@ -55,7 +55,7 @@ func setLocal(t *testing.T, name string) {
 	t.Cleanup(func() { time.Local = before })
 }
 
-// decideAround judges a Job right before it is due and when it is, and gives all that is told of it.
+// decideAround decides on a Job a nanosecond before it is due and when it is due, and returns a text of the decision.
 func decideAround(t *testing.T, c *engine.Compiler, at time.Time, ttl string) string {
 	t.Helper()
 	stamp := at.UTC().Format(time.RFC3339)
@@ -77,7 +77,7 @@ func decideAround(t *testing.T, c *engine.Compiler, at time.Time, ttl string) st
 	early, _ := policy.Decide(subject, evaluations, due.Add(-time.Nanosecond).Local())
 	v, w := policy.Decide(subject, evaluations, due.Local())
 	if early.Action == policy.Delete || v.Action != policy.Delete || !v.Due.Equal(due) || !w.Valid() {
-		t.Errorf("finished %s, to live %s: %+v, and a nanosecond earlier %+v", stamp, ttl, v, early)
+		t.Errorf("finished %s, ttl %s: %+v, and a nanosecond earlier %+v", stamp, ttl, v, early)
 	}
 	return fmt.Sprintf("%+v %+v %s %s", v, subject, v.Due, policy.FormatTTL(v.TTL))
 }

@@ -19,7 +19,7 @@ var (
 	}
 )
 
-// naiveTTL is what a TTL means, in exact numbers: the sum of its parts in nanoseconds. parts is 0 when it means nothing.
+// naiveTTL reads a TTL with exact arithmetic: the sum of its parts in nanoseconds. parts is 0 if the text is not a TTL.
 func naiveTTL(text string) (sum *big.Rat, parts int) {
 	sum = new(big.Rat)
 	if text == "0" {
@@ -40,8 +40,8 @@ func naiveTTL(text string) (sum *big.Rat, parts int) {
 	return sum, parts
 }
 
-// FuzzTTL compares with exact numbers: a TTL is never longer, and shorter by no more than what is cut off of each part. What
-// means nothing, or too much, is an error and never a short time.
+// FuzzTTL compares with exact arithmetic. A TTL is never longer, and shorter only by the rounding of each part. A text that is
+// not a TTL, or too long, is an error and never a short time.
 func FuzzTTL(f *testing.F) {
 	for _, text := range []string{"", "0", "0s", "1d12h", "2w", "1.5d", ".5h", "5.h", "-1h", "+1h", "1e3s", "106751d", "106752d", "15250w", "292y", "1 d", "٣h", "1d-1h", "9223372036854775807ns", "0.0000000001w"} {
 		f.Add(text)
@@ -52,7 +52,7 @@ func FuzzTTL(f *testing.F) {
 		switch longest := new(big.Rat).SetInt64(math.MaxInt64); {
 		case parts == 0:
 			if err == nil {
-				t.Fatalf("%q is taken for %s", text, got)
+				t.Fatalf("%q is parsed as %s", text, got)
 			}
 			return
 		case err != nil:
@@ -63,16 +63,16 @@ func FuzzTTL(f *testing.F) {
 		}
 		cut := new(big.Rat).Sub(want, new(big.Rat).SetInt64(int64(got)))
 		if got < 0 || cut.Sign() < 0 || cut.Cmp(new(big.Rat).SetInt64(int64(parts)*7*24)) >= 0 {
-			t.Errorf("%q is taken for %s, and means %s ns", text, got, want.FloatString(3))
+			t.Errorf("%q is parsed as %s, want %s ns", text, got, want.FloatString(3))
 		}
 		if again, err := policy.ParseTTL(policy.FormatTTL(got)); err != nil || again != got {
-			t.Errorf("%s is written %s, and read as %s, %v", got, policy.FormatTTL(got), again, err)
+			t.Errorf("%s is written as %s, which is parsed as %s, %v", got, policy.FormatTTL(got), again, err)
 		}
 	})
 }
 
-// FuzzMarks reads any annotation as the marks of an object about which two rules ask, and writes what should be there: a mark
-// that stands does not move, a new one is not earlier than now, and none is left of who is not eligible or of other rules.
+// FuzzMarks reads any annotation as the marks of an object with two rules, and applies the patch. A valid mark does not move, and
+// a new mark is not earlier than now. The patch removes marks of other rules, and of rules that do not find the object eligible.
 func FuzzMarks(f *testing.F) {
 	for i, text := range []string{
 		``, `{}`, `null`, `[]`, `{"a":"2026-03-01T12:00:00Z"}`, `{"a":"2026-03-01T12:00:00.5+02:00","b":"soon","c":"2020-01-01T00:00:00Z"}`,
@@ -85,7 +85,7 @@ func FuzzMarks(f *testing.F) {
 		marks := policy.ParseMarks(text)
 		for name, at := range naiveMarks(text) {
 			if got, ok := marks[name]; !ok || !got.Equal(at) || got.Location() != time.UTC {
-				t.Errorf("mark %q is %s, and %s is written", name, got, at)
+				t.Errorf("mark %q is %s, want %s", name, got, at)
 			}
 		}
 		if len(marks) != len(naiveMarks(text)) {
@@ -97,22 +97,22 @@ func FuzzMarks(f *testing.F) {
 		if m.Valid() {
 			after = policy.ParseMarks(m.Annotation())
 		} else if marks["a"].IsZero() == a || marks["b"].IsZero() == b {
-			t.Fatalf("%q stays as it is, eligible are %v", text, eligible)
+			t.Fatalf("%q needs no patch, eligible are %v", text, eligible)
 		}
 		for name, is := range eligible {
 			before, at := marks[name], after[name]
 			switch {
 			case !is && !at.IsZero(), is && !before.IsZero() && !at.Equal(before), is && before.IsZero() && (at.Before(now) || at.Sub(now) >= time.Second):
-				t.Errorf("mark %q is %s, and was %s in %q; eligible are %v", name, at, before, text, eligible)
+				t.Errorf("mark %q is %s, was %s in %q; eligible are %v", name, at, before, text, eligible)
 			}
 		}
 		if m.Valid() && len(after) > 2 {
-			t.Errorf("%s has marks of others", m.Annotation())
+			t.Errorf("%s has marks of other rules", m.Annotation())
 		}
 	})
 }
 
-// naiveMarks are all times of a JSON object of texts that can be written again.
+// naiveMarks are the times in a JSON object of strings that can be written again.
 func naiveMarks(text string) map[string]time.Time {
 	var all map[string]any
 	if json.Unmarshal([]byte(text), &all) != nil {
@@ -122,7 +122,7 @@ func naiveMarks(text string) map[string]time.Time {
 	for name, value := range all {
 		written, isText := value.(string)
 		if !isText && value != nil {
-			return nil // whoever wrote that did not write marks
+			return nil // not an annotation of Sunset
 		}
 		at, err := time.Parse(time.RFC3339, written)
 		if again, errAgain := time.Parse(time.RFC3339, at.UTC().Format(time.RFC3339)); err == nil && errAgain == nil && again.Unix() == at.Unix() {
@@ -132,7 +132,7 @@ func naiveMarks(text string) map[string]time.Time {
 	return marks
 }
 
-// rulingsOf are what rules a and b, which mark, say of an object with these marks.
+// rulingsOf are the evaluations of rules a and b, which mark, for an object with these marks.
 func rulingsOf(marks map[string]time.Time, eligible map[string]bool) []policy.Evaluation {
 	var all []policy.Evaluation
 	for _, name := range []string{"a", "b"} {

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// ApprovalGate is where rules in force wait until it is known that they delete no more than Approval allows, or somebody has
-// approved it. Meanwhile they keep what they find eligible.
+// ApprovalGate is where rules in force wait until their count shows that they delete no more than Approval allows, or until a
+// user approves them. Until then they keep the subjects that they find eligible.
 type ApprovalGate struct {
-	Hash       string           // what approves it; with Rules, the status says it
-	Namespaces ApprovalScope    // nil means all; otherwise those where the rules apply again
-	Rules      sets.Set[string] // nil means all; otherwise those that have never been counted
-	Uncounted  sets.Set[string] // with Namespaces: the rules that have never been counted, and wait in all others too
-	Recount    *Recount         // not nil: of the leader before, only a count is known, and everything waits for the first of this one
-	Before     *Snapshot        // what was in force before; nil when nobody knows: then everything that is due is new
-	Previewed  bool             // the rules were there before as a dry run that was counted: what they would have deleted is not new
+	Hash       string           // value that approves the change; with Rules, it is in the status
+	Namespaces ApprovalScope    // nil means all; otherwise those where the rules wait again
+	Rules      sets.Set[string] // nil means all; otherwise those without a count yet
+	Uncounted  sets.Set[string] // with Namespaces: the rules without a count yet, which wait in all other namespaces too
+	Recount    *Recount         // count of the previous leader, if only that is known: everything waits for the first count of this leader
+	Before     *Snapshot        // the snapshot in force before; nil if unknown: then everything that is due is new
+	Previewed  bool             // the rules were counted as a dry run before: the deletions counted then are not new
 }
 
 // Covers reports whether a rule waits in a namespace.
@@ -29,7 +29,7 @@ func (g *ApprovalGate) Covers(namespace, rule string) bool {
 		(g.Namespaces == nil || g.Namespaces.Has(namespace)) && (g.Rules == nil || g.Rules.Has(rule)))
 }
 
-// before is what was in force before; nil when nobody knows.
+// before is the snapshot that was in force before; nil if it is unknown.
 func (g *ApprovalGate) before() *Snapshot {
 	if g == nil {
 		return nil
@@ -37,11 +37,11 @@ func (g *ApprovalGate) before() *Snapshot {
 	return g.Before
 }
 
-// ApprovalScope is where the rules of a policy apply again, "" among cluster-scoped objects, and since when. It is not changed. Nil
-// is nowhere.
+// ApprovalScope is where the rules of a policy wait again, "" for cluster-scoped objects, and since when. It does not change. Nil
+// means nowhere.
 type ApprovalScope map[string]time.Time
 
-// Has reports whether the rules apply again in a namespace.
+// Has reports whether the rules wait again in a namespace.
 func (s ApprovalScope) Has(namespace string) bool {
 	_, ok := s[namespace]
 	return ok
@@ -50,7 +50,7 @@ func (s ApprovalScope) Has(namespace string) bool {
 // Names are the namespaces, in order.
 func (s ApprovalScope) Names() []string { return slices.Sorted(maps.Keys(s)) }
 
-// Since is when the latest change was; it tells one from the next.
+// Since is the time of the latest change; it identifies the change.
 func (s ApprovalScope) Since() (latest time.Time) {
 	for _, since := range s {
 		if since.After(latest) {
@@ -60,8 +60,7 @@ func (s ApprovalScope) Since() (latest time.Time) {
 	return latest
 }
 
-// Wider is the scope once the policy applies again in more namespaces, or in the same again. No two times are alike, and a
-// status can hold them.
+// Wider adds namespaces to the scope, or updates their time. All times differ, and a status can represent them exactly.
 func (s ApprovalScope) Wider(namespaces sets.Set[string], now time.Time) ApprovalScope {
 	since := now.UTC().Truncate(time.Microsecond)
 	if latest := s.Since(); !since.After(latest) {
@@ -77,7 +76,7 @@ func (s ApprovalScope) Wider(namespaces sets.Set[string], now time.Time) Approva
 	return wider
 }
 
-// Among are those of some namespaces in which nothing has changed after a time.
+// Among are those of the namespaces that have not changed after a time.
 func (s ApprovalScope) Among(namespaces []string, upTo time.Time) ApprovalScope {
 	same := ApprovalScope{}
 	for _, namespace := range namespaces {
@@ -88,7 +87,7 @@ func (s ApprovalScope) Among(namespaces []string, upTo time.Time) ApprovalScope 
 	return same
 }
 
-// Without is the scope without the namespaces that another has since the same time; nil when nothing is left.
+// Without is the scope without the namespaces that another scope has with the same time; nil if none is left.
 func (s ApprovalScope) Without(o ApprovalScope) ApprovalScope {
 	var left ApprovalScope
 	for namespace, since := range s {
@@ -103,30 +102,31 @@ func (s ApprovalScope) Without(o ApprovalScope) ApprovalScope {
 	return left
 }
 
-// ApprovalHash approves this form of this object: a copy of the spec in another object, or in another cluster, has another.
+// ApprovalHash approves this version of this object. A copy of the spec in another object or another cluster has a different
+// hash.
 func (p *Policy) ApprovalHash() string { return hashOf(string(p.UID), p.Hash) }
 
-// ScopeHash approves this form of this object in namespaces as they were at a time, and no later change of them.
+// ScopeHash approves this version of this object in namespaces as they were at a time, and no later change of the namespaces.
 func (p *Policy) ScopeHash(namespaces []string, since time.Time) string {
 	return hashOf(append([]string{p.ApprovalHash(), since.UTC().Format(time.RFC3339Nano)}, slices.Sorted(slices.Values(namespaces))...)...)
 }
 
-// RulesHash approves rules of this form of this object, in order, that are counted after the others and wait since a time. The approval of the
-// form does not cover them, nor that of the same rules when they waited before.
+// RulesHash approves rules of this version of this object, in order, that are counted after the others and wait since a time. The
+// approval of the version does not include them, nor does the approval of the same rules at an earlier time.
 func (p *Policy) RulesHash(rules []string, since time.Time) string {
 	return hashOf(append([]string{p.ApprovalHash(), "rules", since.UTC().Format(time.RFC3339Nano)}, rules...)...)
 }
 
-// hashOf is a short hash of some lines.
+// hashOf is a short hash of lines.
 func hashOf(lines ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// atLeast is how many objects must be due before their part of all matters.
+// atLeast is how many objects must be due before the percentage applies.
 const atLeast = 10
 
-// Exceeded reports whether so many objects that a change deletes, of those selected, need approval.
+// Exceeded reports whether a change that deletes this many of the selected objects needs approval.
 func (a Approval) Exceeded(due, selected int64) bool {
 	return a.Always && due > 0 || due > a.Count || due >= atLeast && due > percentRoundedDown(selected, a.Percent)
 }

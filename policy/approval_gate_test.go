@@ -27,8 +27,8 @@ func TestWhatAGateCovers(t *testing.T) {
 		"another rule":                        {&policy.ApprovalGate{Rules: sets.New("pods")}, false},
 		"another rule of the namespace":       {&policy.ApprovalGate{Namespaces: anewIn("team-a"), Rules: sets.New("pods")}, false},
 		"the rule in another namespace":       {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Rules: sets.New("jobs")}, false},
-		"a rule that was never counted":       {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Uncounted: sets.New("jobs")}, true},
-		"another that was never counted":      {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Uncounted: sets.New("pods")}, false},
+		"a rule without a count":              {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Uncounted: sets.New("jobs")}, true},
+		"another rule without a count":        {&policy.ApprovalGate{Namespaces: anewIn("team-b"), Uncounted: sets.New("pods")}, false},
 		"exactly this rule in this namespace": {&policy.ApprovalGate{Namespaces: anewIn("team-a"), Rules: sets.New("jobs")}, true},
 	}
 	for name, test := range tests {
@@ -39,13 +39,13 @@ func TestWhatAGateCovers(t *testing.T) {
 			snapshot := policy.NewSnapshot([]*policy.Policy{p}, namespaces, policy.DefaultProtection())
 			expect.Equal(t, "waits", test.want, snapshot.Effective(jobs.GroupKind(), "team-a").Rules[0].Unapproved)
 			if p.Rules[0].Unapproved {
-				t.Error("the rule itself was changed")
+				t.Error("the argument has changed")
 			}
 		})
 	}
 }
 
-// anewIn is a scope of namespaces.
+// anewIn is the scope of these namespaces.
 func anewIn(namespaces ...string) policy.ApprovalScope {
 	return policy.ApprovalScope(nil).Wider(sets.New(namespaces...), now)
 }
@@ -56,17 +56,17 @@ func TestWhatApprovesAScope(t *testing.T) {
 	known := map[string]string{}
 	for name, h := range map[string]string{
 		"two namespaces": hash(h, now, "a", "b"), "one of them": hash(h, now, "a"), "the other": hash(h, now, "b"),
-		"one with both names": hash(h, now, "a b"), "another form": hash(policy.Policy{UID: "u", Hash: "i"}, now, "a", "b"),
-		"another object": hash(policy.Policy{UID: "v", Hash: "h"}, now, "a", "b"), "the form itself": h.ApprovalHash(),
+		"one with both names": hash(h, now, "a b"), "another version": hash(policy.Policy{UID: "u", Hash: "i"}, now, "a", "b"),
+		"another object": hash(policy.Policy{UID: "v", Hash: "h"}, now, "a", "b"), "the version itself": h.ApprovalHash(),
 		"the same at another time": hash(h, now.Add(time.Microsecond), "a", "b"),
 	} {
 		if other, taken := known[h]; taken {
-			t.Errorf("%s is approved with %s", name, other)
+			t.Errorf("%s has the same hash as %s", name, other)
 		}
 		known[h] = name
 	}
 	if hash(h, now, "a", "b") != hash(h, now, "b", "a") {
-		t.Error("the order of namespaces counts")
+		t.Error("the hash depends on the order of namespaces")
 	}
 }
 
@@ -77,20 +77,20 @@ func TestHowMuchMayGoUnseen(t *testing.T) {
 		due, selected int64
 		want          bool
 	}{
-		"nothing of nothing":                  {standard, 0, 0, false},
-		"nine of nine":                        {standard, 9, 9, false},
-		"ten of ten":                          {standard, 10, 10, true},
-		"a quarter":                           {standard, 10, 40, false},
-		"more than a quarter":                 {standard, 10, 39, true},
-		"a hundred of many":                   {standard, 100, 1_000_000, false},
-		"more than a hundred of many":         {standard, 101, 1_000_000, true},
-		"one, where nothing may go unseen":    {policy.Approval{}, 1, 1_000, true},
-		"none, where nothing may go unseen":   {policy.Approval{}, 0, 1_000, false},
-		"one, where all need approval":        {policy.Approval{Percent: 100, Count: 100, Always: true}, 1, 1_000, true},
-		"none, where all need approval":       {policy.Approval{Percent: 100, Count: 100, Always: true}, 0, 1_000, false},
-		"all, where all may go":               {policy.Approval{Percent: 100, Count: 1 << 31}, 100_000, 100_000, false},
-		"few, where a count alone is allowed": {policy.Approval{Percent: 0, Count: 50}, 9, 1_000, false},
-		"more, where a count alone is":        {policy.Approval{Percent: 0, Count: 50}, 10, 1_000, true},
+		"nothing of nothing":                     {standard, 0, 0, false},
+		"nine of nine":                           {standard, 9, 9, false},
+		"ten of ten":                             {standard, 10, 10, true},
+		"a quarter":                              {standard, 10, 40, false},
+		"more than a quarter":                    {standard, 10, 39, true},
+		"a hundred of many":                      {standard, 100, 1_000_000, false},
+		"more than a hundred of many":            {standard, 101, 1_000_000, true},
+		"one, if every deletion needs approval":  {policy.Approval{}, 1, 1_000, true},
+		"none, if every deletion needs approval": {policy.Approval{}, 0, 1_000, false},
+		"one, with Always":                       {policy.Approval{Percent: 100, Count: 100, Always: true}, 1, 1_000, true},
+		"none, with Always":                      {policy.Approval{Percent: 100, Count: 100, Always: true}, 0, 1_000, false},
+		"all, without a threshold":               {policy.Approval{Percent: 100, Count: 1 << 31}, 100_000, 100_000, false},
+		"less than ten, with a count only":       {policy.Approval{Percent: 0, Count: 50}, 9, 1_000, false},
+		"ten, with a count only":                 {policy.Approval{Percent: 0, Count: 50}, 10, 1_000, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -125,26 +125,26 @@ func TestWhereAPolicyAppliesAnew(t *testing.T) {
 		of           string           // the policy; "p" unless it says another
 		want         []string
 	}{
-		"nothing":                              {before, nil, nil, "p", nil},
-		"a namespace comes in":                 {map[string]string{"team-a": "ci", "team-b": "ci"}, nil, nil, "p", []string{"team-b"}},
-		"a namespace leaves":                   {map[string]string{"team-a": "prod", "team-b": "prod"}, nil, nil, "p", nil},
-		"a namespace is new":                   {map[string]string{"team-a": "ci", "team-b": "prod", "team-c": "ci"}, nil, nil, "p", nil},
-		"an override comes":                    {before, nil, set(longer), "p", []string{"team-a"}},
-		"an override goes":                     {before, set(longer), nil, "p", []string{"team-a"}},
-		"an override stays":                    {before, set(longer), set(longer), "p", nil},
-		"an override says it elsewhere":        {before, set(longer), changed(func(o *policy.Override) { o.Path = "spec.overrides[7]" }), "p", nil},
-		"another time to live":                 {before, set(longer), changed(func(o *policy.Override) { o.TTL = &hour }), "p", []string{"team-a"}},
-		"no time to live":                      {before, set(longer), changed(func(o *policy.Override) { o.TTL = nil }), "p", []string{"team-a"}},
-		"another number of the newest":         {before, set(longer), changed(func(o *policy.Override) { o.Keep = &three }), "p", []string{"team-a"}},
-		"another rule":                         {before, set(longer), changed(func(o *policy.Override) { o.Rule = "pods" }), "p", []string{"team-a"}},
-		"every rule":                           {before, set(longer), changed(func(o *policy.Override) { o.Rule = "" }), "p", []string{"team-a"}},
-		"no longer suspended":                  {before, set(policy.Override{Policy: "p", Suspend: true}), nil, "p", []string{"team-a"}},
-		"in force":                             {before, changed(func(o *policy.Override) { o.InForce = false }), set(longer), "p", []string{"team-a"}},
-		"of another policy":                    {before, nil, changed(func(o *policy.Override) { o.Policy = "q" }), "p", nil},
-		"one that may mean any policy":         {before, set(policy.Override{Invalid: true}), nil, "p", []string{"team-a"}},
-		"a namespace's own policy":             {before, set(policy.Override{Invalid: true}), set(longer), "team-a/own", nil},
-		"overrides where it does not apply":    {map[string]string{"team-a": "prod", "team-b": "prod"}, nil, set(longer), "p", nil},
-		"a namespace that leaves and is freed": {map[string]string{"team-a": "prod"}, set(longer), nil, "p", nil},
+		"no change":                                   {before, nil, nil, "p", nil},
+		"a namespace is selected now":                 {map[string]string{"team-a": "ci", "team-b": "ci"}, nil, nil, "p", []string{"team-b"}},
+		"a namespace is no longer selected":           {map[string]string{"team-a": "prod", "team-b": "prod"}, nil, nil, "p", nil},
+		"a namespace is new":                          {map[string]string{"team-a": "ci", "team-b": "prod", "team-c": "ci"}, nil, nil, "p", nil},
+		"an override is added":                        {before, nil, set(longer), "p", []string{"team-a"}},
+		"an override is removed":                      {before, set(longer), nil, "p", []string{"team-a"}},
+		"an unchanged override":                       {before, set(longer), set(longer), "p", nil},
+		"an override at another position":             {before, set(longer), changed(func(o *policy.Override) { o.Path = "spec.overrides[7]" }), "p", nil},
+		"another TTL":                                 {before, set(longer), changed(func(o *policy.Override) { o.TTL = &hour }), "p", []string{"team-a"}},
+		"no TTL":                                      {before, set(longer), changed(func(o *policy.Override) { o.TTL = nil }), "p", []string{"team-a"}},
+		"another number of the newest":                {before, set(longer), changed(func(o *policy.Override) { o.Keep = &three }), "p", []string{"team-a"}},
+		"another rule":                                {before, set(longer), changed(func(o *policy.Override) { o.Rule = "pods" }), "p", []string{"team-a"}},
+		"every rule":                                  {before, set(longer), changed(func(o *policy.Override) { o.Rule = "" }), "p", []string{"team-a"}},
+		"no longer suspended":                         {before, set(policy.Override{Policy: "p", Suspend: true}), nil, "p", []string{"team-a"}},
+		"an override is enforced":                     {before, changed(func(o *policy.Override) { o.InForce = false }), set(longer), "p", []string{"team-a"}},
+		"an override of another policy":               {before, nil, changed(func(o *policy.Override) { o.Policy = "q" }), "p", nil},
+		"an override that may mean any policy":        {before, set(policy.Override{Invalid: true}), nil, "p", []string{"team-a"}},
+		"a namespace's own policy":                    {before, set(policy.Override{Invalid: true}), set(longer), "team-a/own", nil},
+		"an override where the policy does not apply": {map[string]string{"team-a": "prod", "team-b": "prod"}, nil, set(longer), "p", nil},
+		"a namespace is no longer selected and loses an override": {map[string]string{"team-a": "prod"}, set(longer), nil, "p", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestWhereAPolicyAppliesAnew(t *testing.T) {
 	}
 }
 
-// TestAnInvalidRuleDilutesNothing: what it selects is not part of what may go.
+// TestAnInvalidRuleDilutesNothing: objects that an invalid rule selects do not count for the percentage.
 func TestAnInvalidRuleDilutesNothing(t *testing.T) {
 	good, bad := about(jobs, "good"), about(jobs, "bad")
 	bad.Problems = []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
@@ -186,12 +186,12 @@ func TestAnInvalidRuleDilutesNothing(t *testing.T) {
 		})
 	}
 	if rules[0].ID.Rule != "bad" || rules[1].Mode != v1alpha1.Enforce {
-		t.Fatal("the rules are not as the test wants them")
+		t.Fatal("the rules do not match the test")
 	}
 	expect.Equal(t, "backlog", policy.Backlog{Selected: 10, Due: 10, Week: 10}, stats.Policies["p"].Pending.Backlog)
 }
 
-// TestScopesTellChangesApart: what was approved, or counted, covers no later change of a namespace.
+// TestScopesTellChangesApart: an approval or a count does not cover later changes of a namespace.
 func TestScopesTellChangesApart(t *testing.T) {
 	first := policy.ApprovalScope(nil).Wider(sets.New("a", "b"), now)
 	second := first.Wider(sets.New("a", "c"), now) // at the same moment
@@ -199,9 +199,9 @@ func TestScopesTellChangesApart(t *testing.T) {
 	if !later.After(first.Since()) || !second["a"].Equal(later) || !second["b"].Equal(now) || !second["c"].Equal(later) || !first["a"].Equal(now) {
 		t.Fatalf("%v, then %v", first, second)
 	}
-	expect.Equal(t, "what is left once the first is approved", policy.ApprovalScope{"a": later, "c": later}, second.Without(first))
+	expect.Equal(t, "the rest after the first is approved", policy.ApprovalScope{"a": later, "c": later}, second.Without(first))
 	if left := first.Without(first); left != nil {
-		t.Errorf("%v is left of what was approved", left)
+		t.Errorf("%v is left after approval", left)
 	}
 	for name, test := range map[string]struct {
 		upTo time.Time

@@ -2,9 +2,10 @@ package policy
 
 import "time"
 
-// What users write can be any number. The functions of this file never overflow, and each says in which direction it rounds.
+// Users can write any number. The functions of this file never overflow, and the comment of each says in which direction it
+// rounds.
 
-// lastTime is the last second that RFC 3339 can write. What would be due later is due then, which is never.
+// lastTime is the last second that RFC 3339 can write. A later due time becomes this one, which means never.
 var lastTime = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 
 // addTime is start + span, and lastTime if that is later. The span is not negative.

@@ -28,7 +28,7 @@ func capacityOf(percent int, quotas ...string) *policy.EffectiveRules {
 	return snapshot.Effective(jobs.GroupKind(), "ns")
 }
 
-// TestNoQuotaOverflows decides about 12 finished Jobs: as many go as are beyond the quota, and status counts as many.
+// TestNoQuotaOverflows decides about 12 finished Jobs: Sunset deletes those above the capacity, and status has the same number.
 func TestNoQuotaOverflows(t *testing.T) {
 	const all = 12
 	for name, test := range map[string]struct {
@@ -36,31 +36,31 @@ func TestNoQuotaOverflows(t *testing.T) {
 		quotas  []string
 		due     int
 	}{
-		"the greatest int64":             {100, []string{"9223372036854775807"}, 0},
-		"half of the greatest int64":     {50, []string{"9223372036854775807"}, 0},
-		"a percent of it":                {1, []string{"9223372036854775807"}, 0},
-		"more than an int64":             {50, []string{"9223372036854775808"}, 0},
-		"many digits":                    {50, []string{"99999999999999999999999999999"}, 0},
-		"an exponent":                    {50, []string{"1e30"}, 0},
-		"a huge exponent":                {50, []string{"1e999999999"}, 0},
-		"exa":                            {50, []string{"100E"}, 0},
-		"peta":                           {50, []string{"200P"}, 0},
-		"8Ei":                            {100, []string{"8Ei"}, 0},
-		"nothing of very much":           {0, []string{"1e30"}, all},
-		"the least of several":           {50, []string{"1e30", "4", "100E"}, all - 2},
-		"the least of several, at last":  {50, []string{"1e30", "100E", "4"}, all - 2},
-		"a negative one bounds nothing":  {50, []string{"-4"}, 0},
-		"a very negative one too":        {50, []string{"-1e30"}, 0},
-		"a negative one beside another":  {50, []string{"4", "-4"}, all - 2},
-		"a fraction is a whole":          {100, []string{"3500m"}, all - 4},
-		"a tiny fraction is one":         {1, []string{"1n"}, all - 1},
-		"a capacity is rounded up":       {34, []string{"3"}, all - 2},
-		"a percent of one is one":        {1, []string{"1"}, all - 1},
-		"none":                           {100, []string{"0"}, all},
-		"as many as there are":           {100, []string{"12"}, 0},
-		"one less":                       {100, []string{"11"}, 1},
-		"no quota":                       {50, nil, 0},
-		"half of an odd one, rounded up": {50, []string{"5"}, all - 3},
+		"the maximum int64":                     {100, []string{"9223372036854775807"}, 0},
+		"half of the maximum int64":             {50, []string{"9223372036854775807"}, 0},
+		"one percent of the maximum int64":      {1, []string{"9223372036854775807"}, 0},
+		"more than an int64":                    {50, []string{"9223372036854775808"}, 0},
+		"many digits":                           {50, []string{"99999999999999999999999999999"}, 0},
+		"an exponent":                           {50, []string{"1e30"}, 0},
+		"a huge exponent":                       {50, []string{"1e999999999"}, 0},
+		"exa":                                   {50, []string{"100E"}, 0},
+		"peta":                                  {50, []string{"200P"}, 0},
+		"8Ei":                                   {100, []string{"8Ei"}, 0},
+		"0 percent of a large quota":            {0, []string{"1e30"}, all},
+		"the minimum of several":                {50, []string{"1e30", "4", "100E"}, all - 2},
+		"the minimum of several, in last place": {50, []string{"1e30", "100E", "4"}, all - 2},
+		"a negative quota limits nothing":       {50, []string{"-4"}, 0},
+		"a large negative quota limits nothing": {50, []string{"-1e30"}, 0},
+		"a negative quota with another":         {50, []string{"4", "-4"}, all - 2},
+		"a fraction is rounded up":              {100, []string{"3500m"}, all - 4},
+		"a small fraction is one":               {1, []string{"1n"}, all - 1},
+		"a capacity is rounded up":              {34, []string{"3"}, all - 2},
+		"a percent of one is one":               {1, []string{"1"}, all - 1},
+		"a quota of 0":                          {100, []string{"0"}, all},
+		"exactly the number of objects":         {100, []string{"12"}, 0},
+		"one less than the number of objects":   {100, []string{"11"}, 1},
+		"no quota":                              {50, nil, 0},
+		"half of an odd quota, rounded up":      {50, []string{"5"}, all - 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := capacityOf(test.percent, test.quotas...)
@@ -81,19 +81,19 @@ func TestNoQuotaOverflows(t *testing.T) {
 			}
 			expect.Equal(t, fmt.Sprintf("deleted of %d", all), test.due, deleted)
 			if tally := stats.Policies["p"]; tally.Due.Now != int64(test.due) || tally.Excess != int64(test.due) {
-				t.Errorf("status says %d due and %d in excess, want %d", tally.Due.Now, tally.Excess, test.due)
+				t.Errorf("status has %d due and %d in excess, want %d", tally.Due.Now, tally.Excess, test.due)
 			}
 		})
 	}
 }
 
-// FuzzPercentOfQuota compares with decimals that have no bound.
+// FuzzPercentOfQuota compares with arithmetic of unlimited precision.
 func FuzzPercentOfQuota(f *testing.F) {
 	for _, text := range []string{"9223372036854775807", "1e30", "E33333333", "100E", "200P", "8Ei", "1n", "-1", "3500m", "0"} {
 		f.Add(text, uint8(50))
 	}
 	f.Fuzz(func(t *testing.T, text string, percent uint8) {
-		if percent > 100 || len(text) > 10 && strings.ContainsAny(text, "eE") { // ParseQuantity itself takes minutes for some
+		if percent > 100 || len(text) > 10 && strings.ContainsAny(text, "eE") { // ParseQuantity needs minutes for some of them
 			return
 		}
 		q, err := resource.ParseQuantity(text)
@@ -124,7 +124,7 @@ func FuzzPercentOfQuota(f *testing.F) {
 	})
 }
 
-// ceil rounds up what is not negative.
+// ceil rounds up. The argument is not negative.
 func ceil(r *big.Rat) *big.Int {
 	whole, rest := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
 	return whole.Add(whole, big.NewInt(int64(rest.Sign())))
@@ -147,7 +147,7 @@ func FuzzExceeded(f *testing.F) {
 	})
 }
 
-// FuzzDue compares with a sum of seconds that has no bound. What a status says of it can be written.
+// FuzzDue compares with a sum of unlimited precision. The due time must be representable in a status.
 func FuzzDue(f *testing.F) {
 	year9999 := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC).Unix()
 	for _, seconds := range []int64{0, year9999, year9999 + 1, math.MaxInt64 / 2, math.MinInt64 / 2, -62135596801} {
@@ -157,7 +157,7 @@ func FuzzDue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seconds, ttl int64) {
 		r := says("a")
 		r.Rule.TTL, r.Facts.Start = time.Duration(ttl), time.Unix(seconds, 0)
-		if ttl < 0 || r.Facts.Start.IsZero() || max(seconds, -seconds) > math.MaxInt64/2 { // beyond, package time itself overflows
+		if ttl < 0 || r.Facts.Start.IsZero() || max(seconds, -seconds) > math.MaxInt64/2 { // package time overflows
 			return
 		}
 		v, _ := policy.Decide(policy.Subject{Created: time.Unix(0, 0).UTC()}, []policy.Evaluation{r}, now)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// horizon is how far ahead a change of configuration is looked at.
+// horizon is the period for which the effect of a configuration change is counted.
 const horizon = Week
 
 func (p *PendingStats) add(namespace string, one Backlog) {
@@ -20,8 +20,8 @@ func (p *PendingStats) add(namespace string, one Backlog) {
 	}
 }
 
-// backlog counts a subject that rules of a policy select which wait for approval: whether it goes once they are approved, or would go
-// by their own word, now and within the horizon, and would not have gone at the same moment by what was in force before.
+// backlog counts a subject of rules that wait for approval. It counts if it would be deleted after approval, or by these rules
+// alone, now or within the horizon, and would not have been deleted at the same time by the rules in force before.
 func (t *Stats) backlog(s Subject, all, policy []Evaluation, was Was) Backlog {
 	c := comparison{subject: s, all: all, own: own(policy, func(r *Rule) bool { return r.Unapproved }), name: policy[0].Rule.ID.Policy, now: t.now}
 	if recount := c.own[0].Rule.Gate.recount(); recount != nil {
@@ -46,7 +46,7 @@ func (t *Stats) backlog(s Subject, all, policy []Evaluation, was Was) Backlog {
 	return b
 }
 
-// comparison is what is said of a subject about which rules of a policy wait for approval.
+// comparison compares the deletion of a subject before and after the approval of the waiting rules of a policy.
 type comparison struct {
 	subject Subject
 	all     []Evaluation
@@ -54,13 +54,13 @@ type comparison struct {
 	name    string       // of their policy
 
 	before      Subject      // as it would be if nothing had changed
-	was, wasOwn []Evaluation // none if unknown
-	previewed   bool         // what the policy would have deleted as a dry run is not new
+	was, wasOwn []Evaluation // empty if unknown
+	previewed   bool         // deletions that the policy counted as a dry run are not new
 
 	now time.Time
 }
 
-// isNew reports whether the subject goes by a time, and would not have gone by then before.
+// isNew reports whether the subject is deleted by a time, and would not have been deleted by then before.
 func (c *comparison) isNew(by time.Time) bool {
 	switch {
 	case c.went(by):
@@ -72,11 +72,11 @@ func (c *comparison) isNew(by time.Time) bool {
 	}
 }
 
-// comes reports whether the subject goes by a time, or would by the word of the policy alone.
+// comes reports whether the subject is deleted by a time, or would be by the policy alone.
 func (c *comparison) comes(by time.Time) bool { return lets(c.subject, c.own, c.now, by) || c.goes(by) }
 
-// goes reports whether the subject goes by a time, by a rule of the policy, once everything is approved. What is not known of the
-// rules of others keeps nothing: else another policy that is still being listed would open the gate.
+// goes reports whether a rule of the policy deletes the subject by a time, after all approvals. Unknown facts of other policies
+// keep nothing: otherwise a policy whose kind is still being listed would hide the deletion.
 func (c *comparison) goes(by time.Time) bool {
 	known, due := votes{}, false
 	for i := range c.all {
@@ -95,14 +95,14 @@ func (c *comparison) goes(by time.Time) bool {
 	return due && verdict.Action != Keep && !verdict.Due.After(by)
 }
 
-// went reports whether the subject would have gone by a time before, by any rule. What is not known kept it.
+// went reports whether any rule would have deleted the subject by a time before. Unknown facts count as keeping it.
 func (c *comparison) went(by time.Time) bool {
 	voices := combine(c.before, c.was, c.now, c.partBefore)
 	verdict := voices.verdict(c.before, c.now)
 	return verdict.Action != Keep && !verdict.Due.After(by)
 }
 
-// partBefore is the part that a rule of what was in force before had, or would have had if all had been approved.
+// partBefore is the part of a rule that was in force before, or its part after all approvals.
 func (c *comparison) partBefore(r *Rule) part {
 	switch {
 	case r.ID.Policy != c.name:
@@ -114,8 +114,8 @@ func (c *comparison) partBefore(r *Rule) part {
 	}
 }
 
-// lets reports whether a rule, by its own word, lets a subject go by a time: whatever other rules say, and without holds, suspension
-// and what namespaces override.
+// lets reports whether a rule alone deletes a subject by a time: without other rules, holds, suspension and overrides of
+// namespaces.
 func lets(s Subject, evaluations []Evaluation, now, by time.Time) bool {
 	s.Flags &^= IsHeld | IsUncounted
 	for _, r := range evaluations {
@@ -134,7 +134,7 @@ func lets(s Subject, evaluations []Evaluation, now, by time.Time) bool {
 	return false
 }
 
-// own are the evaluations of some rules.
+// own are the evaluations of the rules for which are is true.
 func own(evaluations []Evaluation, are func(*Rule) bool) []Evaluation {
 	return slices.DeleteFunc(slices.Clone(evaluations), func(r Evaluation) bool { return !are(r.Rule) })
 }

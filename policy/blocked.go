@@ -16,7 +16,7 @@ type Blocked struct {
 	Sample   BlockedSample // the first of them
 }
 
-// Blocker is a rule that keeps subjects which are due by another policy, and why.
+// Blocker is a rule that keeps subjects that are due by another policy, with the reason.
 type Blocker struct {
 	Rule   RuleID
 	Reason Reason
@@ -29,8 +29,8 @@ type BlockedSample struct {
 	Name      string
 }
 
-// Most are at most n blockers: those that fail or are stopped come before those whose reason somebody has chosen (see
-// v1alpha1.IsChosen), and of each sort those that keep the most subjects come first.
+// Most gives at most n blockers. Blockers that fail or are stopped come before those with an intended reason (see
+// v1alpha1.IsChosen). In both groups, the blocker that keeps the most subjects comes first.
 func (b *Blocked) Most(n int) []Blocker {
 	return most(b.By, n, func(a, o Blocker) int {
 		switch chosen := v1alpha1.IsChosen(string(a.Reason)); {
@@ -46,12 +46,12 @@ func (b *Blocked) Most(n int) []Blocker {
 	})
 }
 
-// Blocking are at most n policies of which this one keeps subjects, those of which it keeps the most first.
+// Blocking gives at most n policies whose subjects this policy keeps. The policy with the most such subjects comes first.
 func (t *PolicyStats) Blocking(n int) []string {
 	return most(t.Blocks, n, func(string, string) int { return 0 }, strings.Compare)
 }
 
-// most are the first n keys by sort, then by count, then by name.
+// most gives the first n keys by sort, then by count, then by name.
 func most[K comparable](counts map[K]int64, n int, sort, name func(a, b K) int) []K {
 	all := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
 		return cmp.Or(sort(a, b), cmp.Compare(counts[b], counts[a]), name(a, b))
@@ -59,8 +59,8 @@ func most[K comparable](counts map[K]int64, n int, sort, name func(a, b K) int) 
 	return all[:min(len(all), n)]
 }
 
-// addBlocked counts a subject that would go by the rules of one policy alone, and that a rule of another policy keeps. base is what
-// all rules in force say.
+// addBlocked counts a subject that would be deleted by the rules of one policy alone, and that a rule of another policy keeps.
+// base is the result of all rules in force.
 func (t *Stats) addBlocked(s Subject, own []Evaluation, base votes) {
 	name, by := own[0].Rule.ID.Policy, base.keep
 	if by.rule == nil || by.rule.ID.Policy == name {
@@ -90,7 +90,7 @@ func (s BlockedSample) compare(o BlockedSample) int {
 	return cmp.Or(strings.Compare(s.Namespace, o.Namespace), strings.Compare(s.Name, o.Name))
 }
 
-// addOverridden counts a subject that would go by the rules of one policy alone, if no override suspended any of them.
+// addOverridden counts a subject that would be deleted by the rules of one policy alone, if no override suspended any of them.
 func (t *Stats) addOverridden(s Subject, own []Evaluation) {
 	overridden := func(r *Rule) bool { return r.Suspended && r.Mode == v1alpha1.Enforce }
 	if !slices.ContainsFunc(own, func(r Evaluation) bool { return r.Facts.Selected && overridden(r.Rule) }) {

@@ -7,25 +7,25 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestBlocked: what a policy would delete now, and rules of others keep.
+// TestBlocked: due subjects of a policy that rules of other policies keep.
 func TestBlocked(t *testing.T) {
 	tests := map[string]struct {
 		subject     policy.Subject
 		evaluations []policy.Evaluation
 		blocker     string // of policy p, as POLICY/RULE REASON; empty for none
 	}{
-		"alone":                           {evaluations: rulings(says("a"))},
-		"another fails":                   {evaluations: rulings(says("a"), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
-		"another is suspended":            {evaluations: rulings(says("a"), says("z", of("q"), suspended)), blocker: "q/z Suspended"},
-		"another keeps the newest":        {evaluations: rulings(says("a"), says("z", of("q"), newest)), blocker: "q/z KeptNewest"},
-		"another that is a dry run fails": {evaluations: rulings(says("a"), says("z", of("q"), failed, dryRun))},
-		"two others keep":                 {evaluations: rulings(says("a"), says("z", of("r"), suspended), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
-		"another finds it due later":      {evaluations: rulings(says("a"), says("z", of("q"), ttl(2*hour)))},
-		"it is due later":                 {evaluations: rulings(says("a", ttl(2*hour)), says("z", of("q"), failed))},
-		"a rule of its own fails":         {evaluations: rulings(says("a"), says("b", failed))},
-		"its own rules fail, and another": {evaluations: rulings(says("a", failed), says("z", of("q"), failed))},
-		"a dry run":                       {evaluations: rulings(says("a", dryRun), says("z", of("q"), failed))},
-		"it is held":                      {subject: policy.Subject{Flags: policy.IsHeld}, evaluations: rulings(says("a"), says("z", of("q"), failed))},
+		"alone":                          {evaluations: rulings(says("a"))},
+		"another fails":                  {evaluations: rulings(says("a"), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
+		"another is suspended":           {evaluations: rulings(says("a"), says("z", of("q"), suspended)), blocker: "q/z Suspended"},
+		"another keeps the newest":       {evaluations: rulings(says("a"), says("z", of("q"), newest)), blocker: "q/z KeptNewest"},
+		"another dry run fails":          {evaluations: rulings(says("a"), says("z", of("q"), failed, dryRun))},
+		"two others keep":                {evaluations: rulings(says("a"), says("z", of("r"), suspended), says("z", of("q"), failed)), blocker: "q/z EvaluationFailed"},
+		"another finds it due later":     {evaluations: rulings(says("a"), says("z", of("q"), ttl(2*hour)))},
+		"it is due later":                {evaluations: rulings(says("a", ttl(2*hour)), says("z", of("q"), failed))},
+		"a rule of its own fails":        {evaluations: rulings(says("a"), says("b", failed))},
+		"its own rules and another fail": {evaluations: rulings(says("a", failed), says("z", of("q"), failed))},
+		"a dry run":                      {evaluations: rulings(says("a", dryRun), says("z", of("q"), failed))},
+		"it is held":                     {subject: policy.Subject{Flags: policy.IsHeld}, evaluations: rulings(says("a"), says("z", of("q"), failed))},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestBlocked(t *testing.T) {
 			for _, by := range blocked.Most(5) {
 				got += by.Rule.String() + " " + string(by.Reason)
 				if n := all.Policies[by.Rule.Policy].Blocks["p"]; n != 1 || blocked.By[by] != 1 || blocked.Subjects != 1 || blocked.Sample.Name != "x" {
-					t.Errorf("%d in return, %+v", n, blocked)
+					t.Errorf("%d in Blocks, %+v", n, blocked)
 				}
 			}
 			expect.Equal(t, "blocked by", test.blocker, got)
@@ -56,10 +56,10 @@ func TestTheMostAreFirst(t *testing.T) {
 	expect.Equal(t, "blockers", []string{"r", "s"}, names)
 	expect.Equal(t, "all", int64(5), p.Blocked.Subjects)
 	expect.Equal(t, "the sample", "v", p.Blocked.Sample.Name)
-	expect.Equal(t, "in return", []string{"p"}, all.Policies["r"].Blocking(5))
+	expect.Equal(t, "policies that r blocks", []string{"p"}, all.Policies["r"].Blocking(5))
 }
 
-// TestWhatFailsIsBeforeWhatIsChosen: five rules that keep the newest, of many objects, do not hide one that fails.
+// TestWhatFailsIsBeforeWhatIsChosen: five rules that keep the newest of many objects do not hide a rule that fails.
 func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
 	all := policy.NewStats(now)
 	for _, by := range []string{"a", "b", "c", "d", "e"} {
@@ -76,7 +76,7 @@ func TestWhatFailsIsBeforeWhatIsChosen(t *testing.T) {
 	expect.Equal(t, "blockers", []string{"qf EvaluationFailed", "qa KeptNewest"}, first)
 }
 
-// TestWhatOverridesSuspendIsCounted: subjects that would go if a namespace had not suspended a rule.
+// TestWhatOverridesSuspendIsCounted: subjects that would be deleted if a namespace had not suspended a rule.
 func TestWhatOverridesSuspendIsCounted(t *testing.T) {
 	tests := map[string]struct {
 		evaluations []policy.Evaluation

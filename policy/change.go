@@ -10,21 +10,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Change is what differs between two snapshots that may let rules delete what was kept before. Create it with Since.
+// Change is the difference between two snapshots that may let rules delete objects that were kept before. Create it with Since.
 type Change struct {
 	snapshot, before *Snapshot
-	namespaces       []string // known to both, with other labels, overrides, holds or quotas
-	vetoes           []veto   // of policies that are gone, or say something else
+	namespaces       []string // known to both, with changed labels, overrides, holds or quotas
+	vetoes           []veto   // of policies that were deleted or have changed
 }
 
-// veto is what a policy kept, and may keep no longer.
+// veto is a policy that kept objects, and may no longer keep them.
 type veto struct {
-	policy *Policy // as it was
+	policy *Policy // before the change
 	kinds  sets.Set[schema.GroupKind]
 	reach  sets.Set[string] // where it applied
 }
 
-// Since compares a snapshot with the one before it.
+// Since compares a snapshot with an earlier one.
 func (b *Snapshot) Since(before *Snapshot) Change {
 	c := Change{snapshot: b, before: before, namespaces: b.Changed(before)}
 	for _, was := range before.policies {
@@ -35,10 +35,11 @@ func (b *Snapshot) Since(before *Snapshot) Change {
 	return c
 }
 
-// None reports whether nothing differs that may let anything go.
+// None reports whether no difference may let a rule delete more.
 func (c Change) None() bool { return len(c.namespaces)+len(c.vetoes) == 0 }
 
-// Concerns reports whether a policy, in whatever form, may delete what was kept before. Its own new form does not count.
+// Concerns reports whether any version of a policy may delete objects that were kept before. Changes of the policy itself do not
+// count.
 func (c Change) Concerns(p *Policy) bool {
 	if p.Namespace == "" && len(c.namespaces) > 0 || slices.Contains(c.namespaces, p.Namespace) {
 		return true
@@ -48,8 +49,8 @@ func (c Change) Concerns(p *Policy) bool {
 	})
 }
 
-// Changed are the namespaces known to both snapshots whose labels, overrides, hold or quotas differ. Quotas are not compared
-// that were not known, or are not any more: those bound nothing.
+// Changed are the namespaces known to both snapshots whose labels, overrides, hold or quotas differ. Quotas are compared only if
+// both snapshots know them, because unknown quotas limit nothing.
 func (b *Snapshot) Changed(before *Snapshot) []string {
 	var changed []string
 	for name, n := range b.namespaces {
@@ -64,8 +65,8 @@ func (b *Snapshot) Changed(before *Snapshot) []string {
 	return changed
 }
 
-// Scope is where a policy may delete what was kept before, "" among cluster-scoped objects. What its own new form does is
-// not looked at.
+// Scope are the namespaces where a policy may delete objects that were kept before, "" for cluster-scoped objects. It ignores
+// changes of the policy itself.
 func (c Change) Scope(p *Policy) sets.Set[string] {
 	scope := sets.New[string]()
 	kinds := sets.New[schema.GroupKind]()
@@ -90,7 +91,7 @@ func (c Change) Scope(p *Policy) sets.Set[string] {
 	return scope
 }
 
-// frees reports whether a policy may delete in a changed namespace what was kept there before.
+// frees reports whether a policy may delete objects in a changed namespace that were kept before.
 func (c Change) frees(p *Policy, kinds sets.Set[schema.GroupKind], namespace string) bool {
 	was, is := c.before.namespaces[namespace], c.snapshot.namespaces[namespace]
 	switch {
@@ -108,7 +109,7 @@ func (c Change) frees(p *Policy, kinds sets.Set[schema.GroupKind], namespace str
 	})
 }
 
-// reach is where a policy applies, "" among cluster-scoped objects, of the namespaces that are known and not protected.
+// reach are the known, unprotected namespaces where a policy applies, and "" for cluster-scoped objects.
 func (b *Snapshot) reach(p *Policy) sets.Set[string] {
 	all := sets.New[string]()
 	if p.Namespace == "" {
@@ -122,10 +123,10 @@ func (b *Snapshot) reach(p *Policy) sets.Set[string] {
 	return all
 }
 
-// Reach is where a policy applies, of the namespaces that are known and not protected.
+// Reach are the known, unprotected namespaces where a policy applies.
 func (b *Snapshot) Reach(p *Policy) sets.Set[string] { return b.reach(p).Delete("") }
 
-// frees are the kinds of which a policy may keep less than before, once it is what it is now; nil for none any more.
+// frees are the kinds of which a policy may keep fewer objects than before; now is its current version, or nil if it was deleted.
 func (p *Policy) frees(now *Policy) sets.Set[schema.GroupKind] {
 	if p == now {
 		return nil
@@ -145,31 +146,32 @@ func (p *Policy) frees(now *Policy) sets.Set[schema.GroupKind] {
 	return kinds
 }
 
-// everywhere reports whether a policy applies wherever another does, which may be the same policy as it was.
+// everywhere reports whether a policy applies in all namespaces where another policy, or an earlier version of it, applies.
 func (p *Policy) everywhere(was *Policy) bool {
 	return p == was || p.Namespace != "" || p.Namespaces.String() == was.Namespaces.String() && was.Excluded.IsSuperset(p.Excluded)
 }
 
-// keepsLike reports whether a rule keeps what it kept as it was: it is the same, suspended, or has a longer time to live. How
-// it deletes, and what it may do for now, is no matter.
+// keepsLike reports whether a rule keeps all objects that an earlier version kept: it is the same, suspended, or has a longer
+// time to live. It ignores permissions, and how the rule deletes.
 func (r *Rule) keepsLike(was *Rule) bool {
 	if r == was {
 		return true
 	}
 	is := *r
 	is.Events, is.Ledger, is.Propagation = was.Events, was.Ledger, was.Propagation
-	is.MarksSince, is.MarksSinceIn = was.MarksSince, was.MarksSinceIn // marks only come to count for less
+	is.MarksSince, is.MarksSinceIn = was.MarksSince, was.MarksSinceIn // a changed MarksSince can only invalidate marks
 	is.Unpermitted, is.Unwatched, is.ServiceAccount = was.Unpermitted, was.Unwatched, was.ServiceAccount
 	if is.Mode == v1alpha1.Suspended {
 		is.Mode = was.Mode
 	}
-	if was.TTL >= 0 { // a rule without a TTL, which is negative, keeps longer than one with any
+	if was.TTL >= 0 { // a negative TTL means none, which keeps longer than any TTL
 		is.TTL = min(is.TTL, was.TTL)
 	}
 	return is.sameSettings(was)
 }
 
-// overridesOf are those of a namespace that are about a ClusterRetentionPolicy. One without a policy may mean any.
+// overridesOf are the overrides of a ClusterRetentionPolicy in a namespace. An override without a policy name may mean any
+// policy.
 func (b *Snapshot) overridesOf(p *Policy, namespace string) []*Override {
 	return slices.DeleteFunc(slices.Clone(b.overrides[namespace]), func(o *Override) bool {
 		return p.Namespace != "" || o.Policy != "" && o.Policy != p.Name

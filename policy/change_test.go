@@ -13,16 +13,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// configured is what a change is made of in TestWhatAChangeFrees: policy other, which may keep what policy p does not, and team-a.
+// configured is the configuration in TestWhatAChangeFrees: policy other, which may keep objects that policy p deletes, and
+// namespace team-a.
 type configured struct {
 	other *policy.Policy // nil for none
 	here  policy.Namespace
 	p     *policy.Policy
 }
 
-// TestWhatAChangeFrees: where policy p may delete from now on what something else kept.
+// TestWhatAChangeFrees: where policy p may delete objects after a change that were kept before.
 func TestWhatAChangeFrees(t *testing.T) {
-	everywhere := []string{"", "bare", "team-a", "team-b"} // a protected namespace is not within reach
+	everywhere := []string{"", "bare", "team-a", "team-b"} // no policy reaches a protected namespace
 	here, nowhere := []string{"team-a"}, []string(nil)
 	quota := func(n int64) func(*configured) {
 		return func(c *configured) {
@@ -56,32 +57,32 @@ func TestWhatAChangeFrees(t *testing.T) {
 		was, is func(*configured)
 		want    []string
 	}{
-		"nothing":                          {none, none, nowhere},
-		"a hold is lifted":                 {func(c *configured) { c.here.Held = true }, none, here},
-		"a hold comes":                     {none, func(c *configured) { c.here.Held = true }, nowhere},
-		"a quota shrinks":                  {quota(10), quota(9), here},
-		"a quota becomes known":            {asks, quota(9), nowhere},
-		"a quota is not known any more":    {quota(9), asks, nowhere},
-		"the other goes":                   {none, gone, everywhere},
-		"the other comes":                  {gone, none, nowhere},
-		"the other was a dry run":          {as(func(r *policy.Rule) { r.Mode = v1alpha1.DryRun }), gone, nowhere},
-		"the other becomes a dry run":      {none, as(func(r *policy.Rule) { r.Mode = v1alpha1.DryRun }), everywhere},
-		"the other is suspended":           {none, as(func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }), nowhere},
-		"the other is enforced again":      {as(func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }), none, everywhere},
-		"the other is created anew":        {none, func(c *configured) { c.other.UID = "v" }, everywhere},
-		"the other's time is shorter":      {none, as(func(r *policy.Rule) { r.TTL = time.Minute }), everywhere},
-		"the other's time is longer":       {none, as(func(r *policy.Rule) { r.TTL = policy.Week }), nowhere},
-		"the other gets a time":            {withCapacity(policy.NeverTTL), withCapacity(0), everywhere},
-		"the other has no time any more":   {withCapacity(0), withCapacity(policy.NeverTTL), everywhere},
-		"marks of the other count less":    {as(marksSince(since)), as(marksSince(nil)), nowhere},
-		"the other selects less":           {none, func(c *configured) { c.other.Namespaces = selector("tier=ci") }, everywhere},
-		"the other excludes more":          {none, excludes("team-b"), everywhere},
-		"the other excludes less":          {excludes("team-b"), none, nowhere},
-		"the other excluded something":     {excludes("team-b"), gone, []string{"", "bare", "team-a"}},
-		"the other is about another kind":  {as(func(r *policy.Rule) { r.Kind = pods }), gone, nowhere},
-		"the other no longer selects it":   {selects("ci"), func(c *configured) { c.other.Namespaces = selector("tier=ci"); c.here.Labels = nil }, here},
-		"a dry run no longer selects it":   {dry(selects("ci")), dry(func(c *configured) { c.other.Namespaces = selector("tier=ci"); c.here.Labels = nil }), nowhere},
-		"the other has to have permission": {none, as(func(r *policy.Rule) { r.Unpermitted = true }), nowhere},
+		"no change":                                 {none, none, nowhere},
+		"a hold is removed":                         {func(c *configured) { c.here.Held = true }, none, here},
+		"a hold is added":                           {none, func(c *configured) { c.here.Held = true }, nowhere},
+		"a quota shrinks":                           {quota(10), quota(9), here},
+		"a quota becomes known":                     {asks, quota(9), nowhere},
+		"a quota becomes unknown":                   {quota(9), asks, nowhere},
+		"the other is deleted":                      {none, gone, everywhere},
+		"the other is created":                      {gone, none, nowhere},
+		"the other was a dry run":                   {as(func(r *policy.Rule) { r.Mode = v1alpha1.DryRun }), gone, nowhere},
+		"the other becomes a dry run":               {none, as(func(r *policy.Rule) { r.Mode = v1alpha1.DryRun }), everywhere},
+		"the other is suspended":                    {none, as(func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }), nowhere},
+		"the other is enforced again":               {as(func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }), none, everywhere},
+		"the other is created again":                {none, func(c *configured) { c.other.UID = "v" }, everywhere},
+		"the other's TTL is shorter":                {none, as(func(r *policy.Rule) { r.TTL = time.Minute }), everywhere},
+		"the other's TTL is longer":                 {none, as(func(r *policy.Rule) { r.TTL = policy.Week }), nowhere},
+		"the other gets a TTL":                      {withCapacity(policy.NeverTTL), withCapacity(0), everywhere},
+		"the other loses its TTL":                   {withCapacity(0), withCapacity(policy.NeverTTL), everywhere},
+		"marks of the other become invalid":         {as(marksSince(since)), as(marksSince(nil)), nowhere},
+		"the other selects less":                    {none, func(c *configured) { c.other.Namespaces = selector("tier=ci") }, everywhere},
+		"the other excludes more":                   {none, excludes("team-b"), everywhere},
+		"the other excludes less":                   {excludes("team-b"), none, nowhere},
+		"the other excluded a namespace":            {excludes("team-b"), gone, []string{"", "bare", "team-a"}},
+		"the other targets another kind":            {as(func(r *policy.Rule) { r.Kind = pods }), gone, nowhere},
+		"the other no longer selects the namespace": {selects("ci"), func(c *configured) { c.other.Namespaces = selector("tier=ci"); c.here.Labels = nil }, here},
+		"a dry run no longer selects the namespace": {dry(selects("ci")), dry(func(c *configured) { c.other.Namespaces = selector("tier=ci"); c.here.Labels = nil }), nowhere},
+		"the other loses permission":                {none, as(func(r *policy.Rule) { r.Unpermitted = true }), nowhere},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,25 +112,26 @@ func selector(text string) labels.Selector {
 	return s
 }
 
-// dry has the other policy be a dry run besides.
+// dry makes the other policy a dry run, after another change.
 func dry(change func(*configured)) func(*configured) {
 	return func(c *configured) { change(c); c.other.Rules[0].Mode = v1alpha1.DryRun }
 }
 
-// TestWhatIsHeldForNowIsInTheWorstCase: what ends by itself, or by the hand of a tenant, is in the worst case of a preview.
+// TestWhatIsHeldForNowIsInTheWorstCase: the worst case includes objects that are kept for a reason that can end without an
+// administrator.
 func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags      policy.Flags
 		evaluation policy.Evaluation
 		week       int64
 	}{
-		"nothing holds it":               {0, says("a", unapproved), 1},
-		"it is held":                     {policy.IsHeld, says("a", unapproved), 1},
-		"its Job has not counted it":     {policy.IsUncounted, says("a", unapproved), 1},
-		"a namespace suspends the rule":  {0, says("a", unapproved, suspendedHere), 1},
-		"a namespace has it live longer": {0, says("a", unapproved, living(2*policy.Week)), 1},
-		"Kubernetes needs it":            {policy.IsBuiltIn, says("a", unapproved), 0},
-		"it is being deleted":            {policy.IsTerminating, says("a", unapproved), 0},
+		"nothing holds it":              {0, says("a", unapproved), 1},
+		"it is held":                    {policy.IsHeld, says("a", unapproved), 1},
+		"its Job has not counted it":    {policy.IsUncounted, says("a", unapproved), 1},
+		"a namespace suspends the rule": {0, says("a", unapproved, suspendedHere), 1},
+		"a namespace sets a longer TTL": {0, says("a", unapproved, living(2*policy.Week)), 1},
+		"Kubernetes needs it":           {policy.IsBuiltIn, says("a", unapproved), 0},
+		"it is being deleted":           {policy.IsTerminating, says("a", unapproved), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tallyOf(policy.Subject{Flags: test.flags}, test.evaluation).Policies["p"].Pending.Week
@@ -138,14 +140,14 @@ func TestWhatIsHeldForNowIsInTheWorstCase(t *testing.T) {
 	}
 }
 
-// living has a namespace set a time to live.
+// living sets a time to live by an override.
 func living(ttl time.Duration) func(*policy.Evaluation) {
 	return func(r *policy.Evaluation) {
 		r.Rule.Overrides = []*policy.Override{{Policy: "p", TTL: &ttl, InForce: true}}
 	}
 }
 
-// TestQuotasThatBecomeKnownAreNoChange: nothing was bound by them before, and nothing waits for them.
+// TestQuotasThatBecomeKnownAreNoChange: unknown quotas limit nothing, so nothing waits for them.
 func TestQuotasThatBecomeKnownAreNoChange(t *testing.T) {
 	snapshot := func(quotas map[string]int64) *policy.Snapshot {
 		return policy.NewSnapshot(nil, map[string]policy.Namespace{"team-a": {Quotas: quotas}}, policy.Protection{})
@@ -155,6 +157,6 @@ func TestQuotasThatBecomeKnownAreNoChange(t *testing.T) {
 		t.Error("quotas that become known, or unknown, are a change")
 	}
 	if nine.Since(ten).None() {
-		t.Error("other quotas are no change")
+		t.Error("a changed quota is not a change")
 	}
 }

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Evaluation is one rule with what it says about one subject.
+// Evaluation is the result of one rule for one subject.
 type Evaluation struct {
 	Rule     *Rule
 	Facts    Facts
-	Standing RankResult // the subject's place among the others, for a rule that ranks
-	Known    bool       // false while the rule's facts have not been gathered: the rule then keeps the subject
+	Standing RankResult // rank of the subject among the others, for a rule that ranks
+	Known    bool       // false until the rule's facts are known: the rule then keeps the subject
 }
 
-// Decide says what happens to a subject under the rules in force. Dry-run rules have no say. The DeletePermit permits
-// exactly the deletion the verdict calls for, and nothing when it calls for none.
+// Decide gives the decision about a subject by the rules in force. Dry-run rules take no part. The DeletePermit permits exactly
+// the deletion in the verdict, or nothing if the verdict is not to delete.
 //
-// A subject goes if at least one rule says due, none says keep, the latest due time has come, and it is neither
-// terminating, held nor uncounted. The order of the evaluations never matters.
+// A subject is deleted if at least one rule finds it due, no rule keeps it, the latest due time has passed, and it is not
+// terminating, held or uncounted. The order of the evaluations does not matter.
 func Decide(s Subject, evaluations []Evaluation, now time.Time) (Verdict, DeletePermit) {
 	c := combine(s, evaluations, now, inForce)
 	v := c.verdict(s, now)
@@ -27,7 +27,7 @@ func Decide(s Subject, evaluations []Evaluation, now time.Time) (Verdict, Delete
 	return v, DeletePermit{intent: intentOf(s, evaluations, c.due.rule, v.Due), reason: v.Reason, evaluations: voting(evaluations)}
 }
 
-// voting are the evaluations that count, of rules that select the subject. Where a verdict deletes, all of them are known.
+// voting are the evaluations of rules in force that select the subject. If a verdict deletes, all of them are known.
 func voting(evaluations []Evaluation) []Evaluation {
 	all := make([]Evaluation, 0, len(evaluations))
 	for i := range evaluations {
@@ -38,7 +38,8 @@ func voting(evaluations []Evaluation) []Evaluation {
 	return all
 }
 
-// PredictIntent says what Decide will allow at a later time if nothing changes until then; ok is false for nothing.
+// PredictIntent gives the deletion that Decide will permit at a later time if nothing changes until then; ok is false if there is
+// none.
 func PredictIntent(s Subject, evaluations []Evaluation, at time.Time) (i Intent, ok bool) {
 	c := combine(s, evaluations, at, inForce)
 	v := c.verdict(s, at)
@@ -48,7 +49,7 @@ func PredictIntent(s Subject, evaluations []Evaluation, at time.Time) (i Intent,
 	return intentOf(s, evaluations, c.due.rule, v.Due), true
 }
 
-// intentOf is the deletion of a subject on the word of one of the rules.
+// intentOf is the deletion of a subject by one of the rules.
 func intentOf(s Subject, evaluations []Evaluation, rule *Rule, due time.Time) Intent {
 	i := Intent{Subject: s, Rule: rule, Due: due}
 	for j := range evaluations {
@@ -62,8 +63,8 @@ func intentOf(s Subject, evaluations []Evaluation, rule *Rule, due time.Time) In
 	return i
 }
 
-// Forecast says what would happen to a subject if the named policy, a dry run or one that waits for approval, were
-// enforced beside the rules in force. Other dry runs have no say. There is no DeletePermit: what is forecast cannot be deleted.
+// Forecast gives the decision about a subject if the named policy, a dry run or one that waits for approval, were enforced in
+// addition to the rules in force. Other dry runs take no part. It gives no DeletePermit, because a forecast must not delete.
 func Forecast(s Subject, evaluations []Evaluation, policyName string, now time.Time) Verdict {
 	c := combine(s, evaluations, now, func(r *Rule) part {
 		if r.ID.Policy == policyName {
@@ -74,24 +75,23 @@ func Forecast(s Subject, evaluations []Evaluation, policyName string, now time.T
 	return c.verdict(s, now)
 }
 
-// IfApproved says what would happen to a subject if everything that waits for approval were approved: what waits together
-// may be approved together.
+// IfApproved gives the decision about a subject if all pending approvals were given, because a user may approve them together.
 func IfApproved(s Subject, evaluations []Evaluation, now time.Time) Verdict {
 	c := combine(s, evaluations, now, ifApproved)
 	return c.verdict(s, now)
 }
 
-// part is what part a rule has in a decision.
+// part says how a rule takes part in a decision.
 type part int
 
 const (
-	silent   part = iota // none
-	acting               // its say
-	supposed             // the say it would have if it were enforced and approved
-	resumed              // its say if no override suspended it
+	silent   part = iota // takes no part
+	acting               // as it is
+	supposed             // as if it were enforced and approved
+	resumed              // as if no override suspended it
 )
 
-// inForce gives each rule the part it has in fact.
+// inForce gives the actual part of each rule.
 func inForce(r *Rule) part {
 	if r.dryRun() {
 		return silent
@@ -99,7 +99,7 @@ func inForce(r *Rule) part {
 	return acting
 }
 
-// ifApproved gives each rule the part it has once everything that waits is approved.
+// ifApproved gives the part of each rule after all pending approvals.
 func ifApproved(r *Rule) part {
 	if r.Unapproved {
 		return supposed
@@ -107,11 +107,11 @@ func ifApproved(r *Rule) part {
 	return inForce(r)
 }
 
-// votes is what the rules say about one subject, the deciding voice of each sort kept.
+// votes are the results of the rules for one subject: the deciding vote of each sort.
 type votes struct {
 	keep    vote // the first reason to keep, in the order of ranks
 	due     vote // the latest due
-	nothing vote // the first reason for saying nothing
+	nothing vote // the first reason of the rules that neither keep nor delete
 }
 
 type vote struct {
@@ -121,13 +121,13 @@ type vote struct {
 	ttl    time.Duration
 	due    time.Time
 	owner  *Owner
-	excess bool // due for want of room
+	excess bool // due because of the capacity
 }
 
-// isDue reports whether the rule gives a due time. One that does not has a reason.
+// isDue reports whether the rule gives a due time. Otherwise the vote has a reason.
 func (v vote) isDue() bool { return v.rule != nil && v.reason == "" }
 
-// isDoubt reports whether the rule keeps because something is not known, which may be any moment.
+// isDoubt reports whether the rule keeps because something is unknown, which can change at any time.
 func (v vote) isDoubt() bool {
 	return slices.Contains([]Reason{Stale, ReferencesUnknown, IsForbidden}, v.reason)
 }
@@ -154,13 +154,13 @@ func (all *votes) add(v vote) {
 	}
 }
 
-// vote is what one rule says. A voice without a rule means that the rule does not select the subject.
+// vote is the result of one rule. A vote without a rule means that the rule does not select the subject.
 func (r *Evaluation) vote(s *Subject, now time.Time, as part) vote {
 	f := &r.Facts
 	v := vote{rule: r.Rule}
 	switch {
 	case r.Rule.Unpermitted:
-		v.reason = IsForbidden // whatever the object is: what the account may not read must not show
+		v.reason = IsForbidden // for every object, so as not to disclose what the account may not read
 	case !r.Known:
 		v.reason = Stale
 	case !f.Selected:
@@ -197,7 +197,7 @@ func (r *Evaluation) vote(s *Subject, now time.Time, as part) vote {
 	return v
 }
 
-// time says when a subject is due that nothing of the rule keeps.
+// time sets when a subject is due, if no other reason of the rule keeps it.
 func (r *Evaluation) time(s *Subject, now time.Time, v *vote) {
 	v.start = r.Facts.Start
 	if v.start.Before(s.Created) {
@@ -223,7 +223,7 @@ func (r *Evaluation) time(s *Subject, now time.Time, v *vote) {
 	}
 }
 
-// soonest is before when the subject does not go, whatever else the rule says; zero for any time.
+// soonest is the earliest time at which the rule allows the deletion; zero for any time.
 func (r *Evaluation) soonest() time.Time {
 	if r.Rule.OnNodes() {
 		return addTime(r.Facts.FirstSeen, r.Rule.Images.MinAge)
@@ -242,7 +242,7 @@ func (all *votes) verdict(s Subject, now time.Time) Verdict {
 	return v
 }
 
-// unflagged is the verdict and the rule that decides, nil when none selects the subject.
+// unflagged is the verdict without the flags, and the rule that decides, or nil if no rule selects the subject.
 func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 	switch {
 	case all.keep.rule != nil:
@@ -256,7 +256,7 @@ func (all *votes) unflagged(now time.Time) (Verdict, *Rule) {
 	}
 }
 
-// verdict is that of the latest due.
+// verdict is the verdict of the latest due vote.
 func (v *vote) verdict(now time.Time) Verdict {
 	due := Verdict{Action: Delete, Reason: Expired, Rule: v.rule.ID, Start: v.start, TTL: v.ttl, Due: v.due, Owner: v.owner}
 	switch {
@@ -302,5 +302,5 @@ func earlierReason(a, b vote) vote {
 	return a
 }
 
-// rank orders the reasons that rules give; what comes before Waiting keeps, and so does a reason that has no place.
+// rank orders the reasons of rules. Reasons before Waiting keep the subject, and so does an unknown reason.
 func rank(r Reason) int { return slices.Index(order, r) }

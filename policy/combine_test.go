@@ -12,10 +12,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// started is an hour ago: with the TTL of an hour that rules have here, a subject is due to the nanosecond now.
+// started is an hour ago. Rules here have a TTL of an hour, so subjects are due exactly now.
 var started = now.Add(-time.Hour)
 
-// says makes the evaluation of an enforced rule; each option changes it. Without any it is due now.
+// says makes the evaluation of an enforced rule, which is due now; options change it.
 func says(name string, options ...func(*policy.Evaluation)) policy.Evaluation {
 	r := policy.Evaluation{
 		Rule:  enforced("p", name),
@@ -57,14 +57,14 @@ func start(at time.Time) func(*policy.Evaluation) {
 	return func(r *policy.Evaluation) { r.Facts.Start = at }
 }
 
-// job is who owns a subject in these tests.
+// job is the owner of subjects in these tests.
 var job = &policy.Owner{Kind: jobs, Name: "job", UID: "uid-job"}
 
 func lets(owner *policy.Owner) func(*policy.Evaluation) {
 	return func(r *policy.Evaluation) { r.Rule.Owner, r.Facts.Owner = true, owner }
 }
 
-// outcome is what the tables below compare: action, reason and the rule that decided.
+// outcome is the compared part of a verdict: action, reason and the rule that decided.
 type outcome struct {
 	action policy.Action
 	reason policy.Reason
@@ -87,8 +87,8 @@ func TestOneRule(t *testing.T) {
 		"due in one nanosecond":                 {says("a", ttl(time.Hour+1)), outcome{policy.Wait, policy.Waiting, "a"}},
 		"due one nanosecond ago":                {says("a", ttl(time.Hour-1)), outcome{policy.Delete, policy.Expired, "a"}},
 		"a start in the future waits":           {says("a", start(now.Add(1)), ttl(0)), outcome{policy.Wait, policy.Waiting, "a"}},
-		"at once":                               {says("a", start(now), ttl(0)), outcome{policy.Delete, policy.Expired, "a"}},
-		"the TTL of the expression counts":      {says("a", ttlExpression(2*time.Hour)), outcome{policy.Wait, policy.Waiting, "a"}},
+		"a TTL of 0":                            {says("a", start(now), ttl(0)), outcome{policy.Delete, policy.Expired, "a"}},
+		"the TTL of the expression applies":     {says("a", ttlExpression(2*time.Hour)), outcome{policy.Wait, policy.Waiting, "a"}},
 		"not selected":                          {says("a", notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
 		"not eligible":                          {says("a", notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
 		"no start time":                         {says("a", noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
@@ -97,70 +97,70 @@ func TestOneRule(t *testing.T) {
 		"an invalid rule":                       {says("a", invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
 		"an invalid rule keeps what it selects": {says("a", invalid, notEligible), outcome{policy.Keep, policy.RuleInvalid, "a"}},
 		"an invalid rule that does not select":  {says("a", invalid, notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
-		"facts that are missing":                {says("a", unknown), outcome{policy.Keep, policy.Stale, "a"}},
+		"missing facts":                         {says("a", unknown), outcome{policy.Keep, policy.Stale, "a"}},
 		"suspended":                             {says("a", suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
 		"suspended without a start":             {says("a", suspended, noStart), outcome{policy.Keep, policy.IsSuspended, "a"}},
 		"suspended and not eligible":            {says("a", suspended, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"a dry run has no say":                  {says("a", dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"a dry run has no effect":               {says("a", dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
 		"no mode is a dry run":                  {says("a", mode("")), outcome{policy.Keep, policy.NotSelected, ""}},
-		"a mode nobody knows keeps":             {says("a", mode("enforce")), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"an unknown mode keeps":                 {says("a", mode("enforce")), outcome{policy.Keep, policy.IsSuspended, "a"}},
 
-		"references are unknown":                       {says("a", doubted), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
-		"references are unknown to one suspended":      {says("a", doubted, suspended), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
-		"references are unknown to one that waits":     {says("a", doubted, unapproved), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
-		"references are unknown to one invalid":        {says("a", doubted, invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
-		"references are unknown to a dry run":          {says("a", doubted, dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
-		"references are unknown, over capacity":        {says("a", doubted, excess), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
-		"due, and not before now":                      {says("a", notBefore(now)), outcome{policy.Delete, policy.Expired, "a"}},
-		"due, and not before the next nanosecond":      {says("a", notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
-		"too many, and not before now":                 {says("a", excess, ttl(2*hour), notBefore(now)), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"too many, and not before the next nanosecond": {says("a", excess, ttl(2*hour), notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
-		"too many, no TTL, and not before":             {says("a", excess, ttl(policy.NeverTTL), notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
-		"not eligible, and not before":                 {says("a", notEligible, notBefore(now.Add(1))), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"never due, and not before now":                {says("a", never, notBefore(now)), outcome{policy.Keep, policy.NeverDue, "a"}},
-		"never due, over capacity":                     {says("a", never, excess), outcome{policy.Keep, policy.NeverDue, "a"}},
-		"suspended by an override":                     {says("a", suspendedHere), outcome{policy.Keep, policy.IsSuspended, "a"}},
-		"suspended by an override, not eligible":       {says("a", suspendedHere, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"a dry run that an override suspends":          {says("a", suspendedHere, dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
-		"waiting for approval":                         {says("a", unapproved), outcome{policy.Keep, policy.IsUnapproved, "a"}},
-		"waiting for approval without a start":         {says("a", unapproved, noStart), outcome{policy.Keep, policy.IsUnapproved, "a"}},
-		"waiting for approval and not eligible":        {says("a", unapproved, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"waiting for approval and invalid":             {says("a", unapproved, invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
-		"waiting for approval and over capacity":       {says("a", unapproved, excess), outcome{policy.Keep, policy.IsUnapproved, "a"}},
-		"among the newest":                             {says("a", newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"among the newest, over capacity":              {says("a", newest, excess, ttl(2*hour)), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"among the newest without a start":             {says("a", newest, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"among the newest and not eligible":            {says("a", newest, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"its owner is to go":                           {says("a", lets(job)), outcome{policy.Delete, policy.Expired, "a"}},
-		"its owner is to go, later":                    {says("a", lets(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
-		"no owner to go":                               {says("a", lets(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, not even an unfinished one":   {says("a", lets(nil), func(r *policy.Evaluation) { r.Rule.AllowUnfinished = true }), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, later":                        {says("a", lets(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, over capacity":                {says("a", lets(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, within capacity":              {says("a", lets(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, not marked":                   {says("a", lets(nil), estimated), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, never due":                    {says("a", lets(nil), never), outcome{policy.Keep, policy.NoOwner, "a"}},
-		"no owner to go, not eligible":                 {says("a", notEligible, lets(nil)), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"no owner to go, without a start":              {says("a", lets(nil), noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"no owner to go, among the newest":             {says("a", lets(nil), newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"no owner to go, suspended":                    {says("a", lets(nil), suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
-		"no owner to go, a dry run":                    {says("a", lets(nil), dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
-		"not marked":                                   {says("a", estimated), outcome{policy.Keep, policy.Unmarked, "a"}},
-		"not marked, over capacity":                    {says("a", estimated, excess), outcome{policy.Keep, policy.Unmarked, "a"}},
-		"not marked, among the newest":                 {says("a", estimated, newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
-		"not seen eligible and not marked":             {says("a", marking), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"marked":                                       {says("a", markedAt(started)), outcome{policy.Delete, policy.Expired, "a"}},
-		"marked, and no longer eligible":               {says("a", markedAt(started), changed(noLonger)), outcome{policy.Keep, policy.NotEligible, "a"}},
-		"over capacity":                                {says("a", excess, ttl(2*hour)), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity, and due anyway":                {says("a", excess), outcome{policy.Delete, policy.Expired, "a"}},
-		"over capacity, a nanosecond before due":       {says("a", excess, ttl(hour+1)), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity, and starts in the future":      {says("a", excess, start(now.Add(1))), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity without a ttl":                  {says("a", excess, ttl(policy.NeverTTL)), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"over capacity without a start":                {says("a", excess, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
-		"over capacity and suspended":                  {says("a", excess, suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
-		"over capacity and an error":                   {says("a", failed, excess), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
-		"within capacity, without a ttl":               {says("a", ttl(policy.NeverTTL)), outcome{policy.Keep, policy.WithinCapacity, "a"}},
-		"within capacity, and the ttl is over":         {says("a", func(r *policy.Evaluation) { r.Rule.Capacity.Bounded = true }), outcome{policy.Delete, policy.Expired, "a"}},
+		"references are unknown":                                    {says("a", doubted), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
+		"references are unknown, suspended":                         {says("a", doubted, suspended), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
+		"references are unknown, waiting for approval":              {says("a", doubted, unapproved), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
+		"references are unknown, invalid":                           {says("a", doubted, invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
+		"references are unknown, a dry run":                         {says("a", doubted, dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"references are unknown, over capacity":                     {says("a", doubted, excess), outcome{policy.Keep, policy.ReferencesUnknown, "a"}},
+		"due, and not before now":                                   {says("a", notBefore(now)), outcome{policy.Delete, policy.Expired, "a"}},
+		"due, and not before the next nanosecond":                   {says("a", notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
+		"over capacity, and not before now":                         {says("a", excess, ttl(2*hour), notBefore(now)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity, and not before the next nanosecond":         {says("a", excess, ttl(2*hour), notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
+		"over capacity, no TTL, and not before the next nanosecond": {says("a", excess, ttl(policy.NeverTTL), notBefore(now.Add(1))), outcome{policy.Wait, policy.Waiting, "a"}},
+		"not eligible, and not before the next nanosecond":          {says("a", notEligible, notBefore(now.Add(1))), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"never due, and not before now":                             {says("a", never, notBefore(now)), outcome{policy.Keep, policy.NeverDue, "a"}},
+		"never due, over capacity":                                  {says("a", never, excess), outcome{policy.Keep, policy.NeverDue, "a"}},
+		"suspended by an override":                                  {says("a", suspendedHere), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"suspended by an override, not eligible":                    {says("a", suspendedHere, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"a dry run that an override suspends":                       {says("a", suspendedHere, dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"waiting for approval":                                      {says("a", unapproved), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"waiting for approval without a start":                      {says("a", unapproved, noStart), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"waiting for approval and not eligible":                     {says("a", unapproved, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"waiting for approval and invalid":                          {says("a", unapproved, invalid), outcome{policy.Keep, policy.RuleInvalid, "a"}},
+		"waiting for approval and over capacity":                    {says("a", unapproved, excess), outcome{policy.Keep, policy.IsUnapproved, "a"}},
+		"among the newest":                                          {says("a", newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"among the newest, over capacity":                           {says("a", newest, excess, ttl(2*hour)), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"among the newest without a start":                          {says("a", newest, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"among the newest and not eligible":                         {says("a", newest, notEligible), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"the rule deletes the owner":                                {says("a", lets(job)), outcome{policy.Delete, policy.Expired, "a"}},
+		"the rule deletes the owner later":                          {says("a", lets(job), ttl(2*hour)), outcome{policy.Wait, policy.Waiting, "a"}},
+		"no owner to delete":                                        {says("a", lets(nil)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, not even an unfinished one":            {says("a", lets(nil), func(r *policy.Evaluation) { r.Rule.AllowUnfinished = true }), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, later":                                 {says("a", lets(nil), ttl(2*hour)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, over capacity":                         {says("a", lets(nil), excess), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, within capacity":                       {says("a", lets(nil), ttl(policy.NeverTTL)), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, not marked":                            {says("a", lets(nil), estimated), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, never due":                             {says("a", lets(nil), never), outcome{policy.Keep, policy.NoOwner, "a"}},
+		"no owner to delete, not eligible":                          {says("a", notEligible, lets(nil)), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"no owner to delete, without a start":                       {says("a", lets(nil), noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"no owner to delete, among the newest":                      {says("a", lets(nil), newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"no owner to delete, suspended":                             {says("a", lets(nil), suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"no owner to delete, a dry run":                             {says("a", lets(nil), dryRun), outcome{policy.Keep, policy.NotSelected, ""}},
+		"not marked":                                                {says("a", estimated), outcome{policy.Keep, policy.Unmarked, "a"}},
+		"not marked, over capacity":                                 {says("a", estimated, excess), outcome{policy.Keep, policy.Unmarked, "a"}},
+		"not marked, among the newest":                              {says("a", estimated, newest), outcome{policy.Keep, policy.KeptNewest, "a"}},
+		"not seen eligible and not marked":                          {says("a", marking), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"marked":                                                    {says("a", markedAt(started)), outcome{policy.Delete, policy.Expired, "a"}},
+		"marked, and no longer eligible":                            {says("a", markedAt(started), changed(noLonger)), outcome{policy.Keep, policy.NotEligible, "a"}},
+		"over capacity":                                             {says("a", excess, ttl(2*hour)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity, and due by TTL":                             {says("a", excess), outcome{policy.Delete, policy.Expired, "a"}},
+		"over capacity, a nanosecond before due":                    {says("a", excess, ttl(hour+1)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity, and starts in the future":                   {says("a", excess, start(now.Add(1))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity without a ttl":                               {says("a", excess, ttl(policy.NeverTTL)), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity without a start":                             {says("a", excess, noStart), outcome{policy.Keep, policy.NoStartTime, "a"}},
+		"over capacity and suspended":                               {says("a", excess, suspended), outcome{policy.Keep, policy.IsSuspended, "a"}},
+		"over capacity, and an error":                               {says("a", failed, excess), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
+		"within capacity, without a ttl":                            {says("a", ttl(policy.NeverTTL)), outcome{policy.Keep, policy.WithinCapacity, "a"}},
+		"within capacity, and due by TTL":                           {says("a", func(r *policy.Evaluation) { r.Rule.Capacity.Bounded = true }), outcome{policy.Delete, policy.Expired, "a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,32 +175,32 @@ func TestSeveralRules(t *testing.T) {
 		evaluations []policy.Evaluation
 		want        outcome
 	}{
-		"no rule":                                  {nil, outcome{policy.Keep, policy.NotSelected, ""}},
-		"two are due: the latest decides":          {rulings(says("a", ttl(0)), says("b", ttl(time.Minute))), outcome{policy.Delete, policy.Expired, "b"}},
-		"the latest due has not come":              {rulings(says("a"), says("b", ttl(2*time.Hour))), outcome{policy.Wait, policy.Waiting, "b"}},
-		"equally late: the first by name decides":  {rulings(says("b"), says("a")), outcome{policy.Delete, policy.Expired, "a"}},
-		"a rule that says nothing does not keep":   {rulings(says("a", notEligible), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
-		"nor does one without a start":             {rulings(says("a", noStart), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
-		"nor does one that does not select":        {rulings(says("a", notSelected), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
-		"nor does a dry run, whatever it says":     {rulings(says("a", dryRun, failed), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
-		"an error keeps what another says is due":  {rulings(says("a"), says("b", failed)), outcome{policy.Keep, policy.EvaluationFailed, "b"}},
-		"an invalid rule does":                     {rulings(says("a"), says("b", invalid)), outcome{policy.Keep, policy.RuleInvalid, "b"}},
-		"missing facts do":                         {rulings(says("a"), says("b", unknown)), outcome{policy.Keep, policy.Stale, "b"}},
-		"a suspended rule that is eligible does":   {rulings(says("a"), says("b", suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
-		"a suspended rule that is not does not":    {rulings(says("a"), says("b", suspended, notEligible)), outcome{policy.Delete, policy.Expired, "a"}},
-		"a TTL of never does":                      {rulings(says("a"), says("b", never)), outcome{policy.Keep, policy.NeverDue, "b"}},
-		"one that waits for approval does":         {rulings(says("a"), says("b", unapproved)), outcome{policy.Keep, policy.IsUnapproved, "b"}},
-		"one among whose newest it is does":        {rulings(says("a"), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
-		"one that has not marked it does":          {rulings(says("a"), says("b", estimated)), outcome{policy.Keep, policy.Unmarked, "b"}},
-		"none of them if it is a dry run":          {rulings(says("a"), says("b", unapproved, dryRun), says("c", newest, dryRun), says("d", estimated, dryRun)), outcome{policy.Delete, policy.Expired, "a"}},
-		"one within its capacity does not":         {rulings(says("a"), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.Expired, "a"}},
-		"too many for one, due later for another":  {rulings(says("a", excess, ttl(2*hour)), says("b", ttl(3*hour))), outcome{policy.Wait, policy.Waiting, "b"}},
-		"too many for one, due for another":        {rulings(says("a", excess, ttl(2*hour)), says("b", ttl(0))), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"too many for one, kept by another":        {rulings(says("a", excess, ttl(2*hour)), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
-		"too many for both":                        {rulings(says("b", excess, ttl(2*hour)), says("a", excess, ttl(3*hour))), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"too many for one, and too few for one":    {rulings(says("a", excess, ttl(policy.NeverTTL)), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.OverCapacity, "a"}},
-		"nothing due: the first reason is told":    {rulings(says("a", notEligible), says("b", noStart)), outcome{policy.Keep, policy.NoStartTime, "b"}},
-		"the same reason: the first by name tells": {rulings(says("b", failed), says("a", failed)), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
+		"no rule":                                             {nil, outcome{policy.Keep, policy.NotSelected, ""}},
+		"two are due: the latest decides":                     {rulings(says("a", ttl(0)), says("b", ttl(time.Minute))), outcome{policy.Delete, policy.Expired, "b"}},
+		"the latest due has not come":                         {rulings(says("a"), says("b", ttl(2*time.Hour))), outcome{policy.Wait, policy.Waiting, "b"}},
+		"same due time: the first by name decides":            {rulings(says("b"), says("a")), outcome{policy.Delete, policy.Expired, "a"}},
+		"a rule that is not eligible does not keep":           {rulings(says("a", notEligible), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"a rule without a start does not keep":                {rulings(says("a", noStart), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"a rule that does not select does not keep":           {rulings(says("a", notSelected), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"a dry run that fails does not keep":                  {rulings(says("a", dryRun, failed), says("b")), outcome{policy.Delete, policy.Expired, "b"}},
+		"an error keeps":                                      {rulings(says("a"), says("b", failed)), outcome{policy.Keep, policy.EvaluationFailed, "b"}},
+		"an invalid rule keeps":                               {rulings(says("a"), says("b", invalid)), outcome{policy.Keep, policy.RuleInvalid, "b"}},
+		"missing facts keep":                                  {rulings(says("a"), says("b", unknown)), outcome{policy.Keep, policy.Stale, "b"}},
+		"a suspended rule that is eligible keeps":             {rulings(says("a"), says("b", suspended)), outcome{policy.Keep, policy.IsSuspended, "b"}},
+		"a suspended rule that is not eligible does not keep": {rulings(says("a"), says("b", suspended, notEligible)), outcome{policy.Delete, policy.Expired, "a"}},
+		"a TTL of never keeps":                                {rulings(says("a"), says("b", never)), outcome{policy.Keep, policy.NeverDue, "b"}},
+		"a rule that waits for approval keeps":                {rulings(says("a"), says("b", unapproved)), outcome{policy.Keep, policy.IsUnapproved, "b"}},
+		"a rule that keeps the newest keeps":                  {rulings(says("a"), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
+		"a rule without its mark keeps":                       {rulings(says("a"), says("b", estimated)), outcome{policy.Keep, policy.Unmarked, "b"}},
+		"none of them keeps as a dry run":                     {rulings(says("a"), says("b", unapproved, dryRun), says("c", newest, dryRun), says("d", estimated, dryRun)), outcome{policy.Delete, policy.Expired, "a"}},
+		"a rule within its capacity does not keep":            {rulings(says("a"), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.Expired, "a"}},
+		"over capacity of one, due later by another":          {rulings(says("a", excess, ttl(2*hour)), says("b", ttl(3*hour))), outcome{policy.Wait, policy.Waiting, "b"}},
+		"over capacity of one, due by another":                {rulings(says("a", excess, ttl(2*hour)), says("b", ttl(0))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity of one, kept by another":               {rulings(says("a", excess, ttl(2*hour)), says("b", newest)), outcome{policy.Keep, policy.KeptNewest, "b"}},
+		"over capacity of both":                               {rulings(says("b", excess, ttl(2*hour)), says("a", excess, ttl(3*hour))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"over capacity of one, within that of another":        {rulings(says("a", excess, ttl(policy.NeverTTL)), says("b", ttl(policy.NeverTTL))), outcome{policy.Delete, policy.OverCapacity, "a"}},
+		"not due: the first reason is reported":               {rulings(says("a", notEligible), says("b", noStart)), outcome{policy.Keep, policy.NoStartTime, "b"}},
+		"the same reason: the first by name decides":          {rulings(says("b", failed), says("a", failed)), outcome{policy.Keep, policy.EvaluationFailed, "a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestSeveralRules(t *testing.T) {
 
 func rulings(r ...policy.Evaluation) []policy.Evaluation { return r }
 
-// TestReasonsInOrder has every reason apply at once and takes the first away, again and again.
+// TestReasonsInOrder makes every reason apply, and then removes the first one repeatedly.
 func TestReasonsInOrder(t *testing.T) {
 	all := rulings(
 		says("error", failed), says("invalid", invalid), says("stale", unknown), says("suspended", suspended),
@@ -235,7 +235,7 @@ func TestReasonsInOrder(t *testing.T) {
 	}
 }
 
-// owned makes a rule one that lets the subject's owner go.
+// owned makes the rule delete the subject's owner.
 func owned(r *policy.Evaluation) {
 	r.Rule.Owner, r.Facts.Owner = true, &policy.Owner{Name: "owner", UID: "o"}
 }
@@ -247,24 +247,24 @@ func TestFlagsKeep(t *testing.T) {
 		evaluation policy.Evaluation
 		want       outcome
 	}{
-		"terminating comes first":              {every, says("a"), outcome{policy.Keep, policy.Terminating, "a"}},
-		"then held":                            {policy.IsHeld | policy.IsUncounted, says("a"), outcome{policy.Keep, policy.Held, "a"}},
-		"then uncounted":                       {policy.IsUncounted, says("a"), outcome{policy.Keep, policy.Uncounted, "a"}},
-		"held comes before an error":           {policy.IsHeld, says("a", failed), outcome{policy.Keep, policy.Held, "a"}},
-		"held while not due":                   {policy.IsHeld, says("a", ttl(policy.Day)), outcome{policy.Keep, policy.Held, "a"}},
-		"held, and no rule selects it":         {policy.IsHeld, says("a", notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
-		"held, and the rule is without a name": {policy.IsHeld, says("", func(r *policy.Evaluation) { r.Rule.ID = policy.RuleID{} }), outcome{policy.Keep, policy.Held, ""}},
-		"a controller owns it":                 {policy.IsControlled, says("a"), outcome{policy.Keep, policy.Held, "a"}},
-		"a controller owns it, managed or not": {policy.IsControlled, says("a", allowManaged), outcome{policy.Keep, policy.Held, "a"}},
-		"a controller owns it, and is to go":   {policy.IsControlled, says("a", owned), outcome{policy.Delete, policy.Expired, "a"}},
-		"held, and its controller is to go":    {policy.IsHeld | policy.IsControlled, says("a", owned), outcome{policy.Keep, policy.Held, "a"}},
-		"no flag: what the rule says":          {0, says("a"), outcome{policy.Delete, policy.Expired, "a"}},
+		"terminating is first":                    {every, says("a"), outcome{policy.Keep, policy.Terminating, "a"}},
+		"then held":                               {policy.IsHeld | policy.IsUncounted, says("a"), outcome{policy.Keep, policy.Held, "a"}},
+		"then uncounted":                          {policy.IsUncounted, says("a"), outcome{policy.Keep, policy.Uncounted, "a"}},
+		"held is before an error":                 {policy.IsHeld, says("a", failed), outcome{policy.Keep, policy.Held, "a"}},
+		"held while not due":                      {policy.IsHeld, says("a", ttl(policy.Day)), outcome{policy.Keep, policy.Held, "a"}},
+		"held, and no rule selects it":            {policy.IsHeld, says("a", notSelected), outcome{policy.Keep, policy.NotSelected, ""}},
+		"held, and the rule has no name":          {policy.IsHeld, says("", func(r *policy.Evaluation) { r.Rule.ID = policy.RuleID{} }), outcome{policy.Keep, policy.Held, ""}},
+		"a controller owns it":                    {policy.IsControlled, says("a"), outcome{policy.Keep, policy.Held, "a"}},
+		"a controller owns it, with allowManaged": {policy.IsControlled, says("a", allowManaged), outcome{policy.Keep, policy.Held, "a"}},
+		"a controller owns it, and the rule deletes the controller": {policy.IsControlled, says("a", owned), outcome{policy.Delete, policy.Expired, "a"}},
+		"held, and the rule deletes the controller":                 {policy.IsHeld | policy.IsControlled, says("a", owned), outcome{policy.Keep, policy.Held, "a"}},
+		"no flag: the rule decides":                                 {0, says("a"), outcome{policy.Delete, policy.Expired, "a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			v, w := policy.Decide(policy.Subject{Flags: test.flags}, rulings(test.evaluation), now)
 			check(t, v, test.want)
-			expect.Equal(t, "warrant", v.Action == policy.Delete, w.Valid())
+			expect.Equal(t, "permit", v.Action == policy.Delete, w.Valid())
 		})
 	}
 }
@@ -295,27 +295,27 @@ func TestTheWarrantOfACapacitySaysSo(t *testing.T) {
 	want := policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Rule: policy.RuleID{Policy: "p", Rule: "a"}, Start: started, TTL: 2 * hour, Due: now}
 	expect.Equal(t, "verdict", want, v)
 	if w.Reason() != policy.OverCapacity || !w.Due().Equal(now) {
-		t.Errorf("warrant of %s at %s", w.Reason(), w.Due())
+		t.Errorf("permit for %s at %s", w.Reason(), w.Due())
 	}
 }
 
 func TestReasonsAreACopy(t *testing.T) {
 	all := policy.Reasons()
-	all[0] = "" // a copy
-	expect.Equal(t, "the order begins with", policy.Terminating, policy.Reasons()[0])
+	all[0] = ""
+	expect.Equal(t, "the first reason", policy.Terminating, policy.Reasons()[0])
 }
 
-// TestWhenItIsDueAfterAQuietPeriod: the later of both counts.
+// TestWhenItIsDueAfterAQuietPeriod: the later of TTL and quiet period decides.
 func TestWhenItIsDueAfterAQuietPeriod(t *testing.T) {
 	for name, test := range map[string]struct {
 		evaluation policy.Evaluation
 		due        time.Time
 	}{
-		"the TTL is longer":        {says("a", ttl(2*hour), notBefore(now.Add(1))), now.Add(hour)},
-		"the TTL is shorter":       {says("a", notBefore(now.Add(1))), now.Add(1)},
-		"both are over":            {says("a", notBefore(now.Add(-1))), now},
-		"there are too many":       {says("a", ttl(2*hour), excess, notBefore(now.Add(1))), now.Add(1)},
-		"there have been for long": {says("a", ttl(2*hour), excess, notBefore(now.Add(-1))), now},
+		"the TTL is longer":                       {says("a", ttl(2*hour), notBefore(now.Add(1))), now.Add(hour)},
+		"the TTL is shorter":                      {says("a", notBefore(now.Add(1))), now.Add(1)},
+		"both have ended":                         {says("a", notBefore(now.Add(-1))), now},
+		"over capacity":                           {says("a", ttl(2*hour), excess, notBefore(now.Add(1))), now.Add(1)},
+		"over capacity, and the period has ended": {says("a", ttl(2*hour), excess, notBefore(now.Add(-1))), now},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if v, _ := policy.Decide(policy.Subject{}, rulings(test.evaluation), now); !v.Due.Equal(test.due) {

@@ -5,28 +5,27 @@ import (
 	"time"
 )
 
-// DeletePermit permits the deletion of one version of one subject on the word of one enforced rule. Only Decide issues
-// permits, so nothing that a dry run or a suspended policy says can ever be carried out. The zero DeletePermit permits
-// nothing.
+// DeletePermit permits the deletion of one version of one subject because of one enforced rule. Only Decide issues permits, so
+// that a dry run or a suspended policy can never delete. The zero DeletePermit permits nothing.
 type DeletePermit struct {
 	intent      Intent
 	reason      Reason
-	evaluations []Evaluation // of the rules that had a say
+	evaluations []Evaluation // of the rules that took part in the decision
 }
 
-// Intent is the deletion of one version of one subject as it is to be expected. It permits nothing: that takes a DeletePermit.
+// Intent describes the expected deletion of one version of one subject. It permits nothing: a deletion needs a DeletePermit.
 type Intent struct {
 	Subject Subject
-	Rule    *Rule  // whose word counts
-	Outcome string // what the rule's outcome expression gave; empty without one
-	Owner   *Owner // what goes instead of the subject, and takes it along; nil when the subject itself goes
+	Rule    *Rule  // that decides
+	Outcome string // result of the rule's outcome expression; empty without one
+	Owner   *Owner // deleted instead of the subject, which garbage collection then deletes; nil if the subject itself is deleted
 	Due     time.Time
 }
 
-// Valid reports whether the permit permits anything.
+// Valid reports whether the permit permits a deletion.
 func (w DeletePermit) Valid() bool { return w.intent.Rule != nil }
 
-// Subject is the version that was judged; only that version may be deleted.
+// Subject is the version that was evaluated; only that version may be deleted.
 func (w DeletePermit) Subject() Subject { return w.intent.Subject }
 
 // Rule is the rule that decided; it says how to delete. It is nil for the zero DeletePermit.
@@ -35,23 +34,23 @@ func (w DeletePermit) Rule() *Rule { return w.intent.Rule }
 // Due is when the subject became due.
 func (w DeletePermit) Due() time.Time { return w.intent.Due }
 
-// Reason is why it is due: Expired or OverCapacity.
+// Reason is why the subject is due: Expired or OverCapacity.
 func (w DeletePermit) Reason() Reason { return w.reason }
 
-// Intent is what carrying the permit out means.
+// Intent is the deletion that the permit permits.
 func (w DeletePermit) Intent() Intent { return w.intent }
 
-// Owner is what goes instead of the subject, and takes it along; nil when the subject itself goes.
+// Owner is deleted instead of the subject, which garbage collection then deletes. It is nil if the subject itself is deleted.
 func (w DeletePermit) Owner() *Owner { return w.intent.Owner }
 
-// Compares reports whether one of the rules that had a say compares subjects with each other: what becomes of others may
-// change what it says.
+// Compares reports whether a rule that took part in the decision compares subjects with each other. Changes of other subjects can
+// change the facts of such a rule.
 func (w DeletePermit) Compares() bool {
 	return slices.ContainsFunc(w.evaluations, func(r Evaluation) bool { return r.Rule.Ranks() })
 }
 
-// Upheld reports whether the subject would go still. Of each rule that had a say facts gives what it says by now, or false if
-// that is what it said.
+// Upheld reports whether the decision is still to delete the subject. For each rule that took part, facts gives the current
+// facts, or false if they have not changed.
 func (w DeletePermit) Upheld(facts func(*Rule) (Facts, bool), now time.Time) bool {
 	again := slices.Clone(w.evaluations)
 	for i := range again {
@@ -63,8 +62,7 @@ func (w DeletePermit) Upheld(facts func(*Rule) (Facts, bool), now time.Time) boo
 	return w.Valid() && v.Action == Delete
 }
 
-// Same reports whether both permit the deletion of the same version of a subject, on the word of the same rule in the
-// same way.
+// Same reports whether both permits permit the deletion of the same version of a subject, by the same rule and in the same way.
 func (w DeletePermit) Same(o DeletePermit) bool {
 	a, b := w.intent, o.intent
 	return w.Valid() && o.Valid() && a.Subject.UID == b.Subject.UID && a.Subject.ResourceVersion == b.Subject.ResourceVersion &&

@@ -15,7 +15,7 @@ func TestWarrant(t *testing.T) {
 	late := says("late", ttl(30*time.Minute))
 	v, w := policy.Decide(subject, rulings(says("soon", ttl(0)), late), now)
 	if !w.Valid() || w.Subject() != subject || w.Rule() != late.Rule || !w.Due().Equal(v.Due) {
-		t.Errorf("warrant %+v does not fit verdict %+v", w, v)
+		t.Errorf("permit %+v does not match verdict %+v", w, v)
 	}
 }
 
@@ -32,7 +32,7 @@ func TestAWarrantForAnOwner(t *testing.T) {
 	twin, other := *job, *job
 	other.UID = "uid-other"
 	if !w.Same(decide(lets(&twin))) {
-		t.Error("a warrant for the same owner is another")
+		t.Error("permits for the same owner differ")
 	}
 	for name, o := range map[string]policy.DeletePermit{
 		"another owner": decide(lets(&other)), "the subject": decide(),
@@ -41,34 +41,34 @@ func TestAWarrantForAnOwner(t *testing.T) {
 		"a managed owner":     decide(lets(job), func(r *policy.Evaluation) { r.Rule.AllowManaged = true }),
 	} {
 		if w.Same(o) || o.Same(w) {
-			t.Errorf("a warrant for %s is the same", name)
+			t.Errorf("a permit for %s is the same", name)
 		}
 	}
 }
 
-// TestAWarrantComparesIfAnyRuleThatHadASayDoes: what becomes of other subjects may change what that rule says.
+// TestAWarrantComparesIfAnyRuleThatHadASayDoes: changes of other subjects can change the facts of that rule.
 func TestAWarrantComparesIfAnyRuleThatHadASayDoes(t *testing.T) {
 	ranks := func(r *policy.Evaluation) { r.Rule.Keep = 3 }
 	for name, test := range map[string]struct {
 		evaluations []policy.Evaluation
 		want        bool
 	}{
-		"no rule":                    {rulings(says("a")), false},
-		"the rule that decides":      {rulings(says("a", ranks)), true},
-		"a rule that is due sooner":  {rulings(says("a"), says("b", ranks, ttl(0))), true},
-		"a rule that says nothing":   {rulings(says("a"), says("b", ranks, notEligible)), true},
-		"a rule that selects others": {rulings(says("a"), says("b", ranks, notSelected)), false},
-		"a dry run":                  {rulings(says("a"), says("b", ranks, dryRun)), false},
+		"no rule":                               {rulings(says("a")), false},
+		"the rule that decides":                 {rulings(says("a", ranks)), true},
+		"a rule that is due sooner":             {rulings(says("a"), says("b", ranks, ttl(0))), true},
+		"a rule that does not find it eligible": {rulings(says("a"), says("b", ranks, notEligible)), true},
+		"a rule that selects others":            {rulings(says("a"), says("b", ranks, notSelected)), false},
+		"a dry run":                             {rulings(says("a"), says("b", ranks, dryRun)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, w := policy.Decide(policy.Subject{}, test.evaluations, now); !w.Valid() || w.Compares() != test.want {
-				t.Errorf("a warrant that is valid (%v) compares: %v", w.Valid(), w.Compares())
+				t.Errorf("a permit that is valid (%v) compares: %v", w.Valid(), w.Compares())
 			}
 		})
 	}
 }
 
-// TestAWarrantIsUpheld: only where the same rules, with the facts of now, delete the subject now.
+// TestAWarrantIsUpheld: the permit is upheld only if the same rules delete the subject with their current facts.
 func TestAWarrantIsUpheld(t *testing.T) {
 	first, second := says("a"), says("b", ttl(0))
 	_, w := policy.Decide(policy.Subject{}, rulings(first, second), now)
@@ -78,11 +78,11 @@ func TestAWarrantIsUpheld(t *testing.T) {
 		says   policy.Facts // of rule b by now
 		want   bool
 	}{
-		"as before":             {w, known, true},
+		"unchanged facts":       {w, known, true},
 		"not eligible any more": {w, policy.Facts{Selected: true}, true},
-		"it waits":              {w, policy.Facts{Selected: true, Eligible: true, Start: now.Add(1)}, false},
+		"not due yet":           {w, policy.Facts{Selected: true, Eligible: true, Start: now.Add(1)}, false},
 		"an expression fails":   {w, policy.Facts{Selected: true, Err: errors.New("no such key")}, false},
-		"no warrant":            {policy.DeletePermit{}, known, false},
+		"no permit":             {policy.DeletePermit{}, known, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := test.permit.Upheld(func(r *policy.Rule) (policy.Facts, bool) { return test.says, r == second.Rule }, now)
@@ -93,18 +93,18 @@ func TestAWarrantIsUpheld(t *testing.T) {
 
 func TestNoWarrantWithoutADeletion(t *testing.T) {
 	tests := map[string]policy.Evaluation{
-		"a dry run":           says("a", dryRun),
-		"a suspended rule":    says("a", suspended),
-		"a mode nobody knows": says("a", mode("Enforced")),
-		"no mode":             says("a", mode("")),
-		"what is not due yet": says("a", ttl(time.Hour+1)),
-		"an error":            says("a", failed),
-		"what is unknown":     says("a", unknown),
+		"a dry run":        says("a", dryRun),
+		"a suspended rule": says("a", suspended),
+		"an unknown mode":  says("a", mode("Enforced")),
+		"no mode":          says("a", mode("")),
+		"not due yet":      says("a", ttl(time.Hour+1)),
+		"an error":         says("a", failed),
+		"unknown facts":    says("a", unknown),
 	}
 	for name, evaluation := range tests {
 		t.Run(name, func(t *testing.T) {
 			if v, w := policy.Decide(policy.Subject{}, rulings(evaluation), now); w.Valid() {
-				t.Errorf("warrant %+v for verdict %+v", w, v)
+				t.Errorf("permit %+v for verdict %+v", w, v)
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestNoWarrantWithoutADeletion(t *testing.T) {
 
 func TestZeroValuesNeverDelete(t *testing.T) {
 	if w := (policy.DeletePermit{}); w.Valid() || w.Rule() != nil {
-		t.Error("the zero warrant permits something")
+		t.Error("the zero permit permits something")
 	}
 	expect.Equal(t, "the zero verdict", policy.Keep, (policy.Verdict{}).Action)
 	due := policy.Facts{Selected: true, Eligible: true, Start: started}
@@ -125,7 +125,7 @@ func TestZeroValuesNeverDelete(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if v, w := policy.Decide(policy.Subject{}, rulings(evaluation), now); v.Action != policy.Keep || v.Reason == "" || w.Valid() {
-				t.Errorf("verdict %+v, warrant %v", v, w.Valid())
+				t.Errorf("verdict %+v, permit %v", v, w.Valid())
 			}
 		})
 	}

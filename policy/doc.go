@@ -1,8 +1,8 @@
-// Package policy says what a retention rule means: which settings apply where, and what the facts about a subject add
-// up to.
+// Package policy interprets retention rules: which settings apply in which namespace, and which decision follows from the facts
+// about a subject.
 //
-// It promises that everything here is a pure function of its arguments, that every answer has a reason, and that doubt
-// keeps: the zero value of every answer deletes nothing.
+// Every function is a pure function of its arguments, and every result has a reason. If something is unknown, the subject is
+// kept: the zero value of every result deletes nothing.
 //
-// It refuses to do I/O, to read a clock and to know CEL. Expressions become facts in package engine.
+// The package does no I/O, reads no clock and does not know CEL. Package engine turns expressions into facts.
 package policy

@@ -9,8 +9,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ParseMarks reads annotation sunset.x-k8s.io/eligible-since: times by Rule.Mark. What cannot be read is no mark, and neither is
-// what could not be written again: far west of Greenwich the year 9999 is 10000.
+// ParseMarks reads the marks in annotation sunset.x-k8s.io/eligible-since: times by Rule.Mark. It ignores a value that it cannot
+// read, and a time that could not be written again: in UTC, the year 9999 of a western time zone can be 10000.
 func ParseMarks(text string) map[string]time.Time {
 	var written map[string]string
 	if json.Unmarshal([]byte(text), &written) != nil {
@@ -26,38 +26,38 @@ func ParseMarks(text string) map[string]time.Time {
 	return marks
 }
 
-// EligibleSincePatch permits writing the marks of one version of one subject. Only MarkingOf issues markings, on the word of rules
-// that are enforced, so that a dry run never changes an object. The zero Marking permits nothing.
+// EligibleSincePatch permits writing the marks of one version of one subject. Only EligibleSincePatchOf issues patches, and only
+// for enforced rules, so that a dry run never changes an object. The zero EligibleSincePatch permits nothing.
 type EligibleSincePatch struct {
 	subject Subject
 	marks   map[string]time.Time
 	rules   []*Rule
 }
 
-// Valid reports whether there is anything to write.
+// Valid reports whether there is a change to write.
 func (m EligibleSincePatch) Valid() bool { return m.marks != nil }
 
-// Subject is the version that may be written on.
+// Subject is the version that may be changed.
 func (m EligibleSincePatch) Subject() Subject { return m.subject }
 
-// Rules are those on whose word something changes.
+// Rules are the rules that require a change.
 func (m EligibleSincePatch) Rules() []*Rule { return m.rules }
 
-// Annotation is the value to write; empty when the annotation is to go.
+// Annotation is the value to write; empty if the annotation must be removed.
 func (m EligibleSincePatch) Annotation() string {
 	if len(m.marks) == 0 {
 		return ""
 	}
 	written := make(map[string]string, len(m.marks))
 	for mark, at := range m.marks {
-		written[mark] = at.Format(time.RFC3339Nano) // a mark that somebody wrote with a fraction must not move earlier
+		written[mark] = at.Format(time.RFC3339Nano) // an edited mark with a fraction of a second must not move earlier
 	}
-	// A map of strings can always be written; its keys come out sorted.
+	// A map of strings can always be encoded; its keys are sorted.
 	text, _ := json.Marshal(written)
 	return string(text)
 }
 
-// NeedsEligibleSincePatch reports whether the subject is not marked as it should be.
+// NeedsEligibleSincePatch reports whether a mark of the subject is missing or must be removed.
 func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation) bool {
 	if s.Flags.Has(IsTerminating) {
 		return false
@@ -70,8 +70,9 @@ func NeedsEligibleSincePatch(s Subject, evaluations []Evaluation) bool {
 	return false
 }
 
-// EligibleSincePatchOf gives all marks that the subject should carry as of now, if it does not: one for each rule without startTime
-// that finds it eligible. A mark that is right stays as it is, and those of rules that are no more are gone.
+// EligibleSincePatchOf gives all marks that the subject must carry at now: one for each rule without startTime that finds it
+// eligible. It is not valid if the subject carries these marks already. A correct mark does not change, and marks of rules that
+// no longer exist are removed.
 func EligibleSincePatchOf(s Subject, evaluations []Evaluation, now time.Time) EligibleSincePatch {
 	if !NeedsEligibleSincePatch(s, evaluations) {
 		return EligibleSincePatch{}
@@ -94,23 +95,23 @@ func EligibleSincePatchOf(s Subject, evaluations []Evaluation, now time.Time) El
 	return m
 }
 
-// marks reports whether the rule is one that marks.
+// marks reports whether the rule writes marks, in any mode.
 func (r *Evaluation) marks() bool { return r.Rule.Mark != "" && !r.Rule.Invalid() }
 
-// isEligible reports whether the rule is sure that the subject is eligible.
+// isEligible reports whether the rule finds the subject eligible without an error.
 func (r *Evaluation) isEligible() bool {
 	return r.Facts.Selected && r.Facts.Eligible && r.Facts.Err == nil
 }
 
-// isSure reports whether what the rule says of the subject is known: no mark comes or goes before.
+// isSure reports whether all facts of the rule about the subject are known. Until then, no mark is added or removed.
 func (r *Evaluation) isSure() bool { return r.Known && !r.Facts.InDoubt() }
 
-// writesMarks reports whether the rule may write on objects.
+// writesMarks reports whether the rule may write on objects now.
 func (r *Rule) writesMarks() bool {
 	return r.Mode == v1alpha1.Enforce && !r.suspended() && !r.Unapproved && !r.Unpermitted
 }
 
-// isMismarked reports whether a rule that may write finds a mark missing, or one that should not be there.
+// isMismarked reports whether a rule that may write finds that a mark is missing, or must be removed.
 func (r *Evaluation) isMismarked() bool {
 	if !r.marks() || !r.isSure() || !r.Rule.writesMarks() {
 		return false
@@ -121,19 +122,19 @@ func (r *Evaluation) isMismarked() bool {
 	return !r.Facts.Start.IsZero()
 }
 
-// isUnmarked reports whether a rule that marks has no mark that counts: one from before nobody saw to its marks does not.
+// isUnmarked reports whether a rule that marks has no valid mark. A mark from before MarksSince is invalid.
 func (r *Evaluation) isUnmarked() bool {
 	since := r.Rule.MarksSince
 	return r.Facts.Estimated || r.Facts.Marked && !since.IsZero() && r.Facts.Start.Before(since)
 }
 
-// Distrusted are the namespaces in which the next leader must not believe the marks of a rule. The zero value is none.
+// Distrusted are the namespaces in which the next leader must ignore the marks of a rule. The zero value has no namespaces.
 type Distrusted struct {
-	Outdated sets.Set[string] // an object there carries a mark that does not count
-	Exposed  sets.Set[string] // an object there carries a mark that could not be removed now, should it come to be used
+	Outdated sets.Set[string] // an object there carries an invalid mark
+	Exposed  sets.Set[string] // an object there carries a mark that cannot be removed now if the object is used again
 }
 
-// note takes what a rule says of a subject that carries its mark.
+// note records the facts of a rule about a subject that carries its mark.
 func (d *Distrusted) note(s Subject, r *Evaluation) {
 	into := &d.Exposed
 	switch {
@@ -152,7 +153,8 @@ func (d *Distrusted) note(s Subject, r *Evaluation) {
 	}
 }
 
-// Namespaces are those of d, sorted; v1alpha1.AllNamespaces alone where they are too many, or the objects are in none.
+// Namespaces are the namespaces of d, sorted. If there are too many, or an object is cluster-scoped, the result is only
+// v1alpha1.AllNamespaces.
 func (d Distrusted) Namespaces() []string {
 	all := d.Outdated.Union(d.Exposed)
 	if len(all) > v1alpha1.MaxDistrusted || all.HasAny("", v1alpha1.AllNamespaces) {
@@ -164,20 +166,20 @@ func (d Distrusted) Namespaces() []string {
 // carriesMark reports whether the object itself has a mark of the rule.
 func (r *Evaluation) carriesMark() bool {
 	switch {
-	case r.Facts.Estimated: // Start is not that of the mark
+	case r.Facts.Estimated: // Start is not the time of the mark
 		return r.Facts.Outdated
 	default:
 		return !r.Facts.Start.IsZero()
 	}
 }
 
-// outdated reports whether the mark that the object carries does not count.
+// outdated reports whether the mark that the object carries is invalid.
 func (r *Evaluation) outdated() bool {
 	since := r.Rule.MarksSince
 	return r.Facts.Outdated || !r.isEligible() && !r.Facts.InDoubt() || !since.IsZero() && r.Facts.Start.Before(since)
 }
 
-// roundUp gives the next whole second, so that what is written is never earlier than what it stands for.
+// roundUp gives the next whole second, so that the written time is never earlier than t.
 func roundUp(t time.Time) time.Time {
 	if whole := t.Truncate(time.Second); whole.Before(t) {
 		return whole.Add(time.Second).UTC()

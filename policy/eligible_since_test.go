@@ -14,14 +14,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// marking makes a rule one that marks, under its own name; the object is not marked and not seen eligible yet.
+// marking makes a rule that marks, with its own name as mark; the object has no mark and is not eligible yet.
 func marking(r *policy.Evaluation) {
 	r.Rule.Mark = r.Rule.ID.Rule
 	r.Facts.Marked = true
 	r.Facts.Start = time.Time{}
 }
 
-// markedAt has the object marked.
+// markedAt marks the object at a time.
 func markedAt(at time.Time) func(*policy.Evaluation) {
 	return func(r *policy.Evaluation) {
 		marking(r)
@@ -29,7 +29,7 @@ func markedAt(at time.Time) func(*policy.Evaluation) {
 	}
 }
 
-// estimated has Sunset see the object eligible since an hour, and nothing on the object says so.
+// estimated is an object that Sunset saw eligible an hour ago, without a mark.
 func estimated(r *policy.Evaluation) {
 	marking(r)
 	r.Facts.Start, r.Facts.Estimated = started, true
@@ -40,7 +40,7 @@ func suspendedHere(r *policy.Evaluation) { r.Rule.Suspended = true }
 func newest(r *policy.Evaluation)        { r.Standing.Newest = true }
 func excess(r *policy.Evaluation)        { r.Standing.Excess = true }
 
-// changed are the facts of a marked object of which something else is wrong.
+// changed changes the facts.
 func changed(change func(*policy.Facts)) func(*policy.Evaluation) {
 	return func(r *policy.Evaluation) { change(&r.Facts) }
 }
@@ -57,24 +57,24 @@ func TestParseMarks(t *testing.T) {
 		text string
 		want map[string]time.Time
 	}{
-		"one":                        {`{"a":"2026-03-01T12:00:00Z"}`, map[string]time.Time{"a": at}},
-		"in another time zone":       {`{"a":"2026-03-01T14:00:00+02:00"}`, map[string]time.Time{"a": at}},
-		"a fraction of a second":     {`{"a":"2026-03-01T12:00:00.5Z"}`, map[string]time.Time{"a": at.Add(time.Second / 2)}},
-		"two":                        {`{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T12:00:01Z"}`, map[string]time.Time{"a": at, "b": at.Add(time.Second)}},
-		"one of two is no time":      {`{"a":"2026-03-01T12:00:00Z","b":"yesterday"}`, map[string]time.Time{"a": at}},
-		"a time without a zone":      {`{"a":"2026-03-01T12:00:00"}`, map[string]time.Time{}},
-		"an empty object":            {`{}`, map[string]time.Time{}},
-		"null":                       {`null`, map[string]time.Time{}},
-		"nothing":                    {``, nil},
-		"no JSON":                    {`a=2026-03-01T12:00:00Z`, nil},
-		"cut off":                    {`{"a":"2026-03-01T12:00:00Z"`, nil},
-		"a list":                     {`["2026-03-01T12:00:00Z"]`, nil},
-		"one of another type: none":  {`{"a":"2026-03-01T12:00:00Z","b":1772366400}`, nil},
-		"something behind the end":   {`{"a":"2026-03-01T12:00:00Z"} x`, nil},
-		"very deep":                  {strings.Repeat(`{"a":`, 20_000), nil},
-		"a day that is not":          {`{"a":"2026-02-30T12:00:00Z"}`, map[string]time.Time{}},
-		"more than a year has":       {`{"a":"12026-03-01T12:00:00Z"}`, map[string]time.Time{}},
-		"the names are case matters": {`{"A":"2026-03-01T12:00:00Z"}`, map[string]time.Time{"A": at}},
+		"one":                           {`{"a":"2026-03-01T12:00:00Z"}`, map[string]time.Time{"a": at}},
+		"in another time zone":          {`{"a":"2026-03-01T14:00:00+02:00"}`, map[string]time.Time{"a": at}},
+		"a fraction of a second":        {`{"a":"2026-03-01T12:00:00.5Z"}`, map[string]time.Time{"a": at.Add(time.Second / 2)}},
+		"two":                           {`{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T12:00:01Z"}`, map[string]time.Time{"a": at, "b": at.Add(time.Second)}},
+		"one of two is not a time":      {`{"a":"2026-03-01T12:00:00Z","b":"yesterday"}`, map[string]time.Time{"a": at}},
+		"a time without a zone":         {`{"a":"2026-03-01T12:00:00"}`, map[string]time.Time{}},
+		"an empty object":               {`{}`, map[string]time.Time{}},
+		"null":                          {`null`, map[string]time.Time{}},
+		"an empty text":                 {``, nil},
+		"not JSON":                      {`a=2026-03-01T12:00:00Z`, nil},
+		"incomplete JSON":               {`{"a":"2026-03-01T12:00:00Z"`, nil},
+		"a list":                        {`["2026-03-01T12:00:00Z"]`, nil},
+		"one of another type: no marks": {`{"a":"2026-03-01T12:00:00Z","b":1772366400}`, nil},
+		"text after the end":            {`{"a":"2026-03-01T12:00:00Z"} x`, nil},
+		"deep nesting":                  {strings.Repeat(`{"a":`, 20_000), nil},
+		"a date that does not exist":    {`{"a":"2026-02-30T12:00:00Z"}`, map[string]time.Time{}},
+		"a year with five digits":       {`{"a":"12026-03-01T12:00:00Z"}`, map[string]time.Time{}},
+		"names are case-sensitive":      {`{"A":"2026-03-01T12:00:00Z"}`, map[string]time.Time{"A": at}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,51 +92,51 @@ func TestMarkingOf(t *testing.T) {
 		evaluations []policy.Evaluation
 		want        string
 	}{
-		"no rule":                                 {0, nil, nothing},
-		"a rule with a startTime":                 {0, rulings(says("a")), nothing},
-		"newly eligible":                          {0, rulings(says("a", estimated)), first},
-		"held too, so that its time runs":         {policy.IsHeld, rulings(says("a", estimated)), first},
-		"newly eligible, and terminating":         {policy.IsTerminating, rulings(says("a", estimated)), nothing},
-		"marked":                                  {0, rulings(says("a", since)), nothing},
-		"a mark that is right stays":              {0, rulings(says("a", estimated), says("b", since)), both},
-		"a mark in the future stays":              {0, rulings(says("a", markedAt(now.Add(hour)))), nothing},
-		"no longer eligible":                      {0, rulings(says("a", since, changed(noLonger))), ""},
-		"no longer eligible, and terminating":     {policy.IsTerminating, rulings(says("a", since, changed(noLonger))), nothing},
-		"no longer selected":                      {0, rulings(says("a", since, changed(notAnyMore))), ""},
-		"nobody knows any more":                   {0, rulings(says("a", since, changed(failing))), ""},
-		"not eligible and not marked":             {0, rulings(says("a", marking, changed(noLonger))), nothing},
-		"an error, and not marked":                {0, rulings(says("a", marking, changed(failing))), nothing},
-		"one goes and one stays":                  {0, rulings(says("a", since, changed(noLonger)), says("b", since)), `{"b":"2026-03-01T11:00:00Z"}`},
-		"one goes and one comes":                  {0, rulings(says("a", estimated), says("b", since, changed(noLonger))), first},
-		"a suspended rule writes nothing":         {0, rulings(says("a", estimated, suspended)), nothing},
-		"nor does one that an override suspends":  {0, rulings(says("a", estimated, suspendedHere)), nothing},
-		"nor does a dry run":                      {0, rulings(says("a", estimated, dryRun)), nothing},
-		"nor one without a mode":                  {0, rulings(says("a", estimated, mode(""))), nothing},
-		"nor one with a mode nobody knows":        {0, rulings(says("a", estimated, mode("enforce"))), nothing},
-		"nor one that waits for approval":         {0, rulings(says("a", estimated, unapproved)), nothing},
-		"nor one that is invalid":                 {0, rulings(says("a", estimated, invalid)), nothing},
-		"nor one without facts":                   {0, rulings(says("a", estimated, notGathered)), nothing},
-		"nor do they remove":                      {0, rulings(says("a", since, dryRun, changed(noLonger)), says("b", since, suspended, changed(noLonger)), says("c", since, unapproved, changed(failing))), nothing},
-		"a dry run's mark is not made on the way": {0, rulings(says("a", estimated), says("b", estimated, dryRun)), first},
-		"a suspended rule's mark stays":           {0, rulings(says("a", estimated), says("b", since, suspended)), both},
-		"so does a dry run's":                     {0, rulings(says("a", estimated), says("b", since, dryRun)), both},
-		"so does that of one that waits":          {0, rulings(says("a", estimated), says("b", since, unapproved)), both},
-		"so does that of one without facts":       {0, rulings(says("a", estimated), says("b", since, changed(notAnyMore), notGathered)), both},
-		"that of an invalid rule goes":            {0, rulings(says("a", estimated), says("b", since, invalid)), first},
-		"references are unknown, and marked":      {0, rulings(says("a", since, changed(inDoubt))), nothing},
-		"references are unknown, and not marked":  {0, rulings(says("a", marking, changed(inDoubt))), nothing},
-		"their mark stays when another comes":     {0, rulings(says("a", estimated), says("b", since, changed(inDoubt))), both},
-		"their mark stays when another goes":      {0, rulings(says("a", since, changed(noLonger)), says("b", since, changed(inDoubt))), `{"b":"2026-03-01T11:00:00Z"}`},
-		"no mark of theirs is made on the way":    {0, rulings(says("a", estimated), says("b", marking, changed(inDoubt))), first},
-		"a mark is written in a quiet period":     {0, rulings(says("a", estimated, notBefore(now.Add(hour)))), first},
-		"a fraction of a second is not lost":      {0, rulings(says("a", estimated), says("b", markedAt(started.Add(1)))), `{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T11:00:00.000000001Z"}`},
+		"no rule":                                                  {0, nil, nothing},
+		"a rule with a startTime":                                  {0, rulings(says("a")), nothing},
+		"newly eligible":                                           {0, rulings(says("a", estimated)), first},
+		"held: its TTL starts nevertheless":                        {policy.IsHeld, rulings(says("a", estimated)), first},
+		"newly eligible, and terminating":                          {policy.IsTerminating, rulings(says("a", estimated)), nothing},
+		"marked":                                                   {0, rulings(says("a", since)), nothing},
+		"a correct mark does not change":                           {0, rulings(says("a", estimated), says("b", since)), both},
+		"a mark in the future does not change":                     {0, rulings(says("a", markedAt(now.Add(hour)))), nothing},
+		"no longer eligible":                                       {0, rulings(says("a", since, changed(noLonger))), ""},
+		"no longer eligible, and terminating":                      {policy.IsTerminating, rulings(says("a", since, changed(noLonger))), nothing},
+		"no longer selected":                                       {0, rulings(says("a", since, changed(notAnyMore))), ""},
+		"an error, and marked":                                     {0, rulings(says("a", since, changed(failing))), ""},
+		"not eligible and not marked":                              {0, rulings(says("a", marking, changed(noLonger))), nothing},
+		"an error, and not marked":                                 {0, rulings(says("a", marking, changed(failing))), nothing},
+		"one is removed and one stays":                             {0, rulings(says("a", since, changed(noLonger)), says("b", since)), `{"b":"2026-03-01T11:00:00Z"}`},
+		"one is removed and one is added":                          {0, rulings(says("a", estimated), says("b", since, changed(noLonger))), first},
+		"a suspended rule writes nothing":                          {0, rulings(says("a", estimated, suspended)), nothing},
+		"nor does a rule that an override suspends":                {0, rulings(says("a", estimated, suspendedHere)), nothing},
+		"nor does a dry run":                                       {0, rulings(says("a", estimated, dryRun)), nothing},
+		"nor does a rule without a mode":                           {0, rulings(says("a", estimated, mode(""))), nothing},
+		"nor does a rule with an unknown mode":                     {0, rulings(says("a", estimated, mode("enforce"))), nothing},
+		"nor does a rule that waits for approval":                  {0, rulings(says("a", estimated, unapproved)), nothing},
+		"nor does an invalid rule":                                 {0, rulings(says("a", estimated, invalid)), nothing},
+		"nor does a rule without facts":                            {0, rulings(says("a", estimated, notGathered)), nothing},
+		"nor do these rules remove marks":                          {0, rulings(says("a", since, dryRun, changed(noLonger)), says("b", since, suspended, changed(noLonger)), says("c", since, unapproved, changed(failing))), nothing},
+		"a patch adds no mark for a dry run":                       {0, rulings(says("a", estimated), says("b", estimated, dryRun)), first},
+		"a patch keeps the mark of a suspended rule":               {0, rulings(says("a", estimated), says("b", since, suspended)), both},
+		"a patch keeps the mark of a dry run":                      {0, rulings(says("a", estimated), says("b", since, dryRun)), both},
+		"a patch keeps the mark of a rule that waits":              {0, rulings(says("a", estimated), says("b", since, unapproved)), both},
+		"a patch keeps the mark of a rule without facts":           {0, rulings(says("a", estimated), says("b", since, changed(notAnyMore), notGathered)), both},
+		"a patch removes the mark of an invalid rule":              {0, rulings(says("a", estimated), says("b", since, invalid)), first},
+		"references are unknown, and marked":                       {0, rulings(says("a", since, changed(inDoubt))), nothing},
+		"references are unknown, and not marked":                   {0, rulings(says("a", marking, changed(inDoubt))), nothing},
+		"unknown references: a patch that adds a mark keeps it":    {0, rulings(says("a", estimated), says("b", since, changed(inDoubt))), both},
+		"unknown references: a patch that removes a mark keeps it": {0, rulings(says("a", since, changed(noLonger)), says("b", since, changed(inDoubt))), `{"b":"2026-03-01T11:00:00Z"}`},
+		"unknown references: a patch adds no mark":                 {0, rulings(says("a", estimated), says("b", marking, changed(inDoubt))), first},
+		"a mark is added in a quiet period":                        {0, rulings(says("a", estimated, notBefore(now.Add(hour)))), first},
+		"a patch keeps a fraction of a second":                     {0, rulings(says("a", estimated), says("b", markedAt(started.Add(1)))), `{"a":"2026-03-01T12:00:00Z","b":"2026-03-01T11:00:00.000000001Z"}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := policy.Subject{UID: "u", ResourceVersion: "7", Flags: test.flags}
 			m := policy.EligibleSincePatchOf(s, test.evaluations, now)
 			if needs := policy.NeedsEligibleSincePatch(s, test.evaluations); needs != m.Valid() {
-				t.Errorf("needs marking: %v, and the marking is %v", needs, m.Valid())
+				t.Errorf("needs a patch: %v, and the patch is valid: %v", needs, m.Valid())
 			}
 			got := nothing
 			if m.Valid() {
@@ -155,11 +155,11 @@ func TestANewMarkIsRoundedUp(t *testing.T) {
 		now  time.Time
 		want string
 	}{
-		"a whole second":              {now, "12:00:00Z"},
-		"a nanosecond more":           {now.Add(1), "12:00:01Z"},
-		"a nanosecond less":           {now.Add(time.Second - 1), "12:00:01Z"},
-		"the clock of another place":  {now.In(time.FixedZone("", 3600)), "12:00:00Z"},
-		"with half a second, another": {now.Add(time.Second / 2).In(time.FixedZone("", 3600)), "12:00:01Z"},
+		"a whole second":                       {now, "12:00:00Z"},
+		"a nanosecond more":                    {now.Add(1), "12:00:01Z"},
+		"a nanosecond less":                    {now.Add(time.Second - 1), "12:00:01Z"},
+		"another time zone":                    {now.In(time.FixedZone("", 3600)), "12:00:00Z"},
+		"another time zone, and half a second": {now.Add(time.Second / 2).In(time.FixedZone("", 3600)), "12:00:01Z"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,12 +173,12 @@ func TestANewMarkIsRoundedUp(t *testing.T) {
 
 func TestTheZeroMarkingPermitsNothing(t *testing.T) {
 	if m := (policy.EligibleSincePatch{}); m.Valid() || m.Annotation() != "" {
-		t.Error("it does")
+		t.Error("the zero patch permits something")
 	}
 }
 
-// TestMarkingOnceIsEnough writes what MarkingOf gives and reads it again: then nothing is left to be written, nothing that
-// was right has moved, and nothing is due before its mark, or its creation, plus the TTL.
+// TestMarkingOnceIsEnough writes the patch and evaluates again. Then no further patch is needed, correct marks have not moved,
+// and no object is due before its mark, or its creation, plus the TTL.
 func TestMarkingOnceIsEnough(t *testing.T) {
 	written := 0
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
@@ -213,7 +213,7 @@ func TestMarkingOnceIsEnough(t *testing.T) {
 		return !policy.NeedsEligibleSincePatch(w.subject, w.evaluations)
 	})
 	if written < rounds/20 {
-		t.Errorf("only %d of %d worlds are marked", written, rounds)
+		t.Errorf("only %d of %d cases have a patch", written, rounds)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestAForgedMarkIsNeverBeforeCreation(t *testing.T) {
 	}
 }
 
-// TestWhereMarksAreDistrusted: where the next leader must not believe the mark that an object carries.
+// TestWhereMarksAreDistrusted: where the next leader must ignore marks.
 func TestWhereMarksAreDistrusted(t *testing.T) {
 	old := func(r *policy.Evaluation) { r.Rule.MarksSince = started.Add(1) }
 	gap := changed(func(f *policy.Facts) { f.Outdated = true })
@@ -244,17 +244,17 @@ func TestWhereMarksAreDistrusted(t *testing.T) {
 		evaluation policy.Evaluation
 		want       []string
 	}{
-		"not marked":                        {0, says("a", marking), nil},
-		"marked":                            {0, says("a", markedAt(started)), nil},
-		"marked, and used again":            {0, says("a", markedAt(started), changed(noLonger)), here},
-		"marked before marks were kept":     {0, says("a", markedAt(started), old), here},
-		"marked when marks were first kept": {0, says("a", markedAt(started.Add(1)), old), nil},
-		"used since by what nobody saw":     {0, says("a", markedAt(started), gap), here},
-		"estimated, as the mark is void":    {0, says("a", estimated, gap), here},
-		"estimated, as there is no mark":    {0, says("a", estimated), nil},
-		"references are unknown":            {0, says("a", markedAt(started), changed(inDoubt)), nil},
-		"nobody may remove the mark":        {0, says("a", markedAt(started), suspended), here},
-		"being deleted, and used again":     {policy.IsTerminating, says("a", markedAt(started), changed(noLonger)), nil},
+		"not marked":                             {0, says("a", marking), nil},
+		"marked":                                 {0, says("a", markedAt(started)), nil},
+		"marked, and used again":                 {0, says("a", markedAt(started), changed(noLonger)), here},
+		"marked before MarksSince":               {0, says("a", markedAt(started), old), here},
+		"marked at MarksSince":                   {0, says("a", markedAt(started.Add(1)), old), nil},
+		"maybe used again since then":            {0, says("a", markedAt(started), gap), here},
+		"estimated, because the mark is invalid": {0, says("a", estimated, gap), here},
+		"estimated, without a mark":              {0, says("a", estimated), nil},
+		"references are unknown":                 {0, says("a", markedAt(started), changed(inDoubt)), nil},
+		"the mark of a suspended rule":           {0, says("a", markedAt(started), suspended), here},
+		"being deleted, and used again":          {policy.IsTerminating, says("a", markedAt(started), changed(noLonger)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stats := tallyOf(policy.Subject{Namespace: "team-a", Flags: test.flags}, test.evaluation)
@@ -267,7 +267,7 @@ func TestWhereMarksAreDistrusted(t *testing.T) {
 	}
 }
 
-// TestMoreNamespacesThanAreListedAreAll: no namespace is left out for want of room.
+// TestMoreNamespacesThanAreListedAreAll: if there are too many namespaces, the list means all of them.
 func TestMoreNamespacesThanAreListedAreAll(t *testing.T) {
 	for n, want := range map[int]int{v1alpha1.MaxDistrusted - 1: v1alpha1.MaxDistrusted - 1, v1alpha1.MaxDistrusted: v1alpha1.MaxDistrusted, v1alpha1.MaxDistrusted + 1: 1} {
 		stats := policy.NewStats(now)

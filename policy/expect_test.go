@@ -8,7 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// TestWhatIsExpectedIsWhatIsDecidedThen: what Expect says of a later time is what Decide says when it has come.
+// TestWhatIsExpectedIsWhatIsDecidedThen: PredictIntent for a later time is the same as Decide at that time.
 func TestWhatIsExpectedIsWhatIsDecidedThen(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
 		for i := range w.evaluations {

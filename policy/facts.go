@@ -7,58 +7,58 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Subject is one version of one thing a rule may delete. Its identity is its kind and UID, never the name alone.
+// Subject is one version of an object or image that a rule may delete. It is identified by kind and UID, never by name alone.
 type Subject struct {
 	Namespace       string // empty for cluster-scoped kinds
 	Name            string
 	UID             types.UID
-	ResourceVersion string    // the version that was judged
-	Created         time.Time // start times are floored here
+	ResourceVersion string    // the version that was evaluated
+	Created         time.Time // no start time is earlier
 	Flags           Flags
-	OwnTTL          time.Duration // what annotation sunset.x-k8s.io/ttl says; meaningful with HasTTL
+	OwnTTL          time.Duration // from annotation sunset.x-k8s.io/ttl; valid only with HasTTL
 }
 
-// Flags are properties of a subject. HasTTL says nothing by itself; the flags of other controllers (Manager) and IsRecreated
-// are for each rule to weigh; all others keep the subject whatever the rules say.
+// Flags are properties of a subject. HasTTL alone keeps nothing. Each rule decides about the flags of other controllers (Manager)
+// and about IsRecreated. All other flags keep the subject despite every rule.
 type Flags uint16
 
 const (
-	// Terminating: deletionTimestamp is set; somebody deleted it already.
+	// IsTerminating: deletionTimestamp is set, so the object is already being deleted.
 	IsTerminating Flags = 1 << iota
 	// IsHeld: annotation sunset.x-k8s.io/hold is present with a value other than "false".
 	IsHeld
-	// IsUncounted: a Pod with finalizer batch.kubernetes.io/job-tracking, which its Job has not counted yet.
+	// IsUncounted: a Pod with finalizer batch.kubernetes.io/job-tracking, because its Job has not counted it yet.
 	IsUncounted
 	// HasTTL: annotation sunset.x-k8s.io/ttl sets a time to live of its own, OwnTTL.
 	HasTTL
-	// IsPinned: an image that the container runtime must have, such as that of the sandboxes.
+	// IsPinned: an image that the container runtime needs, such as the sandbox image.
 	IsPinned
-	// IsInUse: an image of a container or a Pod of its node.
+	// IsInUse: an image that a container or a Pod on its node uses.
 	IsInUse
-	// IsBuiltIn: a ConfigMap or Secret that Kubernetes or Helm needs. It is held.
+	// IsBuiltIn: a ConfigMap or Secret that Kubernetes or Helm needs. It has a hold.
 	IsBuiltIn
-	// IsControlled: a ConfigMap or Secret that a controller owns. It is held, but from rules that let its owner go.
+	// IsControlled: a ConfigMap or Secret that a controller owns. It has a hold, except for rules that delete its owner.
 	IsControlled
-	// OfMultiKueue: a manager cluster of MultiKueue created the object in this worker cluster.
+	// OfMultiKueue: a MultiKueue manager cluster created the object in this worker cluster.
 	OfMultiKueue
-	// OfArgoCD: Argo CD tracks the object, or it is one of its hooks.
+	// OfArgoCD: Argo CD tracks the object, or it is a hook of Argo CD.
 	OfArgoCD
 	// OfFlux: a Kustomization or HelmRelease of Flux applied the object.
 	OfFlux
 	// OfHelm: a Helm hook.
 	OfHelm
-	// IsRecreated: objects of this name have come back at once each time that Sunset has deleted them.
+	// IsRecreated: an object of this name was created again at once after each deletion by Sunset.
 	IsRecreated
 )
 
 // Has reports whether all of the given flags are set.
 func (f Flags) Has(flags Flags) bool { return f&flags == flags }
 
-// IsHeld reports whether the subject is held, by somebody or because it is needed.
+// IsHeld reports whether the subject has a hold: from its annotation, or because it is needed.
 func (f Flags) IsHeld() bool { return f&(IsHeld|IsBuiltIn|IsControlled) != 0 }
 
-// Manager is the reason to keep what another controller would re-create, or still needs; empty where there is none. Of several
-// controllers the first counts.
+// Manager is the reason to keep an object that another controller would re-create or still needs; empty if there is no such
+// controller. If there are several, the first counts.
 func (f Flags) Manager() Reason {
 	switch {
 	case f.Has(OfMultiKueue):
@@ -74,7 +74,7 @@ func (f Flags) Manager() Reason {
 	}
 }
 
-// under are the flags that matter to a rule.
+// under are the flags that apply to a rule.
 func (f Flags) under(r *Rule) Flags {
 	if r.Owner {
 		return f &^ IsControlled
@@ -82,54 +82,55 @@ func (f Flags) under(r *Rule) Flags {
 	return f
 }
 
-// Facts is what the CEL of one rule says about one version of one subject. It changes only when the subject does.
-// The zero value says that the rule does not select the subject.
+// Facts are the results of one rule's CEL for one version of one subject. They change only when the subject changes. The zero
+// value means that the rule does not select the subject.
 type Facts struct {
 	Selected bool          // the rule's label selector matches
-	Eligible bool          // what eligible gave
-	Start    time.Time     // what startTime gave; zero when it gave none
-	TTL      time.Duration // what ttlExpression gave, rounded up never down; NeverTTL when it gave none; 0 without one
-	Group    string        // what keepNewest.groupBy gave; empty without one
-	Also     []string      // further groups, of an image whose tags give several: sorted, each once, without Group
-	Outcome  string        // what outcome gave; empty without one
-	Err      error         // the expression that failed, the deadline that passed, or ErrReferencesUnknown; nothing else is set then but Selected
+	Eligible bool          // result of eligible
+	Start    time.Time     // result of startTime; zero for optional.none()
+	TTL      time.Duration // result of ttlExpression, rounded up, never down; NeverTTL for optional.none(); 0 without the field
+	Group    string        // result of keepNewest.groupBy; empty without the field
+	Also     []string      // other groups, if the tags of an image give several: sorted, each once, without Group
+	Outcome  string        // result of outcome; empty without the field
+	Err      error         // failed expression, passed deadline, or ErrReferencesUnknown; then only Selected is set too
 
-	// NotBefore is when the subject may go at the soonest, whatever start, TTL and capacity say: it is set where what refers
-	// to the subject counts. Zero means any time.
+	// NotBefore is the earliest time of deletion, despite start, TTL and capacity. It is set if the rule reads references. Zero
+	// means any time.
 	NotBefore time.Time
 
-	// Marked: the rule has no startTime. Start is then since when the object is marked eligible on the object itself,
-	// also when it no longer is; zero without a mark.
+	// Marked: the rule has no startTime. Start is then the time of the mark on the object, also if the object is no longer
+	// eligible; zero without a mark.
 	Marked bool
-	// Owner is the object's controller; nil when it has none, or when what the object says of it cannot be understood. Only
-	// a rule that lets owners go asks.
+	// Owner is the object's controller; nil if it has none, or if its ownerReferences cannot be read. It is set only for a rule
+	// that deletes owners.
 	Owner *Owner
 
-	// FirstSeen is since when an image is on its node, which minAge counts from; zero for anything else.
+	// FirstSeen is when an image was first seen on its node, from which minAge counts; zero for all other subjects.
 	FirstSeen time.Time
-	// Unpullable: an image without a digest. It was loaded onto the node, and no registry may have it.
+	// Unpullable: an image without a digest. It was loaded onto the node, and may not exist in any registry.
 	Unpullable bool
 
-	// Estimated: Start is when Sunset first saw the object eligible, and no mark says so yet.
+	// Estimated: Start is when Sunset first saw the object eligible, and the object has no mark yet.
 	Estimated bool
-	// Outdated: the object carries a mark that does not count: it was in use since, or may have been. Who has not seen that
-	// must not believe the mark.
+	// Outdated: the object carries an invalid mark: it was in use after that time, or may have been. A controller that did not
+	// observe this must not trust the mark.
 	Outdated bool
 }
 
-// QuietPeriod is for how long what refers to a subject must have been known completely, and nothing that did may have gone
-// away, before anything goes by a rule that reads references.
+// QuietPeriod is how long Sunset must have known all references to a subject, without the removal of one, before a rule that
+// reads references deletes the subject.
 const QuietPeriod = 30 * time.Second
 
-// ErrReferencesUnknown is wrapped by Facts.Err where a rule reads references and nobody knows what refers to the subject. It
-// says nothing about the subject: no expression was asked.
+// ErrReferencesUnknown is wrapped by Facts.Err if a rule reads references, and the references to the subject are unknown. It says
+// nothing about the subject: no expression was evaluated.
 var ErrReferencesUnknown = errors.New("references are unknown")
 
-// InDoubt reports whether nobody knows what refers to the subject, and the rule wants to know.
+// InDoubt reports whether the rule reads references, and the references to the subject are unknown.
 func (f *Facts) InDoubt() bool { return f.Err != nil && errors.Is(f.Err, ErrReferencesUnknown) }
 
 // failed reports whether an expression failed.
 func (f *Facts) failed() bool { return f.Err != nil && !f.InDoubt() }
 
-// NeverTTL is the TTL of a subject whose ttlExpression gave none, which the rule keeps, and of a rule that has no TTL.
+// NeverTTL is the TTL of a subject if ttlExpression gives optional.none(), so that the rule keeps it, and of a rule without a
+// TTL.
 const NeverTTL time.Duration = -1

@@ -7,20 +7,20 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Feature is a part of Sunset that an operator can switch off as a whole.
+// Feature is a part of Sunset that an operator can disable.
 type Feature string
 
 const (
-	// NodeImages: rules are about images of nodes.
+	// NodeImages: rules about images of nodes.
 	NodeImages Feature = "NodeImages"
-	// References: rules read what refers to an object.
+	// References: rules that read the references to an object.
 	References Feature = "References"
-	// OwnerDeletion: rules delete the owner of what they select.
+	// OwnerDeletion: rules that delete the owner of the selected objects.
 	OwnerDeletion Feature = "OwnerDeletion"
 )
 
-// SwitchedOff gives a problem for each rule that needs a feature which is off: the rule is then invalid, and keeps. Whether a
-// rule reads references is known once it is compiled.
+// SwitchedOff gives a problem for each rule that needs a disabled feature. Such a rule is invalid, and keeps its subjects.
+// Whether a rule reads references is known only after it is compiled.
 func (p *Policy) SwitchedOff() (problems []Problem) {
 	for _, r := range p.Rules {
 		for _, need := range []struct {
@@ -35,8 +35,8 @@ func (p *Policy) SwitchedOff() (problems []Problem) {
 			if need.needed && slices.Contains(p.off, need.feature) {
 				problems = append(problems, Problem{
 					Path:    fmt.Sprintf("spec.rules[%d].%s", r.Index, need.field),
-					Message: fmt.Sprintf("the rule needs feature gate %s, which is off", need.feature),
-					Hint:    fmt.Sprintf("an operator can switch it on with --feature-gates=%s=true", need.feature),
+					Message: fmt.Sprintf("the rule needs feature gate %s, which is disabled", need.feature),
+					Hint:    fmt.Sprintf("an operator can enable it with --feature-gates=%s=true", need.feature),
 				})
 			}
 		}
@@ -44,8 +44,7 @@ func (p *Policy) SwitchedOff() (problems []Problem) {
 	return problems
 }
 
-// ForceDryRun makes a policy that is enforced a dry run, whatever it says. Overrides stay in force: what it counts is what it would
-// delete.
+// ForceDryRun makes an enforced policy a dry run. Its overrides stay in force, so that it counts what it would delete.
 func (p *Policy) ForceDryRun() {
 	if p.Mode != v1alpha1.Enforce {
 		return
@@ -54,8 +53,8 @@ func (p *Policy) ForceDryRun() {
 	p.setMode(v1alpha1.DryRun)
 }
 
-// Terminate makes a policy that is enforced a suspended one, because it is being deleted: until it is gone it deletes nothing,
-// and keeps from others what its rules find eligible. Its overrides apply only where they keep objects longer.
+// Terminate suspends an enforced policy, because it is being deleted. Until it no longer exists, it deletes nothing, and no other
+// policy deletes the subjects that its rules find eligible. Its overrides apply only if they keep objects longer.
 func (p *Policy) Terminate() {
 	if p.Mode != v1alpha1.Enforce {
 		return

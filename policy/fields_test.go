@@ -12,11 +12,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// irrelevant are the fields that two forms of a thing need not share to be the same, and why.
+// irrelevant are the fields that may differ between two equal values, and why.
 type irrelevant map[string]string
 
-// checkFields changes each field below a value in turn, structs field by field, and wants differs to notice unless the
-// field is listed. A field that is new must be compared, or be listed with a reason.
+// checkFields changes each field of a value in turn, structs field by field. It checks that differs reports each change, except
+// changes of listed fields. A new field must be compared, or listed with a reason.
 func checkFields[T any](t *testing.T, base func() *T, listed irrelevant, differs func(a, b *T) bool) {
 	t.Helper()
 	used := map[string]bool{}
@@ -31,18 +31,18 @@ func checkFields[T any](t *testing.T, base func() *T, listed irrelevant, differs
 			_, skipped := listed[path]
 			used[path] = skipped
 			if got := differs(base(), changed); got == skipped {
-				t.Errorf("noticed: %v, listed as irrelevant: %v", got, skipped)
+				t.Errorf("reported: %v, listed as irrelevant: %v", got, skipped)
 			}
 		})
 	}
 	for path := range listed {
 		if !used[path] {
-			t.Errorf("%s is listed and is no field", path)
+			t.Errorf("%s is listed, and is not a field", path)
 		}
 	}
 }
 
-// fieldsOf are the exported fields of a struct; those of the structs in it count instead of them.
+// fieldsOf are the exported fields of a struct, with the fields of nested structs instead of the structs.
 func fieldsOf(of reflect.Type, prefix string) (paths []string) {
 	for i := range of.NumField() {
 		f := of.Field(i)
@@ -57,7 +57,7 @@ func fieldsOf(of reflect.Type, prefix string) (paths []string) {
 	return paths
 }
 
-// change gives a value that is not the one there.
+// change sets a different value.
 func change(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch special := v.Addr().Interface().(type) {
@@ -120,22 +120,22 @@ func pageOf(r *policy.Rule) *policy.EffectiveRules {
 	return &policy.EffectiveRules{Rules: []*policy.Rule{r}}
 }
 
-// TestEveryFieldOfARuleIsCompared: a rule that differs is judged again.
+// TestEveryFieldOfARuleIsCompared: a changed rule is evaluated again.
 func TestEveryFieldOfARuleIsCompared(t *testing.T) {
 	checkFields(t, func() *policy.Rule { return enforced("p", "r") }, irrelevant{
-		"PolicyCreated":   "settles at which version a kind is read, which columns are about",
-		"Namespace":       "is in the name of the policy",
-		"Index":           "is where the rule is written",
-		"Spec":            "is what the rest was read from",
-		"ReadsReferences": "follows from the expressions, and so from Key",
-		"Trial":           "follows from Overrides",
-		"Gate":            "says with what a count compares",
+		"PolicyCreated":   "decides the version of a kind, which is part of the facts",
+		"Namespace":       "is part of the policy's name",
+		"Index":           "is the position of the rule in spec.rules",
+		"Spec":            "is the source of the other fields",
+		"ReadsReferences": "depends only on the expressions, and so on Key",
+		"Trial":           "depends only on Overrides",
+		"Gate":            "has the earlier state for a count",
 	}, func(a, b *policy.Rule) bool { return !pageOf(a).SameSettings(pageOf(b)) })
 }
 
-// TestEveryFieldOfAnOverrideIsCompared, where a page is judged again and where approval asks what applies again.
+// TestEveryFieldOfAnOverrideIsCompared checks the comparison for evaluation, and the one for approval.
 func TestEveryFieldOfAnOverrideIsCompared(t *testing.T) {
-	listed := irrelevant{"Path": "is where the override is written"}
+	listed := irrelevant{"Path": "is the position of the override in spec.overrides"}
 	base := func() *policy.Override { return hours(1) }
 	t.Run("settings", func(t *testing.T) {
 		checkFields(t, base, listed, func(a, b *policy.Override) bool {
@@ -157,7 +157,7 @@ func TestEveryFieldOfAnOverrideIsCompared(t *testing.T) {
 	})
 }
 
-// TestEveryFieldOfASpecIsInItsHash: another form is approved again.
+// TestEveryFieldOfASpecIsInItsHash: another version of a spec needs another approval.
 func TestEveryFieldOfASpecIsInItsHash(t *testing.T) {
 	hash := func(d *policy.Document) string { return d.Load(policy.DefaultProtection()).Hash }
 	document := func(change func(d *policy.Document)) *policy.Document {
@@ -167,14 +167,14 @@ func TestEveryFieldOfASpecIsInItsHash(t *testing.T) {
 	}
 	t.Run("spec", func(t *testing.T) {
 		checkFields(t, func() *policy.Spec { return &document(func(*policy.Document) {}).Spec }, irrelevant{
-			"Mode": "says whether the form acts", "Approval": "says how much is approved unseen", "Limits": "says how fast",
+			"Mode": "sets whether the policy deletes", "Approval": "sets how much needs approval", "Limits": "sets how fast the policy deletes",
 		}, func(a, b *policy.Spec) bool {
 			return hash(document(func(d *policy.Document) { d.Spec = *a })) != hash(document(func(d *policy.Document) { d.Spec = *b }))
 		})
 	})
 	t.Run("rule", func(t *testing.T) {
 		checkFields(t, func() *v1alpha1.Rule { return &document(func(*policy.Document) {}).Spec.Rules[0] }, irrelevant{
-			"Events": "says how deletions are told", "Outcome": "says as what they are counted",
+			"Events": "sets how deletions are reported", "Outcome": "sets how deletions are counted",
 		}, func(a, b *v1alpha1.Rule) bool {
 			return hash(document(func(d *policy.Document) { d.Spec.Rules = []v1alpha1.Rule{*a} })) !=
 				hash(document(func(d *policy.Document) { d.Spec.Rules = []v1alpha1.Rule{*b} }))
@@ -182,7 +182,7 @@ func TestEveryFieldOfASpecIsInItsHash(t *testing.T) {
 	})
 }
 
-// TestAWrittenDefaultIsTheSameForm as one that is left out.
+// TestAWrittenDefaultIsTheSameForm: a default has the same hash, written or absent.
 func TestAWrittenDefaultIsTheSameForm(t *testing.T) {
 	hash := func(rule string) string {
 		return parse(t, `{"spec": {"rules": [{"name": "a", "target": {"apiVersion": "v1", "kind": "Pod"}, "ttl": "1h"`+rule+`}]}}`).Load(policy.DefaultProtection()).Hash
@@ -194,25 +194,25 @@ func TestAWrittenDefaultIsTheSameForm(t *testing.T) {
 		{`, "capacity": {"max": 3}`, `, "capacity": {"max": 3, "share": "PerNamespace"}`},
 	} {
 		if hash(same[0]) != hash(same[1]) {
-			t.Errorf("%q and %q are different forms", same[0], same[1])
+			t.Errorf("%q and %q have different hashes", same[0], same[1])
 		}
 	}
 	if hash(``) == hash(`, "delete": {"propagationPolicy": "Orphan"}`) {
-		t.Error("Orphan is Background")
+		t.Error("Orphan has the same hash as Background")
 	}
 }
 
-// TestEveryFieldOfANamespaceIsCompared, where subjects are judged again.
+// TestEveryFieldOfANamespaceIsCompared: subjects of a changed namespace are evaluated again.
 func TestEveryFieldOfANamespaceIsCompared(t *testing.T) {
 	checkFields(t, func() *policy.Namespace { return &policy.Namespace{} }, irrelevant{}, func(a, b *policy.Namespace) bool {
 		return !a.Equal(*b)
 	})
 }
 
-// TestACopyIsNotApproved: an approval names one object.
+// TestACopyIsNotApproved: an approval applies to one object.
 func TestACopyIsNotApproved(t *testing.T) {
 	approval := func(uid types.UID, form string) string { return (&policy.Policy{UID: uid, Hash: form}).ApprovalHash() }
 	if one := approval("u", "h"); one == approval("copy", "h") || one == approval("u", "other") {
-		t.Error("an approval is not for one form of one object")
+		t.Error("an approval applies to another version or object")
 	}
 }

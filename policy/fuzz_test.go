@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// FuzzParse reads anything, as JSON and as YAML. Nothing may panic, and what has a problem may not be in force unharmed.
+// FuzzParse reads any data, as JSON and as YAML. It must not panic, and a rule with a problem must be invalid.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"spec": {"rules": [{"name": "a", "ttl": "1d"}]}}`))
 	f.Add([]byte(`{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a"}, "spec": {"mode": "Enforce", "overrides": [{"policy": "p", "ttl": "1h", "keepNewest": 2}]}}`))
@@ -29,7 +29,7 @@ func read(t *testing.T, data []byte) {
 	}
 	p := d.Load(policy.DefaultProtection())
 	if len(d.Problems) > 0 && len(p.Problems) < len(d.Problems) {
-		t.Errorf("problems were lost: %v, then %v", d.Problems, p.Problems)
+		t.Errorf("problems are lost: %v, then %v", d.Problems, p.Problems)
 	}
 	if len(p.Rules) != len(d.Spec.Rules) {
 		t.Fatalf("%d rules became %d", len(d.Spec.Rules), len(p.Rules))
@@ -41,7 +41,7 @@ func read(t *testing.T, data []byte) {
 	}
 	for i, o := range p.Overrides {
 		if ttl := o.TTL; !o.Invalid && (o.Policy == "" || ttl == nil && !o.Suspend && o.Keep == nil && d.Spec.Overrides[i].Suspend == nil || ttl != nil && *ttl < 0) {
-			t.Errorf("valid, and yet %+v", o)
+			t.Errorf("a valid override: %+v", o)
 		}
 	}
 	policy.NewSnapshot([]*policy.Policy{p, policyOf("p", about(jobs, "jobs"))}, nil, policy.Protection{}).Effective(jobs.GroupKind(), "team-a")
@@ -55,6 +55,6 @@ func checkValid(t *testing.T, r *policy.Rule) {
 		(r.TTL < 0) != (r.Spec.TTL == "" && r.Spec.TTLExpression == ""), r.Keep < 0, r.Capacity.Max < 0, r.Capacity.ByQuota && r.Capacity.Fair,
 		b.Min != nil && b.Max != nil && *b.Min > *b.Max, b.Keep != nil && *b.Keep < 0, r.Namespace != "" && r.ServiceAccount == "",
 		r.Mode != v1alpha1.DryRun && r.Mode != v1alpha1.Enforce && r.Mode != v1alpha1.Suspended:
-		t.Errorf("valid, and yet %+v", r)
+		t.Errorf("a valid rule: %+v", r)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// imageRule is a rule about images without a problem.
+// imageRule is a rule about images without problems.
 func imageRule(name string) v1alpha1.Rule {
 	return v1alpha1.Rule{
 		Name: name, Target: v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}, Eligible: "true", TTL: "7d",
@@ -34,11 +34,11 @@ func TestLoadOfRulesAboutImages(t *testing.T) {
 		change func(*v1alpha1.Rule)
 		images policy.Images
 		ttl    time.Duration
-		nodes  map[string]bool // by the label role: whether the rule is about such a node
+		nodes  map[string]bool // by the label role: whether the rule applies on such a node
 	}{
-		"without anything special": {
+		"defaults": {
 			func(*v1alpha1.Rule) {}, policy.Images{MinAge: 2 * time.Minute}, policy.Week, map[string]bool{"": true, "build": true}},
-		"with thresholds, which take the place of a ttl": {
+		"with thresholds instead of a ttl": {
 			func(r *v1alpha1.Rule) {
 				r.TTL = ""
 				r.Images = &v1alpha1.Images{MinAge: "1d", HighThresholdPercent: ptr(int32(85)), LowThresholdPercent: ptr(int32(80))}
@@ -47,10 +47,10 @@ func TestLoadOfRulesAboutImages(t *testing.T) {
 		"for some nodes": {
 			func(r *v1alpha1.Rule) { r.NodeSelector = build },
 			policy.Images{MinAge: 2 * time.Minute}, policy.Week, map[string]bool{"": false, "build": true}},
-		"also those that cannot be pulled": {
+		"with unpullable images": {
 			func(r *v1alpha1.Rule) { r.Images = &v1alpha1.Images{AllowUnpullable: true, MinAge: "0s"} },
 			policy.Images{AllowUnpullable: true}, policy.Week, nil},
-		"of an empty selector": {
+		"with empty selectors": {
 			func(r *v1alpha1.Rule) {
 				r.Target.Selector, r.NodeSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
 			},
@@ -80,27 +80,27 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 		spoil func(*policy.Spec, *v1alpha1.Rule)
 		path  string
 	}{
-		"another version":            {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "node.sunset.x-k8s.io/v1" }), "target.apiVersion"},
-		"something else of nodes":    {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "Images" }), "target.kind"},
-		"one threshold, high":        {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(85))}), "images.lowThresholdPercent"},
-		"one threshold, low":         {images(v1alpha1.Images{LowThresholdPercent: ptr(int32(80))}), "images.highThresholdPercent"},
-		"thresholds the wrong way":   {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(80)), LowThresholdPercent: ptr(int32(80))}), "images.lowThresholdPercent"},
-		"a high threshold above 100": {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(101)), LowThresholdPercent: ptr(int32(80))}), "images.highThresholdPercent"},
-		"a negative low threshold":   {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(85)), LowThresholdPercent: ptr(int32(-1))}), "images.lowThresholdPercent"},
-		"a minAge that is none":      {images(v1alpha1.Images{MinAge: "soon"}), "images.minAge"},
-		"a selector of labels": {spoil(func(r *v1alpha1.Rule) {
+		"another version":                 {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "node.sunset.x-k8s.io/v1" }), "target.apiVersion"},
+		"another kind of the group":       {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "Images" }), "target.kind"},
+		"one threshold, high":             {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(85))}), "images.lowThresholdPercent"},
+		"one threshold, low":              {images(v1alpha1.Images{LowThresholdPercent: ptr(int32(80))}), "images.highThresholdPercent"},
+		"equal thresholds":                {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(80)), LowThresholdPercent: ptr(int32(80))}), "images.lowThresholdPercent"},
+		"a high threshold above 100":      {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(101)), LowThresholdPercent: ptr(int32(80))}), "images.highThresholdPercent"},
+		"a negative low threshold":        {images(v1alpha1.Images{HighThresholdPercent: ptr(int32(85)), LowThresholdPercent: ptr(int32(-1))}), "images.lowThresholdPercent"},
+		"a minAge that is not a duration": {images(v1alpha1.Images{MinAge: "soon"}), "images.minAge"},
+		"a label selector": {spoil(func(r *v1alpha1.Rule) {
 			r.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 		}), "target.selector"},
-		"a selector of nodes that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector.matchExpressions[0].operator"},
-		"an outcome":          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
-		"what may override":   {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: ptr(true)} }), "override"},
-		"an owner that goes":  {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }), "delete"},
-		"a propagation":       {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "Orphan"} }), "delete"},
-		"an Event for each":   {spoil(func(r *v1alpha1.Rule) { r.Events = v1alpha1.EventsPerObject }), "events"},
-		"a part of a quota":   {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{PercentOfQuota: ptr(int32(50))} }), "capacity.percentOfQuota"},
-		"a capacity of all":   {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{Max: ptr(int32(50)), Share: "Fair"} }), "capacity.share"},
-		"neither ttl nor why": {spoil(func(r *v1alpha1.Rule) { r.TTL = "" }), "ttl"},
-		"limits":              {func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "1h"} }, "target"},
+		"a node selector that cannot be read": {spoil(func(r *v1alpha1.Rule) { r.NodeSelector = badSelector }), "nodeSelector.matchExpressions[0].operator"},
+		"an outcome":                          {spoil(func(r *v1alpha1.Rule) { r.Outcome = "'x'" }), "outcome"},
+		"an override":                         {spoil(func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{Annotation: ptr(true)} }), "override"},
+		"deletion of the owner":               {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner} }), "delete"},
+		"a propagation policy":                {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "Orphan"} }), "delete"},
+		"an Event per object":                 {spoil(func(r *v1alpha1.Rule) { r.Events = v1alpha1.EventsPerObject }), "events"},
+		"a percentage of a quota":             {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{PercentOfQuota: ptr(int32(50))} }), "capacity.percentOfQuota"},
+		"a fair capacity":                     {spoil(func(r *v1alpha1.Rule) { r.Capacity = &v1alpha1.Capacity{Max: ptr(int32(50)), Share: "Fair"} }), "capacity.share"},
+		"no ttl":                              {spoil(func(r *v1alpha1.Rule) { r.TTL = "" }), "ttl"},
+		"limits":                              {func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "1h"} }, "target"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestLoadFindsProblemsOfRulesAboutImages(t *testing.T) {
 				t.Fatalf("problems %v, want one at %s", p.Problems, test.path)
 			}
 			if p.Rules[0].Invalid() || !p.Rules[1].Invalid() {
-				t.Error("the rule about Jobs is to be blamed for nothing, that about images for all")
+				t.Error("the rule about Jobs must be valid, and the rule about images invalid")
 			}
 		})
 	}
@@ -121,9 +121,9 @@ func TestWhereImagesAre(t *testing.T) {
 	for apiVersion, want := range map[string][]string{
 		"node.sunset.x-k8s.io/v1alpha1": nil,
 		"image.openshift.io/v1":         nil, // another kind of that name
-		"sunset.x-k8s.io/v1alpha1":      {"spec.rules[1].target.apiVersion: sunset.x-k8s.io/v1alpha1 has no kind Image (images of nodes are of node.sunset.x-k8s.io/v1alpha1)"},
-		"node.k8s.io/v1":                {"spec.rules[1].target.apiVersion: node.k8s.io/v1 has no kind Image (images of nodes are of node.sunset.x-k8s.io/v1alpha1)"},
-		"v1":                            {"spec.rules[1].target.apiVersion: v1 has no kind Image (images of nodes are of node.sunset.x-k8s.io/v1alpha1)"},
+		"sunset.x-k8s.io/v1alpha1":      {"spec.rules[1].target.apiVersion: sunset.x-k8s.io/v1alpha1 has no kind Image (for images of nodes, write node.sunset.x-k8s.io/v1alpha1)"},
+		"node.k8s.io/v1":                {"spec.rules[1].target.apiVersion: node.k8s.io/v1 has no kind Image (for images of nodes, write node.sunset.x-k8s.io/v1alpha1)"},
+		"v1":                            {"spec.rules[1].target.apiVersion: v1 has no kind Image (for images of nodes, write node.sunset.x-k8s.io/v1alpha1)"},
 	} {
 		d := mixed()
 		d.Spec.Rules[1].Target.APIVersion = apiVersion
@@ -152,7 +152,7 @@ func TestOperatorsNobodyKnows(t *testing.T) {
 func TestOnlyRulesAboutImagesSayWhatIsAboutImages(t *testing.T) {
 	d := mixed()
 	d.Spec.Rules[0].Images, d.Spec.Rules[0].NodeSelector = &v1alpha1.Images{}, &metav1.LabelSelector{}
-	const why = ": only a rule about images of nodes has it (leave it out, or write target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image})"
+	const why = ": only a rule about images of nodes can have this field (leave it out, or write target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image})"
 	want := []string{"spec.rules[0].images" + why, "spec.rules[0].nodeSelector" + why}
 	expect.Equal(t, "problems", want, problems(d.Load(policy.DefaultProtection()).Problems))
 }
@@ -160,7 +160,7 @@ func TestOnlyRulesAboutImagesSayWhatIsAboutImages(t *testing.T) {
 func TestNamespacesHaveNoRulesAboutImages(t *testing.T) {
 	d := mixed()
 	d.Kind, d.Metadata.Namespace, d.Spec.ServiceAccountName = "RetentionPolicy", "team-a", "cleaner"
-	want := []string{"spec.rules[1].target.kind: images are of nodes, which are in no namespace (only a ClusterRetentionPolicy has rules about images)"}
+	want := []string{"spec.rules[1].target.kind: images of nodes are cluster-scoped (only a ClusterRetentionPolicy can have rules about images)"}
 	expect.Equal(t, "problems", want, problems(d.Load(policy.DefaultProtection()).Problems))
 }
 
@@ -173,14 +173,14 @@ func TestNamespacesCannotOverrideRulesAboutImages(t *testing.T) {
 	ours := d.Load(policy.DefaultProtection())
 	namespaces := map[string]policy.Namespace{"team-a": {}}
 	b := policy.NewSnapshot([]*policy.Policy{mixed().Load(policy.DefaultProtection()), ours}, namespaces, policy.DefaultProtection())
-	want := []string{"spec.overrides[0].rule: rule batch/images is about images of nodes, which are in no namespace (leave the override out)"}
+	want := []string{"spec.overrides[0].rule: rule batch/images targets images of nodes, which are cluster-scoped (leave the override out)"}
 	expect.Equal(t, "problems", want, problems(b.Policies()[1].Problems))
 	if rules := b.ClusterRules("team-a"); len(rules) != 1 || rules[0].ID.Rule != "jobs" {
 		t.Errorf("rules of the namespace are %v", rules)
 	}
 	page := b.Effective(v1alpha1.ImageKind.GroupKind(), "")
 	if len(page.Rules) != 1 || page.Rules[0].Suspended || page.Rules[0].TTL != policy.Week {
-		t.Errorf("of images the rules are %+v", page.Rules)
+		t.Errorf("rules about images are %+v", page.Rules)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestImagesAreNotInTheLedgerOfTheirPolicy(t *testing.T) {
 func TestWarningsOfShortLivesOfImages(t *testing.T) {
 	for ttl, want := range map[string][]string{
 		"1h":  nil,
-		"59m": {"spec.rules[1].ttl: images that go after 59m may be pulled again and again (1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)"},
+		"59m": {"spec.rules[1].ttl: images that are removed after 59m may be pulled again repeatedly (write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent)"},
 		"x":   nil, // a problem already
 	} {
 		d := mixed()
@@ -213,15 +213,15 @@ func TestDecideAboutImages(t *testing.T) {
 		change func(*policy.Evaluation)
 		want   policy.Verdict
 	}{
-		"it goes":            {0, func(*policy.Evaluation) {}, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
-		"pinned it stays":    {policy.IsPinned, func(*policy.Evaluation) {}, policy.Verdict{Reason: policy.Pinned, Due: start.Add(hour)}},
-		"in use it stays":    {policy.IsInUse, func(*policy.Evaluation) {}, policy.Verdict{Reason: policy.InUse, Due: start.Add(hour)}},
-		"unpullable stays":   {0, func(r *policy.Evaluation) { r.Facts.Unpullable = true }, policy.Verdict{Reason: policy.Unpullable}},
-		"unless it may go":   {0, func(r *policy.Evaluation) { r.Facts.Unpullable, r.Rule.Images.AllowUnpullable = true, true }, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
-		"too young it waits": {0, func(r *policy.Evaluation) { r.Rule.Images.MinAge = 12 * hour }, policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
-		"for want of space it goes at once": {
+		"expired":                 {0, func(*policy.Evaluation) {}, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
+		"pinned":                  {policy.IsPinned, func(*policy.Evaluation) {}, policy.Verdict{Reason: policy.Pinned, Due: start.Add(hour)}},
+		"in use":                  {policy.IsInUse, func(*policy.Evaluation) {}, policy.Verdict{Reason: policy.InUse, Due: start.Add(hour)}},
+		"unpullable":              {0, func(r *policy.Evaluation) { r.Facts.Unpullable = true }, policy.Verdict{Reason: policy.Unpullable}},
+		"unpullable, and allowed": {0, func(r *policy.Evaluation) { r.Facts.Unpullable, r.Rule.Images.AllowUnpullable = true, true }, policy.Verdict{Action: policy.Delete, Reason: policy.Expired, Due: start.Add(hour)}},
+		"younger than minAge":     {0, func(r *policy.Evaluation) { r.Rule.Images.MinAge = 12 * hour }, policy.Verdict{Action: policy.Wait, Reason: policy.Waiting, Due: start.Add(12 * hour)}},
+		"above a disk threshold": {
 			0, func(r *policy.Evaluation) { r.Rule.TTL, r.Standing.Excess = 100*hour, true }, policy.Verdict{Action: policy.Delete, Reason: policy.OverCapacity, Due: now}},
-		"but not too young": {
+		"above a disk threshold, younger than minAge": {
 			0, func(r *policy.Evaluation) {
 				r.Rule.TTL, r.Standing.Excess, r.Rule.Images.MinAge = 100*hour, true, 12*hour
 			},
@@ -248,7 +248,7 @@ func TestAnImageOfSeveralGroups(t *testing.T) {
 		member("newest of a", 1*hour, "a"),
 		member("third of a, second of b", 3*hour, "a", "b"),
 		member("second of a", 2*hour, "a"),
-		member("third of b: the one of two groups takes a place", 4*hour, "b"),
+		member("third of b: the image with two groups takes a place", 4*hour, "b"),
 		member("first of b", 1*hour, "b"),
 		member("fourth of a and of b", 5*hour, "a", "b"),
 	}

@@ -2,27 +2,27 @@ package policy
 
 import "time"
 
-// Origin is where a setting comes from.
+// Origin is the source of a setting.
 type Origin string
 
-// The origins, each going before those above it.
+// The origins, in ascending order of precedence.
 const (
 	FromRule       Origin = "Rule"
 	FromOverride   Origin = "Override"   // of a RetentionPolicy
 	FromAnnotation Origin = "Annotation" // sunset.x-k8s.io/ttl on the object
 )
 
-// Lifetime is the time to live of one subject by one rule, and where it comes from.
+// Lifetime is the time to live of one subject by one rule, and its source.
 type Lifetime struct {
-	TTL    time.Duration // NeverTTL when it never ends
+	TTL    time.Duration // NeverTTL if it never ends
 	Origin Origin
-	Wrote  time.Duration // what is written there; another than TTL where a bound of the rule changed it
-	By     *Override     // the override; nil for another Origin
+	Wrote  time.Duration // the written value; differs from TTL if a bound of the rule changed it
+	By     *Override     // the override; nil for other Origins
 }
 
-// Lifetime is the time to live of a subject with these facts: the rule's, in its place that of an override, in its place
-// that of the object's annotation, as far as the rule's bounds allow. Of several overrides the longest counts. What never
-// ends by the rule's own word cannot be ended.
+// Lifetime is the time to live of a subject with these facts. An override replaces the TTL of the rule, and the annotation of the
+// object replaces both, within the bounds of the rule. If there are several overrides, the longest applies. A time to live that
+// never ends by the rule cannot be changed.
 func (r *Rule) Lifetime(s Subject, f Facts) Lifetime { return r.lifetime(&s, &f) }
 
 func (r *Rule) lifetime(s *Subject, f *Facts) Lifetime {
@@ -48,7 +48,7 @@ func (r *Rule) lifetime(s *Subject, f *Facts) Lifetime {
 	return l
 }
 
-// annotated is what an object's annotation makes of a lifetime.
+// annotated applies the annotation of an object to a lifetime.
 func (r *Rule) annotated(own, base time.Duration, l Lifetime) Lifetime {
 	allowed := r.Bounds.Annotation
 	switch {

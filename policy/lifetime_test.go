@@ -16,7 +16,7 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// within are bounds of a TTL, both in hours.
+// within are TTL bounds in hours.
 func within(least, most time.Duration) policy.Bounds {
 	return policy.Bounds{Min: ptr(least * hour), Max: ptr(most * hour)}
 }
@@ -26,13 +26,13 @@ func hours(ttl time.Duration) *policy.Override {
 	return &policy.Override{Policy: "p", TTL: ptr(ttl * hour), InForce: true}
 }
 
-// tried is an override of a RetentionPolicy that is a dry run.
+// tried makes an override part of a dry-run RetentionPolicy.
 func tried(o *policy.Override) *policy.Override {
 	o.InForce = false
 	return o
 }
 
-// settled is a rule of policy p as it is in team-a, where each override is in a RetentionPolicy of its own.
+// settled is a rule of policy p with its settings in team-a, where each override is in a different RetentionPolicy.
 func settled(r *policy.Rule, overrides ...*policy.Override) *policy.Rule {
 	policies := []*policy.Policy{policyOf("p", r)}
 	for i, o := range overrides {
@@ -44,7 +44,7 @@ func settled(r *policy.Rule, overrides ...*policy.Override) *policy.Rule {
 	return policy.NewSnapshot(policies, namespaces, policy.Protection{}).Effective(r.Kind.GroupKind(), "team-a").Rules[0]
 }
 
-// annotated is a subject with a TTL of its own; below 0 it has none.
+// annotated is a subject with this TTL in hours in its annotation; without an annotation if it is negative.
 func annotated(ttl time.Duration) policy.Subject {
 	if ttl < 0 {
 		return policy.Subject{}
@@ -52,7 +52,7 @@ func annotated(ttl time.Duration) policy.Subject {
 	return policy.Subject{Flags: policy.HasTTL, OwnTTL: ttl * hour}
 }
 
-// TestLifetime has a rule with a TTL of ten hours, in hours all the way.
+// TestLifetime has a rule with a TTL of ten hours. All numbers are hours.
 func TestLifetime(t *testing.T) {
 	const none, never = time.Duration(-1), policy.NeverTTL
 	type overrides = []*policy.Override
@@ -68,52 +68,52 @@ func TestLifetime(t *testing.T) {
 		ttl       time.Duration
 		origin    policy.Origin
 	}{
-		"the rule's":                                       {policy.Bounds{}, nil, none, 10, policy.FromRule},
-		"an override goes before the rule":                 {within(1, 20), overrides{hours(4)}, none, 4, policy.FromOverride},
-		"an override of a suspended policy is not shorter": {within(1, 20), overrides{{Policy: "p", TTL: ptr(4 * hour), Rests: true}}, none, 10, policy.FromRule},
-		"an annotation goes before the rule":               {allowing(within(1, 20), true), nil, 3, 3, policy.FromAnnotation},
-		"an annotation goes before an override":            {allowing(within(1, 20), true), overrides{hours(4)}, 3, 3, policy.FromAnnotation},
-		"a longer one too":                                 {allowing(within(1, 20), true), overrides{hours(4)}, 15, 15, policy.FromAnnotation},
-		"an override of another policy":                    {within(1, 20), overrides{{Policy: "q", TTL: ptr(4 * hour), InForce: true}}, none, 10, policy.FromRule},
-		"an override of another rule":                      {within(1, 20), overrides{{Policy: "p", Rule: "s", TTL: ptr(4 * hour), InForce: true}}, none, 10, policy.FromRule},
-		"an override of this rule":                         {within(1, 20), overrides{{Policy: "p", Rule: "r", TTL: ptr(4 * hour), InForce: true}}, none, 4, policy.FromOverride},
-		"an override that sets no ttl":                     {within(1, 20), overrides{{Policy: "p", Keep: ptr(3), InForce: true}}, none, 10, policy.FromRule},
-		"without override: a longer override counts":       {policy.Bounds{}, overrides{hours(11)}, none, 11, policy.FromOverride},
-		"without override: a shorter does not":             {policy.Bounds{}, overrides{hours(4)}, none, 10, policy.FromOverride},
-		"without override: a longer annotation counts":     {policy.Bounds{}, nil, 11, 11, policy.FromAnnotation},
-		"without override: a shorter annotation does not":  {policy.Bounds{}, nil, 4, 10, policy.FromRule},
-		"nor one shorter than the namespace's":             {policy.Bounds{}, overrides{hours(20)}, 15, 20, policy.FromOverride},
-		"an override below min":                            {within(5, 20), overrides{hours(4)}, none, 5, policy.FromOverride},
-		"an override at min":                               {within(5, 20), overrides{hours(5)}, none, 5, policy.FromOverride},
-		"an override above max":                            {within(5, 20), overrides{hours(21)}, none, 20, policy.FromOverride},
-		"at once, where min is nothing":                    {within(0, 20), overrides{hours(0)}, none, 0, policy.FromOverride},
-		"only max: not shorter than the rule":              {policy.Bounds{Max: ptr(20 * hour)}, overrides{hours(4)}, none, 10, policy.FromOverride},
-		"only max: not longer than that":                   {policy.Bounds{Max: ptr(20 * hour)}, overrides{hours(21)}, none, 20, policy.FromOverride},
-		"a max below the rule's leaves the rule's":         {policy.Bounds{Max: ptr(5 * hour)}, overrides{hours(21)}, none, 10, policy.FromOverride},
-		"a min above max counts, for what is shorter":      {within(20, 5), overrides{hours(4)}, none, 20, policy.FromOverride},
-		"and for what is longer":                           {within(20, 5), overrides{hours(30)}, none, 20, policy.FromOverride},
-		"annotation true: at once":                         {allowing(within(0, 20), true), nil, 0, 0, policy.FromAnnotation},
-		"only min: as long as one likes":                   {policy.Bounds{Min: ptr(5 * hour)}, overrides{hours(1000)}, none, 1000, policy.FromOverride},
-		"a min above the rule's lengthens what is set":     {within(15, 20), overrides{hours(4)}, none, 15, policy.FromOverride},
-		"and nothing that is not":                          {within(15, 20), nil, none, 10, policy.FromRule},
-		"annotation true: within the bounds":               {allowing(within(5, 20), true), nil, 4, 5, policy.FromAnnotation},
-		"annotation true: at most max":                     {allowing(within(5, 20), true), nil, 21, 20, policy.FromAnnotation},
-		"annotation true without bounds: not shorter":      {free, nil, 4, 10, policy.FromAnnotation},
-		"annotation true without bounds: longer":           {free, nil, 40, 40, policy.FromAnnotation},
-		"annotation false":                                 {refused, nil, 40, 10, policy.FromRule},
-		"annotation false beside an override":              {allowing(within(1, 20), false), overrides{hours(4)}, 15, 4, policy.FromOverride},
-		"annotation absent: a longer one, up to max":       {within(1, 20), nil, 21, 20, policy.FromAnnotation},
-		"annotation absent: a longer one, from min":        {within(15, 20), nil, 11, 15, policy.FromAnnotation},
-		"annotation absent: not one that min would make":   {within(15, 20), nil, 4, 10, policy.FromRule},
-		"annotation absent: not a shorter one":             {within(1, 20), nil, 4, 10, policy.FromRule},
-		"annotation absent: longer than the namespace's":   {within(1, 20), overrides{hours(4)}, 6, 6, policy.FromAnnotation},
-		"of two overrides the longer":                      {within(1, 20), overrides{hours(4), hours(6)}, none, 6, policy.FromOverride},
-		"in the other order":                               {within(1, 20), overrides{hours(6), hours(4)}, none, 6, policy.FromOverride},
-		"a dry run that is shorter has no say":             {within(1, 20), overrides{tried(hours(4))}, none, 10, policy.FromRule},
-		"a dry run that is longer has":                     {within(1, 20), overrides{tried(hours(14))}, none, 14, policy.FromOverride},
-		"a dry run that is longer beside a shorter one":    {within(1, 20), overrides{hours(4), tried(hours(14))}, none, 14, policy.FromOverride},
-		"a dry run above max":                              {within(1, 20), overrides{tried(hours(24))}, none, 20, policy.FromOverride},
-		"an invalid override sets nothing":                 {within(1, 20), overrides{{Policy: "p", TTL: ptr(hour), InForce: true, Invalid: true}}, none, 10, policy.FromRule},
+		"no override": {policy.Bounds{}, nil, none, 10, policy.FromRule},
+		"an override replaces the TTL of the rule":                         {within(1, 20), overrides{hours(4)}, none, 4, policy.FromOverride},
+		"a shorter override of a suspended policy has no effect":           {within(1, 20), overrides{{Policy: "p", TTL: ptr(4 * hour), Rests: true}}, none, 10, policy.FromRule},
+		"an annotation replaces the TTL of the rule":                       {allowing(within(1, 20), true), nil, 3, 3, policy.FromAnnotation},
+		"an annotation replaces an override":                               {allowing(within(1, 20), true), overrides{hours(4)}, 3, 3, policy.FromAnnotation},
+		"a longer annotation replaces an override":                         {allowing(within(1, 20), true), overrides{hours(4)}, 15, 15, policy.FromAnnotation},
+		"an override of another policy":                                    {within(1, 20), overrides{{Policy: "q", TTL: ptr(4 * hour), InForce: true}}, none, 10, policy.FromRule},
+		"an override of another rule":                                      {within(1, 20), overrides{{Policy: "p", Rule: "s", TTL: ptr(4 * hour), InForce: true}}, none, 10, policy.FromRule},
+		"an override of this rule":                                         {within(1, 20), overrides{{Policy: "p", Rule: "r", TTL: ptr(4 * hour), InForce: true}}, none, 4, policy.FromOverride},
+		"an override that sets no ttl":                                     {within(1, 20), overrides{{Policy: "p", Keep: ptr(3), InForce: true}}, none, 10, policy.FromRule},
+		"default bounds: a longer override applies":                        {policy.Bounds{}, overrides{hours(11)}, none, 11, policy.FromOverride},
+		"default bounds: a shorter override does not":                      {policy.Bounds{}, overrides{hours(4)}, none, 10, policy.FromOverride},
+		"default bounds: a longer annotation applies":                      {policy.Bounds{}, nil, 11, 11, policy.FromAnnotation},
+		"default bounds: a shorter annotation does not":                    {policy.Bounds{}, nil, 4, 10, policy.FromRule},
+		"default bounds: an annotation shorter than the override does not": {policy.Bounds{}, overrides{hours(20)}, 15, 20, policy.FromOverride},
+		"an override below min":                                            {within(5, 20), overrides{hours(4)}, none, 5, policy.FromOverride},
+		"an override at min":                                               {within(5, 20), overrides{hours(5)}, none, 5, policy.FromOverride},
+		"an override above max":                                            {within(5, 20), overrides{hours(21)}, none, 20, policy.FromOverride},
+		"zero, if min is zero":                                             {within(0, 20), overrides{hours(0)}, none, 0, policy.FromOverride},
+		"only max: not shorter than the rule":                              {policy.Bounds{Max: ptr(20 * hour)}, overrides{hours(4)}, none, 10, policy.FromOverride},
+		"only max: not longer than max":                                    {policy.Bounds{Max: ptr(20 * hour)}, overrides{hours(21)}, none, 20, policy.FromOverride},
+		"a max below the rule's TTL does not change the rule's TTL":        {policy.Bounds{Max: ptr(5 * hour)}, overrides{hours(21)}, none, 10, policy.FromOverride},
+		"a min above max applies to a shorter override":                    {within(20, 5), overrides{hours(4)}, none, 20, policy.FromOverride},
+		"a min above max applies to a longer override":                     {within(20, 5), overrides{hours(30)}, none, 20, policy.FromOverride},
+		"annotation true: zero":                                            {allowing(within(0, 20), true), nil, 0, 0, policy.FromAnnotation},
+		"only min: no maximum":                                             {policy.Bounds{Min: ptr(5 * hour)}, overrides{hours(1000)}, none, 1000, policy.FromOverride},
+		"a min above the rule's TTL lengthens an override":                 {within(15, 20), overrides{hours(4)}, none, 15, policy.FromOverride},
+		"a min above the rule's TTL does not change the rule's TTL":        {within(15, 20), nil, none, 10, policy.FromRule},
+		"annotation true: within the bounds":                               {allowing(within(5, 20), true), nil, 4, 5, policy.FromAnnotation},
+		"annotation true: at most max":                                     {allowing(within(5, 20), true), nil, 21, 20, policy.FromAnnotation},
+		"annotation true without bounds: not shorter":                      {free, nil, 4, 10, policy.FromAnnotation},
+		"annotation true without bounds: longer":                           {free, nil, 40, 40, policy.FromAnnotation},
+		"annotation false":                                                 {refused, nil, 40, 10, policy.FromRule},
+		"annotation false with an override":                                {allowing(within(1, 20), false), overrides{hours(4)}, 15, 4, policy.FromOverride},
+		"annotation absent: a longer one applies, up to max":               {within(1, 20), nil, 21, 20, policy.FromAnnotation},
+		"annotation absent: a longer one applies, from min":                {within(15, 20), nil, 11, 15, policy.FromAnnotation},
+		"annotation absent: min does not make it longer":                   {within(15, 20), nil, 4, 10, policy.FromRule},
+		"annotation absent: a shorter one does not apply":                  {within(1, 20), nil, 4, 10, policy.FromRule},
+		"annotation absent: one longer than the override applies":          {within(1, 20), overrides{hours(4)}, 6, 6, policy.FromAnnotation},
+		"the longer of two overrides applies":                              {within(1, 20), overrides{hours(4), hours(6)}, none, 6, policy.FromOverride},
+		"the longer of two overrides applies, in the other order":          {within(1, 20), overrides{hours(6), hours(4)}, none, 6, policy.FromOverride},
+		"a shorter dry run does not apply":                                 {within(1, 20), overrides{tried(hours(4))}, none, 10, policy.FromRule},
+		"a longer dry run applies":                                         {within(1, 20), overrides{tried(hours(14))}, none, 14, policy.FromOverride},
+		"a longer dry run with a shorter override in force":                {within(1, 20), overrides{hours(4), tried(hours(14))}, none, 14, policy.FromOverride},
+		"a dry run above max":                                              {within(1, 20), overrides{tried(hours(24))}, none, 20, policy.FromOverride},
+		"an invalid override sets nothing":                                 {within(1, 20), overrides{{Policy: "p", TTL: ptr(hour), InForce: true, Invalid: true}}, none, 10, policy.FromRule},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestLifetime(t *testing.T) {
 				r := settled(given.rule, test.overrides...)
 				got := r.Lifetime(annotated(test.own), given.facts)
 				if got.TTL != test.ttl*hour || got.Origin != test.origin || (got.By != nil) != (got.Origin == policy.FromOverride) {
-					t.Errorf("expression %v: got %+v, want %s of %s", r.HasTTLExpression, got, test.ttl*hour, test.origin)
+					t.Errorf("expression %v: got %+v, want %s from %s", r.HasTTLExpression, got, test.ttl*hour, test.origin)
 				}
 				if r.HasTTLExpression {
 					given.facts.TTL = never
@@ -138,7 +138,7 @@ func TestLifetime(t *testing.T) {
 					r = &unbounded
 				}
 				if got := r.Lifetime(annotated(test.own), given.facts); got.TTL != never || got.Origin != policy.FromRule {
-					t.Errorf("expression %v: what never ends is made %+v", r.HasTTLExpression, got)
+					t.Errorf("expression %v: a TTL of never becomes %+v", r.HasTTLExpression, got)
 				}
 			}
 		})
@@ -156,7 +156,7 @@ func TestLifetimeTellsWhatIsWritten(t *testing.T) {
 	expect.Equal(t, "annotation", policy.Lifetime{TTL: 5 * hour, Origin: policy.FromAnnotation, Wrote: hour}, got)
 }
 
-// TestAnInvalidOverrideThatMayNotSuspend keeps as long as the rule allows: it may have meant that.
+// TestAnInvalidOverrideThatMayNotSuspend keeps objects for the maximum TTL of the rule, which is the longest possible intent.
 func TestAnInvalidOverrideThatMayNotSuspend(t *testing.T) {
 	r := about(jobs, "r")
 	r.TTL, r.Bounds = hour, policy.Bounds{NoSuspend: true, Max: ptr(20 * hour)}
@@ -166,7 +166,7 @@ func TestAnInvalidOverrideThatMayNotSuspend(t *testing.T) {
 		t.Errorf("suspended %v, ttl %s", got.Suspended, ttl)
 	}
 	r.TTL = 30 * hour
-	expect.Equal(t, "the rule's own is longer, and the ttl", 30*hour, settled(r, typo).Lifetime(policy.Subject{}, policy.Facts{}).TTL)
+	expect.Equal(t, "the longer TTL of the rule", 30*hour, settled(r, typo).Lifetime(policy.Subject{}, policy.Facts{}).TTL)
 }
 
 func TestSuspendingOverrides(t *testing.T) {
@@ -175,13 +175,13 @@ func TestSuspendingOverrides(t *testing.T) {
 		forbid   bool
 		want     bool
 	}{
-		"suspend":                              {policy.Override{Suspend: true, InForce: true}, false, true},
-		"in a dry run too":                     {policy.Override{Suspend: true}, false, true},
-		"an invalid one":                       {policy.Override{Invalid: true, InForce: true}, false, true},
-		"one that sets a ttl":                  {policy.Override{TTL: ptr(hour), InForce: true}, false, false},
-		"of another rule":                      {policy.Override{Suspend: true, Rule: "s"}, false, false},
-		"where the rule forbids it":            {policy.Override{Suspend: true, InForce: true}, true, false},
-		"an invalid one where it is forbidden": {policy.Override{Invalid: true}, true, true},
+		"suspend":                                      {policy.Override{Suspend: true, InForce: true}, false, true},
+		"suspend in a dry run":                         {policy.Override{Suspend: true}, false, true},
+		"an invalid override":                          {policy.Override{Invalid: true, InForce: true}, false, true},
+		"an override that sets a ttl":                  {policy.Override{TTL: ptr(hour), InForce: true}, false, false},
+		"an override of another rule":                  {policy.Override{Suspend: true, Rule: "s"}, false, false},
+		"the rule forbids it":                          {policy.Override{Suspend: true, InForce: true}, true, false},
+		"an invalid override, and the rule forbids it": {policy.Override{Invalid: true}, true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestSuspendingOverrides(t *testing.T) {
 				t.Errorf("suspended is %v, want %v", got.Suspended, test.want)
 			}
 			if r.Suspended {
-				t.Error("the rule given was changed")
+				t.Error("the argument has changed")
 			}
 		})
 	}
@@ -205,19 +205,19 @@ func TestKeepNewestOfOverrides(t *testing.T) {
 		overrides []*policy.Override
 		want      int
 	}{
-		"none":                         {nil, nil, 5},
-		"more":                         {nil, []*policy.Override{keep(7)}, 7},
-		"less is not allowed":          {nil, []*policy.Override{keep(3)}, 5},
-		"less where it is allowed":     {ptr(2), []*policy.Override{keep(3)}, 3},
-		"the least that is allowed":    {ptr(2), []*policy.Override{keep(0)}, 2},
-		"none where that is allowed":   {ptr(0), []*policy.Override{keep(0)}, 0},
-		"a least above the rule's":     {ptr(6), []*policy.Override{keep(3)}, 6},
-		"of two the one that is more":  {ptr(2), []*policy.Override{keep(4), keep(3)}, 4},
-		"a dry run that is less":       {ptr(2), []*policy.Override{tried(keep(3))}, 5},
-		"a dry run that is more":       {ptr(2), []*policy.Override{tried(keep(7)), keep(3)}, 7},
-		"an override that is invalid":  {ptr(2), []*policy.Override{{Policy: "p", Keep: ptr(3), Invalid: true, InForce: true}}, 5},
-		"a ttl says nothing about it":  {ptr(2), []*policy.Override{hours(3)}, 5},
-		"one of another rule says not": {ptr(2), []*policy.Override{{Policy: "p", Rule: "s", Keep: ptr(9), InForce: true}}, 5},
+		"none":                             {nil, nil, 5},
+		"more":                             {nil, []*policy.Override{keep(7)}, 7},
+		"less is not allowed":              {nil, []*policy.Override{keep(3)}, 5},
+		"less, if it is allowed":           {ptr(2), []*policy.Override{keep(3)}, 3},
+		"less than the minimum":            {ptr(2), []*policy.Override{keep(0)}, 2},
+		"none, if it is allowed":           {ptr(0), []*policy.Override{keep(0)}, 0},
+		"a minimum above the rule's count": {ptr(6), []*policy.Override{keep(3)}, 6},
+		"the larger of two":                {ptr(2), []*policy.Override{keep(4), keep(3)}, 4},
+		"a smaller dry run":                {ptr(2), []*policy.Override{tried(keep(3))}, 5},
+		"a larger dry run":                 {ptr(2), []*policy.Override{tried(keep(7)), keep(3)}, 7},
+		"an invalid override":              {ptr(2), []*policy.Override{{Policy: "p", Keep: ptr(3), Invalid: true, InForce: true}}, 5},
+		"an override that sets only a ttl": {ptr(2), []*policy.Override{hours(3)}, 5},
+		"an override of another rule":      {ptr(2), []*policy.Override{{Policy: "p", Rule: "s", Keep: ptr(9), InForce: true}}, 5},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,12 +237,12 @@ func TestTrial(t *testing.T) {
 		ttl       time.Duration // of the trial, in hours; -1 for none
 		keep      int
 	}{
-		"no override":                    {nil, -1, 0},
-		"one in force":                   {[]*policy.Override{hours(4)}, -1, 0},
-		"a dry run that is shorter":      {[]*policy.Override{tried(hours(4))}, 4, 5},
-		"beside one in force":            {[]*policy.Override{hours(6), tried(hours(4))}, 6, 5},
-		"a dry run that keeps less":      {[]*policy.Override{tried(&policy.Override{Policy: "p", Keep: ptr(1)})}, 10, 1},
-		"a dry run about another policy": {[]*policy.Override{tried(&policy.Override{Policy: "q", TTL: ptr(hour)})}, -1, 0},
+		"no override":          {nil, -1, 0},
+		"an override in force": {[]*policy.Override{hours(4)}, -1, 0},
+		"a shorter dry run":    {[]*policy.Override{tried(hours(4))}, 4, 5},
+		"a shorter dry run with an override in force": {[]*policy.Override{hours(6), tried(hours(4))}, 6, 5},
+		"a dry run that keeps less":                   {[]*policy.Override{tried(&policy.Override{Policy: "p", Keep: ptr(1)})}, 10, 1},
+		"a dry run about another policy":              {[]*policy.Override{tried(&policy.Override{Policy: "q", TTL: ptr(hour)})}, -1, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// setting is a random rule with random overrides, about one subject.
+// setting is a random rule with random overrides and one subject.
 type setting struct {
 	rule      *policy.Rule
 	overrides []*policy.Override
@@ -316,12 +316,12 @@ func randomOverride(r *rand.Rand) *policy.Override {
 	return o
 }
 
-// in gives the rule in its namespace, with more overrides.
+// in is the rule in its namespace, with more overrides.
 func (s setting) in(more ...*policy.Override) *policy.Rule {
 	return settled(s.rule, append(slices.Clone(s.overrides), more...)...)
 }
 
-// forEachSetting calls a property with random settings. What a rule ranks is for the ranking: Keep is compared by itself.
+// forEachSetting checks a property with random settings. It does not rank subjects: properties compare Keep separately.
 func forEachSetting(t *testing.T, property func(*rand.Rand, setting) bool) {
 	t.Helper()
 	r := rand.New(rand.NewSource(11))
@@ -335,18 +335,18 @@ func forEachSetting(t *testing.T, property func(*rand.Rand, setting) bool) {
 	}
 	for _, origin := range []policy.Origin{policy.FromRule, policy.FromOverride, policy.FromAnnotation} {
 		if origins[origin] < rounds/40 {
-			t.Errorf("only %d of %d settings come from %s", origins[origin], rounds/4, origin)
+			t.Errorf("only %d of %d settings are from %s", origins[origin], rounds/4, origin)
 		}
 	}
 }
 
-// goes reports whether the rule, alone, lets the subject go now, and how much it keeps.
+// goes reports whether the rule alone deletes the subject now, with its TTL and keepNewest.
 func (s setting) goes(r *policy.Rule) (bool, time.Duration, int) {
 	v, _ := policy.Decide(s.subject, rulings(policy.Evaluation{Rule: r, Facts: s.facts, Known: true}), now)
 	return v.Action == policy.Delete, r.Lifetime(s.subject, s.facts).TTL, r.Keep
 }
 
-// sooner reports whether the second rule lets go what the first does not, or would one day.
+// sooner reports whether the second rule deletes a subject that the first keeps, or would do so at a later time.
 func (s setting) sooner(before, after *policy.Rule) bool {
 	goes, ttl, keep := s.goes(before)
 	then, later, more := s.goes(after)
@@ -399,7 +399,7 @@ func TestWhatIsSetIsWithinTheBounds(t *testing.T) {
 	})
 }
 
-// TestWhatATrialShowsIsWhatEnforcingDoes compares with the same overrides once their policies are enforced.
+// TestWhatATrialShowsIsWhatEnforcingDoes compares the trial with the same overrides in force.
 func TestWhatATrialShowsIsWhatEnforcingDoes(t *testing.T) {
 	forEachSetting(t, func(_ *rand.Rand, s setting) bool {
 		now := s.in()
@@ -425,7 +425,7 @@ func TestWhatNeverEndsIsNotEnded(t *testing.T) {
 	})
 }
 
-// TestARuleOfACapacityHasNoTTL: no override nor annotation gives it one.
+// TestARuleOfACapacityHasNoTTL: overrides and annotations cannot give it a TTL.
 func TestARuleOfACapacityHasNoTTL(t *testing.T) {
 	r := about(jobs, "r")
 	r.TTL, r.Capacity, r.Bounds = policy.NeverTTL, policy.Capacity{Bounded: true, Max: 3}, within(0, 1)

@@ -16,8 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Load checks a document and gives it its defaults. It always gives a Policy: what is wrong is in its Problems and
-// makes the rules and overrides concerned invalid. Expressions are not looked at here; package engine compiles them.
+// Load checks a document and sets its defaults. It always gives a Policy: mistakes are in its Problems, and make the rules and
+// overrides that they concern invalid. Load does not check expressions; package engine compiles them.
 func (d *Document) Load(protection Protection) *Policy {
 	spec := &d.Spec
 	p := &Policy{
@@ -66,18 +66,18 @@ func (d *Document) Load(protection Protection) *Policy {
 	return p
 }
 
-// loadNeeds checks that the policy says anything, and that its rules have rights to act with.
+// loadNeeds checks that the policy has rules, overrides or references, and that its rules have a ServiceAccount.
 func (p *Policy) loadNeeds(d *Document) {
 	spec := &d.Spec
 	switch {
 	case d.Namespaced() && len(spec.Rules)+len(spec.Overrides) == 0 && len(p.Problems) == 0:
-		p.problem("spec.rules", "neither rules nor overrides", "a RetentionPolicy changes rules of ClusterRetentionPolicies, or has rules of its own")
+		p.problem("spec.rules", "neither rules nor overrides", "add overrides of rules of ClusterRetentionPolicies, or rules")
 	case d.Namespaced() && len(spec.Rules) > 0 && spec.ServiceAccountName == "":
-		p.problem("spec.serviceAccountName", "missing", "name a ServiceAccount of the namespace that may list and delete what the rules target: they act with its rights")
+		p.problem("spec.serviceAccountName", "missing", "name a ServiceAccount of the namespace with permission to list and delete the kinds that the rules target")
 	case d.Namespaced() && spec.ServiceAccountName != "" && len(validation.IsDNS1123Subdomain(spec.ServiceAccountName)) > 0:
-		p.problem("spec.serviceAccountName", fmt.Sprintf("%q is no name of a ServiceAccount", spec.ServiceAccountName), "lower case letters, digits, - and dots")
+		p.problem("spec.serviceAccountName", fmt.Sprintf("%q is not a valid name of a ServiceAccount", spec.ServiceAccountName), "use lowercase letters, digits, - and .")
 	case !d.Namespaced() && len(spec.Rules)+len(spec.References) == 0 && len(p.Problems) == 0:
-		p.problem("spec.rules", "neither rules nor references", "a policy says what may go, or what refers to what")
+		p.problem("spec.rules", "neither rules nor references", "add rules that say which objects Sunset may delete, or references")
 	}
 }
 
@@ -93,7 +93,7 @@ func (p *Policy) loadMode() {
 	}
 }
 
-// loadNamespaces reads the selector; one that cannot be read may mean any namespace.
+// loadNamespaces reads the selector. A selector that cannot be read may mean any namespace.
 func (p *Policy) loadNamespaces(selector *metav1.LabelSelector) {
 	p.Namespaces = labels.Everything()
 	if selector == nil {
@@ -107,15 +107,15 @@ func (p *Policy) loadNamespaces(selector *metav1.LabelSelector) {
 	p.Namespaces = s
 }
 
-// loadExcluded refuses what no namespace can be named: a misspelt one would be left in.
+// loadExcluded refuses names that no namespace can have: with a typing error, the policy would apply in that namespace.
 func (p *Policy) loadExcluded(names []string) {
 	for i, name := range names {
 		if len(validation.IsDNS1123Label(name)) > 0 {
-			hint := "lower case letters, digits and -"
+			hint := "use lowercase letters, digits and -"
 			if strings.Contains(name, "*") {
 				hint = "names have no wildcards: list each name, or exclude by label with namespaceSelector"
 			}
-			p.problem(fmt.Sprintf("spec.excludeNamespaces[%d]", i), fmt.Sprintf("%q is no name of a namespace", name), hint)
+			p.problem(fmt.Sprintf("spec.excludeNamespaces[%d]", i), fmt.Sprintf("%q is not a valid name of a namespace", name), hint)
 		}
 	}
 }
@@ -141,9 +141,9 @@ func (p *Policy) loadRule(i int, spec v1alpha1.Rule, seen sets.Set[string], prot
 	case spec.Name == "":
 		at("name", "missing", "name the rule; status, events and metrics use the name")
 	case len(validation.IsDNS1123Label(spec.Name)) > 0:
-		at("name", fmt.Sprintf("%q is no name of a rule", spec.Name), "lower case letters, digits and -")
+		at("name", fmt.Sprintf("%q is not a valid name of a rule", spec.Name), "use lowercase letters, digits and -")
 	case seen.Has(spec.Name):
-		at("name", fmt.Sprintf("another rule is named %q", spec.Name), "give each rule a name of its own")
+		at("name", fmt.Sprintf("another rule is named %q", spec.Name), "give each rule a different name")
 	}
 	seen.Insert(spec.Name)
 	r.loadTarget(at, protection)
@@ -161,16 +161,16 @@ func (r *Rule) loadTarget(at report, protection Protection) {
 	gv, err := schema.ParseGroupVersion(r.Spec.Target.APIVersion)
 	switch {
 	case strings.Contains(r.Spec.Target.APIVersion, "*"):
-		at("target.apiVersion", fmt.Sprintf("%q is no group and version", r.Spec.Target.APIVersion), "a rule is about one kind, without wildcards: write one rule for each kind")
+		at("target.apiVersion", fmt.Sprintf("%q is not a group and version", r.Spec.Target.APIVersion), "a rule targets one kind, without wildcards: write one rule for each kind")
 		return
 	case strings.Contains(r.Spec.Target.Kind, "*"):
-		at("target.kind", fmt.Sprintf("%q is no kind", r.Spec.Target.Kind), "a rule is about one kind, without wildcards: write one rule for each kind")
+		at("target.kind", fmt.Sprintf("%q is not a kind", r.Spec.Target.Kind), "a rule targets one kind, without wildcards: write one rule for each kind")
 		return
 	case err != nil:
 		at("target.apiVersion", err.Error(), "write GROUP/VERSION such as batch/v1, or v1")
 		return
 	case isVersion.MatchString(gv.Group):
-		at("target.apiVersion", fmt.Sprintf("%q is no group and version", gv), fmt.Sprintf("write %s/%s", gv.Version, gv.Group))
+		at("target.apiVersion", fmt.Sprintf("%q is not a group and version", gv), fmt.Sprintf("write %s/%s", gv.Version, gv.Group))
 		return
 	case gv.Version == "":
 		at("target.apiVersion", "missing", "write GROUP/VERSION such as batch/v1, or v1")
@@ -182,27 +182,27 @@ func (r *Rule) loadTarget(at report, protection Protection) {
 	r.Kind = gv.WithKind(r.Spec.Target.Kind)
 	switch kind := r.Kind.GroupKind(); {
 	case kind.Kind == v1alpha1.ImageKind.Kind && slices.Contains(withoutImages, kind.Group):
-		at("target.apiVersion", fmt.Sprintf("%s has no kind %s", r.Spec.Target.APIVersion, kind.Kind), "images of nodes are of "+v1alpha1.ImageKind.GroupVersion().String())
+		at("target.apiVersion", fmt.Sprintf("%s has no kind %s", r.Spec.Target.APIVersion, kind.Kind), "for images of nodes, write "+v1alpha1.ImageKind.GroupVersion().String())
 	case protection.Kind(kind):
-		at("target.kind", fmt.Sprintf("%s is a protected kind", kind), "an operator can lift this with --allow-kinds="+kind.String())
+		at("target.kind", fmt.Sprintf("%s is a protected kind", kind), "an operator can allow it with --allow-kinds="+kind.String())
 	}
 }
 
-// isVersion recognizes a version of an API, which is never a group.
+// isVersion matches a version of an API. A group never looks like that.
 var isVersion = regexp.MustCompile(`^v\d+((alpha|beta)\d+)?$`)
 
-// withoutImages are the groups in which images of nodes are looked for, and which have no kind of that name.
+// withoutImages are the groups where users look for images of nodes, and that have no kind of that name.
 var withoutImages = []string{"", "node.k8s.io", v1alpha1.GroupVersion.Group}
 
 func (r *Rule) loadTTL(at report) {
 	switch {
 	case r.Spec.TTL != "" && r.HasTTLExpression:
-		at("ttlExpression", "set beside ttl", "a rule has either ttl or ttlExpression")
+		at("ttlExpression", "ttl is set too", "set either ttl or ttlExpression")
 	case r.HasTTLExpression:
 	case r.Spec.TTL == "" && (r.Spec.Capacity != nil || hasThresholds(&r.Spec)):
 		r.TTL = NeverTTL
 	case r.Spec.TTL == "":
-		at("ttl", "missing", `write how long to keep after startTime, such as 7d, or "0s" for at once`)
+		at("ttl", "missing", `write how long to keep the object after startTime, such as 7d, or "0s" to delete it at once`)
 	default:
 		ttl, err := ParseTTL(r.Spec.TTL)
 		if err != nil {
@@ -214,7 +214,7 @@ func (r *Rule) loadTTL(at report) {
 
 func (r *Rule) loadRest(at report) {
 	if r.Spec.Eligible == "" {
-		at("eligible", "missing", "write CEL that says which objects may go, such as finished(object)")
+		at("eligible", "missing", "write CEL that is true for objects that Sunset may delete, such as finished(object)")
 	}
 	switch r.Events {
 	case "":
@@ -222,19 +222,19 @@ func (r *Rule) loadRest(at report) {
 	case v1alpha1.EventsAggregate, v1alpha1.EventsPerObject:
 	default:
 		modes := []string{string(v1alpha1.EventsAggregate), string(v1alpha1.EventsPerObject)}
-		at("events", fmt.Sprintf("%q is not a way to tell", r.Events), cmp.Or(DidYouMean(string(r.Events), modes), "Aggregate or PerObject"))
+		at("events", fmt.Sprintf("%q is not an event mode", r.Events), cmp.Or(DidYouMean(string(r.Events), modes), "Aggregate or PerObject"))
 	}
 	if r.Spec.Delete != nil {
 		r.loadDelete(at, r.Spec.Delete)
 	}
 }
 
-// LacksVariables reports whether the list of variables cannot be read, so that nothing is known of any.
+// LacksVariables reports whether the list of variables cannot be read, so that all variables are unknown.
 func (p *Policy) LacksVariables() bool {
 	return slices.ContainsFunc(p.Problems, func(known Problem) bool { return known.Path == variablesField })
 }
 
-// problem adds a problem, unless reading the field, or one around it, has told one already.
+// problem adds a problem, unless there is already a problem of the same field, or of a field that contains it.
 func (p *Policy) problem(path, message, hint string) {
 	if slices.ContainsFunc(p.Problems, func(known Problem) bool { return within(path, known.Path) }) {
 		return
@@ -245,14 +245,14 @@ func (p *Policy) problem(path, message, hint string) {
 	p.Problems = append(p.Problems, Problem{Path: path, Message: message, Hint: hint})
 }
 
-// AddProblems adds what compiling the expressions found, and makes the rules concerned invalid.
+// AddProblems adds the problems of compiled expressions, and makes the rules that they concern invalid.
 func (p *Policy) AddProblems(problems ...Problem) {
 	p.Problems = append(p.Problems, problems...)
 	p.blame()
 }
 
-// blame gives each rule and override the problems that concern it: those of its own, and those that concern all. What is
-// wrong with references concerns the rules that read them.
+// blame gives each rule and override its own problems, and those that concern all rules. Problems of references concern the rules
+// that read references.
 func (p *Policy) blame() {
 	for _, r := range p.Rules {
 		r.Problems = nil
@@ -284,7 +284,7 @@ func (p *Policy) concerns(path string, r *Rule) bool {
 	}
 }
 
-// concerns reports whether a problem is one of the element of a list, or of none of its elements.
+// concerns reports whether a problem is in this element of a list, or outside of all its elements.
 func concerns(path, list string, element int) bool {
 	below, found := strings.CutPrefix(path, list)
 	if !found {
@@ -295,8 +295,8 @@ func concerns(path, list string, element int) bool {
 	return err != nil || i == element
 }
 
-// readElsewhere are the fields of a RetentionPolicy that say nothing about rules of ClusterRetentionPolicies, or are
-// blamed on one override. A list that cannot be read as one is none of them: nothing behind it has been read either.
+// readElsewhere are the fields of a RetentionPolicy that do not affect rules of ClusterRetentionPolicies, or that concern only
+// one override. A list that cannot be read is not among them, because its elements are unknown.
 var readElsewhere = []string{"spec.rules[", "spec.overrides[", "spec.mode", "spec.variables", "spec.serviceAccountName", "spec.approval", "spec.limits", "metadata", "status"}
 
 // doubt makes a problem that may hide an override suspend every rule in the namespace.
@@ -310,7 +310,7 @@ func (p *Policy) doubt() {
 	}
 }
 
-// within reports whether a path is that of a field, or below it; a field that only begins with the same letters is another.
+// within reports whether a path is a field or below it. It compares whole names, not only their beginnings.
 func within(path, field string) bool {
 	rest, found := strings.CutPrefix(path, field)
 	return found && (rest == "" || strings.HasSuffix(field, "[") || rest[0] == '.' || rest[0] == '[')

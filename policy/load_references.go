@@ -9,12 +9,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Reference is how objects of a kind refer to ConfigMaps or Secrets. It counts for the rules of every policy.
+// Reference declares how objects of a kind refer to ConfigMaps or Secrets. It applies to the rules of every policy.
 type Reference struct {
 	From    schema.GroupVersionKind
 	To      v1alpha1.Referred
 	Names   string // CEL
-	Invalid bool   // nobody can say what refers to what by it
+	Invalid bool   // it cannot be evaluated
 }
 
 const (
@@ -24,14 +24,14 @@ const (
 
 func referencePath(i int) string { return fmt.Sprintf("%s[%d]", referencesField, i) }
 
-// InvalidReference is something about referrers that nobody understands. It may name anything.
+// InvalidReference is a reference declaration that cannot be read. It may refer to anything.
 type InvalidReference struct {
 	Path string
-	To   v1alpha1.Referred // what it is about; empty where nobody knows
+	To   v1alpha1.Referred // the referred kind; empty if unknown
 	Why  string
 }
 
-// InvalidReferences is what of the references of a policy is not understood.
+// InvalidReferences are the invalid references of a policy.
 func (p *Policy) InvalidReferences() []InvalidReference {
 	if p.unread != nil {
 		return []InvalidReference{{Path: referencesField, Why: p.unread.String()}}
@@ -45,7 +45,7 @@ func (p *Policy) InvalidReferences() []InvalidReference {
 	return all
 }
 
-// invalidReference tells the first problem of a reference. What it refers to counts if it can be read itself.
+// invalidReference has the first problem of a reference. Its field to is used if that field can be read.
 func (p *Policy) invalidReference(path string, to v1alpha1.Referred) InvalidReference {
 	m := InvalidReference{Path: path, To: to}
 	for _, problem := range p.Problems {
@@ -62,7 +62,7 @@ func (p *Policy) invalidReference(path string, to v1alpha1.Referred) InvalidRefe
 	return m
 }
 
-// unreadable finds the problem for which nothing is known of the references of a document.
+// unreadable is the problem that makes all references of a document unknown; nil if there is none.
 func (d *Document) unreadable() *Problem {
 	if d.Namespaced() {
 		return nil
@@ -77,7 +77,7 @@ func (d *Document) unreadable() *Problem {
 
 func (p *Policy) loadReferences(written []v1alpha1.Reference) {
 	if len(written) > mostReferences {
-		p.problem(referencesField, fmt.Sprintf("%d entries, and there can be %d", len(written), mostReferences), "another policy may have the others: they count for all")
+		p.problem(referencesField, fmt.Sprintf("%d entries, but the maximum is %d", len(written), mostReferences), "write the others in another policy: references apply to all policies")
 	}
 	for i := range written {
 		p.References = append(p.References, p.loadReference(referencePath(i), &written[i]))
@@ -89,7 +89,7 @@ func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Refere
 	gv, err := schema.ParseGroupVersion(written.From.APIVersion)
 	switch {
 	case written.From == v1alpha1.Referrer{}:
-		p.problem(path+".from", "missing", "write apiVersion and kind of what refers, such as cert-manager.io/v1 and Certificate")
+		p.problem(path+".from", "missing", "write apiVersion and kind of the referring objects, such as cert-manager.io/v1 and Certificate")
 	case err != nil:
 		p.problem(path+".from.apiVersion", err.Error(), apiVersionHint)
 	case gv.Version == "":
@@ -107,7 +107,7 @@ func (p *Policy) loadReference(path string, written *v1alpha1.Reference) *Refere
 	case "":
 		p.problem(path+".to", "missing", "ConfigMap or Secret")
 	default:
-		p.problem(path+".to", fmt.Sprintf("references to %q are not followed", written.To), "ConfigMap or Secret")
+		p.problem(path+".to", fmt.Sprintf("references to %q are not supported", written.To), "ConfigMap or Secret")
 	}
 	if strings.TrimSpace(r.Names) == "" {
 		p.problem(path+".names", "missing", "write CEL that gives a list of names, such as [object.spec.secretName]")

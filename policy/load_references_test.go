@@ -32,22 +32,22 @@ func TestReferencesAreLoaded(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongWithReferences: the first of two is spoilt. The first of two rules reads references.
+// TestWhatIsWrongWithReferences spoils the first of two references. The first of two rules reads references.
 func TestWhatIsWrongWithReferences(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(*v1alpha1.Reference)
 		want  string
 	}{
-		"nothing that refers":       {func(r *v1alpha1.Reference) { r.From = v1alpha1.Referrer{} }, "from: missing"},
-		"no apiVersion":             {func(r *v1alpha1.Reference) { r.From.APIVersion = "" }, "from.apiVersion: missing"},
-		"an apiVersion of three":    {func(r *v1alpha1.Reference) { r.From.APIVersion = "a/b/c" }, "from.apiVersion: unexpected"},
-		"a group without a version": {func(r *v1alpha1.Reference) { r.From.APIVersion = "cert-manager.io/" }, "from.apiVersion: missing"},
-		"a blank kind":              {func(r *v1alpha1.Reference) { r.From.Kind = " " }, "from.kind: missing"},
-		"images that refer":         {func(r *v1alpha1.Reference) { r.From.APIVersion = v1alpha1.ImageKind.GroupVersion().String() }, "from.kind: images of nodes refer to nothing"},
-		"nothing referred to":       {func(r *v1alpha1.Reference) { r.To = "" }, "to: missing"},
-		"another kind referred to":  {func(r *v1alpha1.Reference) { r.To = "Service" }, `to: references to "Service" are not followed`},
-		"no names":                  {func(r *v1alpha1.Reference) { r.Names = "" }, "names: missing"},
-		"blank names":               {func(r *v1alpha1.Reference) { r.Names = " \n" }, "names: missing"},
+		"no referring kind":            {func(r *v1alpha1.Reference) { r.From = v1alpha1.Referrer{} }, "from: missing"},
+		"no apiVersion":                {func(r *v1alpha1.Reference) { r.From.APIVersion = "" }, "from.apiVersion: missing"},
+		"an apiVersion of three parts": {func(r *v1alpha1.Reference) { r.From.APIVersion = "a/b/c" }, "from.apiVersion: unexpected"},
+		"a group without a version":    {func(r *v1alpha1.Reference) { r.From.APIVersion = "cert-manager.io/" }, "from.apiVersion: missing"},
+		"a blank kind":                 {func(r *v1alpha1.Reference) { r.From.Kind = " " }, "from.kind: missing"},
+		"images as referrers":          {func(r *v1alpha1.Reference) { r.From.APIVersion = v1alpha1.ImageKind.GroupVersion().String() }, "from.kind: images of nodes refer to nothing"},
+		"no referred kind":             {func(r *v1alpha1.Reference) { r.To = "" }, "to: missing"},
+		"an unsupported referred kind": {func(r *v1alpha1.Reference) { r.To = "Service" }, `to: references to "Service" are not supported`},
+		"no names":                     {func(r *v1alpha1.Reference) { r.Names = "" }, "names: missing"},
+		"blank names":                  {func(r *v1alpha1.Reference) { r.Names = " \n" }, "names: missing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 			d.Spec.References = []v1alpha1.Reference{fineReference(), fineReference()}
 			test.spoil(&d.Spec.References[0])
 			p := d.Load(policy.DefaultProtection())
-			p.Rules[0].ReadsReferences = true // as compiling finds out
+			p.Rules[0].ReadsReferences = true // as set by the compiler
 			p.AddProblems()
 			if len(p.Problems) != 1 || !strings.HasPrefix(p.Problems[0].String(), "spec.references[0]."+test.want) {
 				t.Errorf("problems %v; want one: spec.references[0].%s", p.Problems, test.want)
@@ -66,7 +66,7 @@ func TestWhatIsWrongWithReferences(t *testing.T) {
 	}
 }
 
-// TestWhatIsMisread: what is not understood of references may name anything, or anything of one kind if that much is clear.
+// TestWhatIsMisread: an invalid reference may name any object, or any object of one kind if its field to can be read.
 func TestWhatIsMisread(t *testing.T) {
 	const fine = `{"from": {"apiVersion": "example.com/v1", "kind": "App"}, "to": "Secret", "names": "[]"}`
 	one := func(to v1alpha1.Referred) []policy.InvalidReference {
@@ -77,22 +77,22 @@ func TestWhatIsMisread(t *testing.T) {
 		spec string
 		want []policy.InvalidReference
 	}{
-		"nothing":               {`{"references": [` + fine + `]}`, nil},
-		"without references":    {`{}`, nil},
-		"names":                 {`{"references": [` + strings.Replace(fine, `"[]"`, `""`, 1) + `, ` + fine + `]}`, one("Secret")},
-		"names of another type": {`{"references": [` + strings.Replace(fine, `"[]"`, `[]`, 1) + `]}`, one("Secret")},
-		"another field":         {`{"references": [` + strings.Replace(fine, `names`, `nmaes`, 1) + `]}`, one("Secret")},
-		"from":                  {`{"references": [` + strings.Replace(fine, `"App"`, `7`, 1) + `]}`, one("Secret")},
-		"to is misspelt":        {`{"references": [` + strings.Replace(fine, `Secret`, `Secrets`, 1) + `]}`, one("")},
-		"to is a list":          {`{"references": [` + strings.Replace(fine, `"Secret"`, `["Secret"]`, 1) + `]}`, one("")},
-		"to is there twice":     {`{"references": [` + strings.Replace(fine, `"names"`, `"to": "ConfigMap", "names"`, 1) + `]}`, one("")},
-		"there is no to":        {`{"references": [` + strings.Replace(fine, `"to": "Secret", `, ``, 1) + `]}`, one("")},
-		"one is no object":      {`{"references": ["x"]}`, one("")},
-		"they are no list":      {`{"references": {}}`, whole},
-		"they are there twice":  {`{"references": [], "references": [` + fine + `]}`, whole},
-		"spec is no object":     {`[]`, whole},
-		"rules are no list":     {`{"rules": {}, "references": [` + fine + `]}`, nil},
-		"too many":              {`{"references": [` + strings.Repeat(fine+", ", 64) + fine + `]}`, nil},
+		"valid references":         {`{"references": [` + fine + `]}`, nil},
+		"without references":       {`{}`, nil},
+		"empty names":              {`{"references": [` + strings.Replace(fine, `"[]"`, `""`, 1) + `, ` + fine + `]}`, one("Secret")},
+		"names of another type":    {`{"references": [` + strings.Replace(fine, `"[]"`, `[]`, 1) + `]}`, one("Secret")},
+		"another field":            {`{"references": [` + strings.Replace(fine, `names`, `nmaes`, 1) + `]}`, one("Secret")},
+		"from of another type":     {`{"references": [` + strings.Replace(fine, `"App"`, `7`, 1) + `]}`, one("Secret")},
+		"to is misspelt":           {`{"references": [` + strings.Replace(fine, `Secret`, `Secrets`, 1) + `]}`, one("")},
+		"to is a list":             {`{"references": [` + strings.Replace(fine, `"Secret"`, `["Secret"]`, 1) + `]}`, one("")},
+		"to is repeated":           {`{"references": [` + strings.Replace(fine, `"names"`, `"to": "ConfigMap", "names"`, 1) + `]}`, one("")},
+		"to is missing":            {`{"references": [` + strings.Replace(fine, `"to": "Secret", `, ``, 1) + `]}`, one("")},
+		"one is a string":          {`{"references": ["x"]}`, one("")},
+		"references are an object": {`{"references": {}}`, whole},
+		"references are repeated":  {`{"references": [], "references": [` + fine + `]}`, whole},
+		"spec is a list":           {`[]`, whole},
+		"rules are an object":      {`{"rules": {}, "references": [` + fine + `]}`, nil},
+		"too many":                 {`{"references": [` + strings.Repeat(fine+", ", 64) + fine + `]}`, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,21 +100,21 @@ func TestWhatIsMisread(t *testing.T) {
 			got := p.InvalidReferences()
 			for i := range got {
 				if got[i].Why == "" {
-					t.Errorf("nobody says why: %+v", got[i])
+					t.Errorf("no reason: %+v", got[i])
 				}
 				got[i].Why = ""
 			}
-			expect.Equal(t, "misread", test.want, got)
+			expect.Equal(t, "invalid references", test.want, got)
 			if misread := len(test.want) > 0; !misread && strings.Contains(test.spec, "references") && len(p.References) == 0 {
-				t.Error("nothing is read")
+				t.Error("no reference is loaded")
 			}
 		})
 	}
 	own := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": {}}}`)
-	expect.Equal(t, "misread of a namespace", nil, own.Load(policy.DefaultProtection()).InvalidReferences())
+	expect.Equal(t, "invalid references of a RetentionPolicy", nil, own.Load(policy.DefaultProtection()).InvalidReferences())
 }
 
-// TestAPolicyMayOnlyDeclare: what it declares counts for the rules of others.
+// TestAPolicyMayOnlyDeclare: a policy can have only references, which apply to the rules of other policies.
 func TestAPolicyMayOnlyDeclare(t *testing.T) {
 	d := fine()
 	d.Spec.Rules, d.Spec.References = nil, []v1alpha1.Reference{fineReference()}
@@ -122,7 +122,7 @@ func TestAPolicyMayOnlyDeclare(t *testing.T) {
 	d.Spec.References = nil
 	p := d.Load(policy.DefaultProtection())
 	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.rules" || p.Problems[0].Message != "neither rules nor references" {
-		t.Errorf("problems of one that says nothing: %v", p.Problems)
+		t.Errorf("problems of an empty policy: %v", p.Problems)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestThereIsAnEndToReferences(t *testing.T) {
 	if len(p.Problems) != 1 || p.Problems[0].Path != "spec.references" {
 		t.Errorf("problems %v", p.Problems)
 	}
-	expect.Equal(t, "the last is read nevertheless, since it can only keep", false, p.References[64].Invalid)
+	expect.Equal(t, "the last is loaded nevertheless, because it can only keep objects", false, p.References[64].Invalid)
 }
 
 func TestReferencesAreReadStrictly(t *testing.T) {
@@ -143,13 +143,13 @@ func TestReferencesAreReadStrictly(t *testing.T) {
 		references string
 		want       []string
 	}{
-		"an unknown field":                  {`[{"nmaes": "[]"}]`, []string{"spec.references[0].nmaes: unknown field (did you mean names?)"}},
-		"an unknown field of a kind":        {`[{}, {"from": {"group": "x"}}]`, []string{"spec.references[1].from.group" + unknownField}},
-		"a repeated field":                  {`[{"to": "Secret", "to": "ConfigMap"}]`, []string{"spec.references[0].to" + repeatedField}},
-		"a field of another type":           {`[{"names": ["x"]}]`, []string{"spec.references[0].names: array given, string expected"}},
-		"one of another type":               {`["x"]`, []string{"spec.references[0]: string given, object expected"}},
-		"something that is no list of them": {`{"from": {}}`, []string{"spec.references: object given, array expected (it is a list: each element begins with a dash)"}},
-		"null is absent":                    {`null`, nil},
+		"an unknown field":            {`[{"nmaes": "[]"}]`, []string{"spec.references[0].nmaes: unknown field (did you mean names?)"}},
+		"an unknown field of a kind":  {`[{}, {"from": {"group": "x"}}]`, []string{"spec.references[1].from.group" + unknownField}},
+		"a repeated field":            {`[{"to": "Secret", "to": "ConfigMap"}]`, []string{"spec.references[0].to" + repeatedField}},
+		"a field of another type":     {`[{"names": ["x"]}]`, []string{"spec.references[0].names: array given, string expected"}},
+		"one of another type":         {`["x"]`, []string{"spec.references[0]: string given, object expected"}},
+		"an object instead of a list": {`{"from": {}}`, []string{"spec.references: object given, array expected (it is a list: each element begins with a dash)"}},
+		"null is absent":              {`null`, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestReferencesAreReadStrictly(t *testing.T) {
 				got = append(got, p.String())
 			}
 			expect.Equal(t, "problems", test.want, got)
-			expect.Equal(t, "rules that are read nevertheless", 1, len(d.Spec.Rules))
+			expect.Equal(t, "rules that are loaded nevertheless", 1, len(d.Spec.Rules))
 			expect.Equal(t, "mode", v1alpha1.Enforce, d.Spec.Mode)
 		})
 	}
@@ -169,14 +169,14 @@ func TestANamespaceDeclaresNoReferences(t *testing.T) {
 	d := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "team-a", "name": "own"}, "spec": {"references": [], "serviceAccountName": "cleaner",
 		"rules": [{"name": "jobs", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", "ttl": "1d"}]}}`)
 	p := d.Load(policy.DefaultProtection())
-	const want = "spec.references: unknown field (references count for the whole cluster: write them in a ClusterRetentionPolicy)"
+	const want = "spec.references: unknown field (references apply to the whole cluster: write them in a ClusterRetentionPolicy)"
 	if len(p.Problems) != 1 || p.Problems[0].String() != want {
 		t.Errorf("problems %v; want %s", p.Problems, want)
 	}
 	expect.Equal(t, "invalid, as with any unknown field", true, p.Rules[0].Invalid())
 }
 
-// TestReferencesChangeTheHash: what is declared no more may let more go, which nobody has previewed.
+// TestReferencesChangeTheHash: after the removal of a reference, a policy may delete more objects than a dry run has counted.
 func TestReferencesChangeTheHash(t *testing.T) {
 	hash := func(references ...v1alpha1.Reference) string {
 		d := fine()
@@ -193,12 +193,12 @@ func TestReferencesChangeTheHash(t *testing.T) {
 		r := fineReference()
 		change(&r)
 		if other, known := seen[hash(r)]; known {
-			t.Errorf("references %s have the hash of %s", name, other)
+			t.Errorf("references %s have the same hash as %s", name, other)
 		}
 		seen[hash(r)] = name
 	}
 	text, err := json.Marshal(fine().Spec)
 	if err != nil || strings.Contains(string(text), "References") {
-		t.Errorf("a spec without references has another hash than before there were any: %s %v", text, err)
+		t.Errorf("a spec without references encodes the field, which changes old hashes: %s %v", text, err)
 	}
 }

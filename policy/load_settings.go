@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// What needs approval unless a policy says otherwise.
+// Thresholds for approval if a policy does not set them.
 const (
 	defaultBacklogPercent = 25
 	defaultBacklogCount   = 100
@@ -49,11 +49,11 @@ func (p *Policy) loadApproval(written *v1alpha1.Approval) {
 		p.Approval.Always = true
 	default:
 		p.Approval.Always = true
-		p.problem("spec.approval.required", fmt.Sprintf("%q is not known", written.Required), "WhenLarge or Always")
+		p.problem("spec.approval.required", fmt.Sprintf("%q is not a valid value", written.Required), "WhenLarge or Always")
 	}
 }
 
-// The least and the longest span over which limits can count.
+// The shortest and the longest window of limits.
 const (
 	shortestWindow = time.Second
 	longestWindow  = 365 * Day
@@ -65,19 +65,20 @@ func (p *Policy) loadLimits(written *v1alpha1.Limits) {
 	}
 	p.Limits = &Limits{Max: int64(written.MaxDeletions)}
 	if written.MaxDeletions < 0 {
-		p.problem("spec.limits.maxDeletions", fmt.Sprintf("%d is negative", written.MaxDeletions), "0 deletes nothing; leave limits out for no limit")
+		p.problem("spec.limits.maxDeletions", fmt.Sprintf("%d is negative", written.MaxDeletions), "write 0 to delete nothing, or leave limits out for no limit")
 	}
 	window, err := ParseTTL(written.Window)
 	switch {
 	case err != nil:
-		p.problem("spec.limits.window", err.Error(), cmp.Or(TTLHint(written.Window), `maxDeletions counts within this span, such as "1h"`))
+		p.problem("spec.limits.window", err.Error(), cmp.Or(TTLHint(written.Window), `write the period in which maxDeletions counts, such as "1h"`))
 	case window < shortestWindow || window > longestWindow:
 		p.problem("spec.limits.window", fmt.Sprintf("%q is out of range", written.Window), "1s to 365d")
 	}
 	p.Limits.Window = window
 }
 
-// hash names what the spec deletes: not whether it does, nor how fast, nor how that is told.
+// hash identifies which objects the spec deletes. It ignores whether the policy deletes them, how fast, and how deletions are
+// reported.
 func (s *Spec) hash() string {
 	c := *s
 	c.Mode, c.Approval, c.Limits = "", nil, nil
@@ -85,7 +86,7 @@ func (s *Spec) hash() string {
 	for i := range c.Rules {
 		r := &c.Rules[i]
 		r.Events, r.Outcome = "", ""
-		if d := r.Delete; d != nil { // a default may be written, or left out
+		if d := r.Delete; d != nil { // an explicit default has the same hash as an absent one
 			same := *d
 			same.What = unless(v1alpha1.DeleteSubject, d.What)
 			if same.PropagationPolicy = unless(metav1.DeletePropagationBackground, d.PropagationPolicy); same == (v1alpha1.Delete{}) {
@@ -100,7 +101,7 @@ func (s *Spec) hash() string {
 			r.Capacity = &same
 		}
 	}
-	// What cannot be written as JSON cannot have been read from it.
+	// The spec was read from JSON, so it can be encoded as JSON.
 	text, _ := json.Marshal(c)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
@@ -119,7 +120,7 @@ func (r *Rule) loadRanking(at report) {
 	if k := r.Spec.KeepNewest; k != nil {
 		r.Keep = int(k.Count)
 		if k.Count < 1 {
-			at("keepNewest.count", fmt.Sprintf("%d keeps none", k.Count), "1 or more; leave keepNewest out to keep none")
+			at("keepNewest.count", fmt.Sprintf("%d keeps no objects", k.Count), "write 1 or more, or leave keepNewest out")
 		}
 	}
 	c := r.Spec.Capacity
@@ -135,7 +136,7 @@ func (r *Rule) loadRanking(at report) {
 	case c.Max != nil:
 		r.Capacity.Max = int(*c.Max)
 	case *c.PercentOfQuota < 0 || *c.PercentOfQuota > 100:
-		at("capacity.percentOfQuota", fmt.Sprintf("%d is no percentage", *c.PercentOfQuota), "0 to 100")
+		at("capacity.percentOfQuota", fmt.Sprintf("%d is not a percentage", *c.PercentOfQuota), "0 to 100")
 	case r.Capacity.Fair:
 		at("capacity.share", "percentOfQuota counts in each namespace", "leave share out, or write PerNamespace")
 	default:
@@ -144,7 +145,7 @@ func (r *Rule) loadRanking(at report) {
 	switch c.Share {
 	case "", v1alpha1.SharePerNamespace, v1alpha1.ShareFair:
 	default:
-		at("capacity.share", fmt.Sprintf("%q is no way to share", c.Share), "PerNamespace or Fair")
+		at("capacity.share", fmt.Sprintf("%q is not a valid share", c.Share), "PerNamespace or Fair")
 	}
 }
 
@@ -171,7 +172,7 @@ func (r *Rule) loadBounds(at report) {
 	}
 }
 
-// bound reads one bound of a TTL; nil when it is not there.
+// bound reads one bound of a TTL; nil if it is absent.
 func bound(at report, field, text string) *time.Duration {
 	if text == "" {
 		return nil
@@ -190,16 +191,16 @@ func (r *Rule) loadDelete(at report, d *v1alpha1.Delete) {
 	switch d.What {
 	case "", v1alpha1.DeleteSubject, v1alpha1.DeleteOwner:
 	default:
-		at("delete.what", fmt.Sprintf("%q is not something to delete", d.What), "Subject or Owner")
+		at("delete.what", fmt.Sprintf("%q is not a valid value", d.What), "Subject or Owner")
 	}
 	if r.AllowUnfinished && !r.Owner {
-		at("delete.allowUnfinishedOwner", "no owner goes", "write what: Owner beside it, or leave it out")
+		at("delete.allowUnfinishedOwner", "the rule does not delete owners", "set what: Owner too, or leave it out")
 	}
 	switch r.Propagation {
 	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground:
 	case metav1.DeletePropagationOrphan:
 		if r.Owner {
-			at("delete.propagationPolicy", "Orphan would leave the object behind when its owner goes", "Background or Foreground")
+			at("delete.propagationPolicy", "Orphan would keep the object when its owner is deleted", "Background or Foreground")
 		}
 	default:
 		at("delete.propagationPolicy", fmt.Sprintf("%q is not a propagation policy", r.Propagation), "Background, Foreground or Orphan")

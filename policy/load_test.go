@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// fine is a document without a problem; each test spoils a copy.
+// fine is a document without problems; each test spoils a copy.
 func fine() *policy.Document {
 	return &policy.Document{
 		Metadata: metav1.ObjectMeta{Name: "batch", UID: "u", Generation: 3},
@@ -67,12 +67,12 @@ func TestLoadFindsProblems(t *testing.T) {
 		path  string
 		all   bool // the problem concerns every rule
 	}{
-		"a mode nobody knows": {
+		"an unknown mode": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Mode = "enforce" }, "spec.mode", true},
 		"a namespace selector that cannot be read": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.NamespaceSelector = badSelector },
 			"spec.namespaceSelector.matchExpressions[0].operator", true},
-		"limits of a window nobody can read": {
+		"limits with a window that cannot be read": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "hourly"} }, "spec.limits.window", true},
 		"limits without a window": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5} }, "spec.limits.window", true},
@@ -84,27 +84,27 @@ func TestLoadFindsProblems(t *testing.T) {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Limits = &v1alpha1.Limits{MaxDeletions: -1, Window: "1h"} }, "spec.limits.maxDeletions", true},
 		"no rule": {
 			func(s *policy.Spec, _ *v1alpha1.Rule) { s.Rules = nil }, "spec.rules", true},
-		"no name":                   {spoil(func(r *v1alpha1.Rule) { r.Name = "" }), "spec.rules[0].name", false},
-		"no apiVersion":             {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "" }), "spec.rules[0].target.apiVersion", false},
-		"an apiVersion of three":    {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "a/b/c" }), "spec.rules[0].target.apiVersion", false},
-		"a group without a version": {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "batch/" }), "spec.rules[0].target.apiVersion", false},
-		"no kind":                   {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "" }), "spec.rules[0].target.kind", false},
-		"a blank kind":              {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "  " }), "spec.rules[0].target.kind", false},
-		"a protected kind":          {spoil(func(r *v1alpha1.Rule) { r.Target = v1alpha1.Target{APIVersion: "v1", Kind: "Node"} }), "spec.rules[0].target.kind", false},
-		"no ttl":                    {spoil(func(r *v1alpha1.Rule) { r.TTL = "" }), "spec.rules[0].ttl", false},
-		"a ttl without a unit":      {spoil(func(r *v1alpha1.Rule) { r.TTL = "30" }), "spec.rules[0].ttl", false},
-		"a negative ttl":            {spoil(func(r *v1alpha1.Rule) { r.TTL = "-1h" }), "spec.rules[0].ttl", false},
-		"ttl and ttlExpression":     {spoil(func(r *v1alpha1.Rule) { r.TTLExpression = "days(1)" }), "spec.rules[0].ttlExpression", false},
-		"no eligible":               {spoil(func(r *v1alpha1.Rule) { r.Eligible = "" }), "spec.rules[0].eligible", false},
-		"events nobody knows":       {spoil(func(r *v1alpha1.Rule) { r.Events = "All" }), "spec.rules[0].events", false},
-		"something nobody deletes": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: "Parent"} }),
+		"no name":                      {spoil(func(r *v1alpha1.Rule) { r.Name = "" }), "spec.rules[0].name", false},
+		"no apiVersion":                {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "" }), "spec.rules[0].target.apiVersion", false},
+		"an apiVersion of three parts": {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "a/b/c" }), "spec.rules[0].target.apiVersion", false},
+		"a group without a version":    {spoil(func(r *v1alpha1.Rule) { r.Target.APIVersion = "batch/" }), "spec.rules[0].target.apiVersion", false},
+		"no kind":                      {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "" }), "spec.rules[0].target.kind", false},
+		"a blank kind":                 {spoil(func(r *v1alpha1.Rule) { r.Target.Kind = "  " }), "spec.rules[0].target.kind", false},
+		"a protected kind":             {spoil(func(r *v1alpha1.Rule) { r.Target = v1alpha1.Target{APIVersion: "v1", Kind: "Node"} }), "spec.rules[0].target.kind", false},
+		"no ttl":                       {spoil(func(r *v1alpha1.Rule) { r.TTL = "" }), "spec.rules[0].ttl", false},
+		"a ttl without a unit":         {spoil(func(r *v1alpha1.Rule) { r.TTL = "30" }), "spec.rules[0].ttl", false},
+		"a negative ttl":               {spoil(func(r *v1alpha1.Rule) { r.TTL = "-1h" }), "spec.rules[0].ttl", false},
+		"ttl and ttlExpression":        {spoil(func(r *v1alpha1.Rule) { r.TTLExpression = "days(1)" }), "spec.rules[0].ttlExpression", false},
+		"no eligible":                  {spoil(func(r *v1alpha1.Rule) { r.Eligible = "" }), "spec.rules[0].eligible", false},
+		"unknown events":               {spoil(func(r *v1alpha1.Rule) { r.Events = "All" }), "spec.rules[0].events", false},
+		"an unknown value of what": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{What: "Parent"} }),
 			"spec.rules[0].delete.what", false},
-		"an unfinished owner where none goes": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{AllowUnfinishedOwner: true} }),
+		"allowUnfinishedOwner without what: Owner": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{AllowUnfinishedOwner: true} }),
 			"spec.rules[0].delete.allowUnfinishedOwner", false},
-		"an owner that would leave the object behind": {spoil(func(r *v1alpha1.Rule) {
+		"an owner with Orphan": {spoil(func(r *v1alpha1.Rule) {
 			r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner, PropagationPolicy: metav1.DeletePropagationOrphan}
 		}), "spec.rules[0].delete.propagationPolicy", false},
-		"a propagation nobody knows": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "None"} }),
+		"an unknown propagation policy": {spoil(func(r *v1alpha1.Rule) { r.Delete = &v1alpha1.Delete{PropagationPolicy: "None"} }),
 			"spec.rules[0].delete.propagationPolicy", false},
 	}
 	for name, test := range tests {
@@ -132,7 +132,7 @@ func TestWhoKeepsALedger(t *testing.T) {
 	}{
 		"neither outcome nor limits": {func(*policy.Spec) {}, nil, false},
 		"limits":                     {func(s *policy.Spec) { s.Limits = &v1alpha1.Limits{MaxDeletions: 5, Window: "1d"} }, &policy.Limits{Max: 5, Window: 24 * time.Hour}, true},
-		"limits of nothing":          {func(s *policy.Spec) { s.Limits = &v1alpha1.Limits{Window: "1s"} }, &policy.Limits{Window: time.Second}, true},
+		"limits without deletions":   {func(s *policy.Spec) { s.Limits = &v1alpha1.Limits{Window: "1s"} }, &policy.Limits{Window: time.Second}, true},
 		"an outcome of one rule":     {func(s *policy.Spec) { s.Rules[1].Outcome = "'x'" }, nil, true},
 	}
 	for name, test := range tests {
@@ -144,7 +144,7 @@ func TestWhoKeepsALedger(t *testing.T) {
 				t.Fatal(p.Problems)
 			}
 			if diff := cmp.Diff(test.limits, p.Limits); diff != "" || p.Ledger != test.ledger {
-				t.Errorf("keeps a ledger: %v; limits: -want +got\n%s", p.Ledger, diff)
+				t.Errorf("has a ledger: %v; limits: -want +got\n%s", p.Ledger, diff)
 			}
 			for _, r := range p.Rules {
 				expect.Equal(t, fmt.Sprintf("rule %s", r.ID), test.ledger, r.Ledger)
@@ -169,7 +169,7 @@ func TestLoadMakesTheSecondOfTwoNamesakesInvalid(t *testing.T) {
 }
 
 func TestLoadKeepsRatherThanGuesses(t *testing.T) {
-	t.Run("a mode nobody knows suspends", func(t *testing.T) {
+	t.Run("an unknown mode suspends", func(t *testing.T) {
 		d := fine()
 		d.Spec.Mode = "enforce"
 		if p := d.Load(policy.DefaultProtection()); p.Mode != v1alpha1.Suspended || p.Rules[0].Mode != v1alpha1.Suspended {
@@ -219,12 +219,12 @@ func TestProblemsConcernTheirRule(t *testing.T) {
 		path string
 		want []bool // which of the two rules is invalid
 	}{
-		"the policy":              {"spec.namespaceSelector", []bool{true, true}},
-		"a variable":              {"spec.variables[0].expression", []bool{true, true}},
-		"nowhere":                 {"", []bool{true, true}},
-		"the first rule":          {"spec.rules[0].eligible", []bool{true, false}},
-		"the second rule":         {"spec.rules[1]", []bool{false, true}},
-		"a rule there is no more": {"spec.rules[12].ttl", []bool{false, false}},
+		"the policy":                 {"spec.namespaceSelector", []bool{true, true}},
+		"a variable":                 {"spec.variables[0].expression", []bool{true, true}},
+		"an empty path":              {"", []bool{true, true}},
+		"the first rule":             {"spec.rules[0].eligible", []bool{true, false}},
+		"the second rule":            {"spec.rules[1]", []bool{false, true}},
+		"a rule that does not exist": {"spec.rules[12].ttl", []bool{false, false}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

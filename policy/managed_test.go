@@ -14,7 +14,7 @@ import (
 
 func allowManaged(r *policy.Evaluation) { r.Rule.AllowManaged = true }
 
-// TestManagedObjectsAreKept: by each rule that finds it eligible and does not allow it, whatever other rules say.
+// TestManagedObjectsAreKept: each rule that finds a managed object eligible keeps it, unless the rule sets allowManaged.
 func TestManagedObjectsAreKept(t *testing.T) {
 	kept := func(reason policy.Reason, rule string) outcome { return outcome{policy.Keep, reason, rule} }
 	deleted := outcome{policy.Delete, policy.Expired, "a"}
@@ -23,35 +23,35 @@ func TestManagedObjectsAreKept(t *testing.T) {
 		evaluations []policy.Evaluation
 		want        outcome
 	}{
-		"by MultiKueue":                   {policy.OfMultiKueue, rulings(says("a")), kept(policy.ManagedByMultiKueue, "a")},
-		"by Argo CD":                      {policy.OfArgoCD, rulings(says("a")), kept(policy.ManagedByArgoCD, "a")},
-		"by Flux":                         {policy.OfFlux, rulings(says("a")), kept(policy.ManagedByFlux, "a")},
-		"by Helm":                         {policy.OfHelm, rulings(says("a")), kept(policy.ManagedByHelm, "a")},
-		"by several, the first counts":    {policy.OfHelm | policy.OfArgoCD, rulings(says("a")), kept(policy.ManagedByArgoCD, "a")},
-		"and the rule allows it":          {policy.OfArgoCD, rulings(says("a", allowManaged)), deleted},
-		"all of them, which it allows":    {policy.OfMultiKueue | policy.OfArgoCD | policy.OfFlux | policy.OfHelm, rulings(says("a", allowManaged)), deleted},
-		"over capacity":                   {policy.OfArgoCD, rulings(says("a", excess, ttl(2*hour))), kept(policy.ManagedByArgoCD, "a")},
-		"not due yet":                     {policy.OfArgoCD, rulings(says("a", ttl(2*hour))), kept(policy.ManagedByArgoCD, "a")},
-		"and its owner is to go":          {policy.OfArgoCD, rulings(says("a", lets(job))), kept(policy.ManagedByArgoCD, "a")},
-		"one rule allows, another keeps":  {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", ttl(0))), kept(policy.ManagedByArgoCD, "b")},
-		"another is about something else": {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", notEligible)), deleted},
-		"another gives no start":          {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", noStart)), deleted},
-		"another is a dry run":            {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", dryRun)), deleted},
-		"held as well":                    {policy.OfArgoCD | policy.IsHeld, rulings(says("a")), kept(policy.Held, "a")},
-		"not eligible":                    {policy.OfArgoCD, rulings(says("a", notEligible)), kept(policy.NotEligible, "a")},
+		"by MultiKueue":                     {policy.OfMultiKueue, rulings(says("a")), kept(policy.ManagedByMultiKueue, "a")},
+		"by Argo CD":                        {policy.OfArgoCD, rulings(says("a")), kept(policy.ManagedByArgoCD, "a")},
+		"by Flux":                           {policy.OfFlux, rulings(says("a")), kept(policy.ManagedByFlux, "a")},
+		"by Helm":                           {policy.OfHelm, rulings(says("a")), kept(policy.ManagedByHelm, "a")},
+		"by several, the first counts":      {policy.OfHelm | policy.OfArgoCD, rulings(says("a")), kept(policy.ManagedByArgoCD, "a")},
+		"the rule allows it":                {policy.OfArgoCD, rulings(says("a", allowManaged)), deleted},
+		"by all, and the rule allows it":    {policy.OfMultiKueue | policy.OfArgoCD | policy.OfFlux | policy.OfHelm, rulings(says("a", allowManaged)), deleted},
+		"over capacity":                     {policy.OfArgoCD, rulings(says("a", excess, ttl(2*hour))), kept(policy.ManagedByArgoCD, "a")},
+		"not due yet":                       {policy.OfArgoCD, rulings(says("a", ttl(2*hour))), kept(policy.ManagedByArgoCD, "a")},
+		"the rule deletes its owner":        {policy.OfArgoCD, rulings(says("a", lets(job))), kept(policy.ManagedByArgoCD, "a")},
+		"one rule allows, another keeps":    {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", ttl(0))), kept(policy.ManagedByArgoCD, "b")},
+		"another does not find it eligible": {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", notEligible)), deleted},
+		"another has no start time":         {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", noStart)), deleted},
+		"another is a dry run":              {policy.OfArgoCD, rulings(says("a", allowManaged), says("b", dryRun)), deleted},
+		"held and managed":                  {policy.OfArgoCD | policy.IsHeld, rulings(says("a")), kept(policy.Held, "a")},
+		"not eligible":                      {policy.OfArgoCD, rulings(says("a", notEligible)), kept(policy.NotEligible, "a")},
 
-		"what comes back":                         {policy.IsRecreated, rulings(says("a")), kept(policy.KeptRecreated, "a")},
-		"what comes back, whoever manages it":     {policy.IsRecreated | policy.OfArgoCD, rulings(says("a", allowManaged)), kept(policy.KeptRecreated, "a")},
-		"what comes back, over capacity":          {policy.IsRecreated, rulings(says("a", excess, ttl(2*hour))), kept(policy.KeptRecreated, "a")},
-		"what comes back and is not eligible":     {policy.IsRecreated, rulings(says("a", notEligible)), kept(policy.NotEligible, "a")},
-		"what comes back, and no rule selects it": {policy.IsRecreated, rulings(says("a", notSelected)), kept(policy.NotSelected, "")},
+		"recreated":                         {policy.IsRecreated, rulings(says("a")), kept(policy.KeptRecreated, "a")},
+		"recreated and managed":             {policy.IsRecreated | policy.OfArgoCD, rulings(says("a", allowManaged)), kept(policy.KeptRecreated, "a")},
+		"recreated, over capacity":          {policy.IsRecreated, rulings(says("a", excess, ttl(2*hour))), kept(policy.KeptRecreated, "a")},
+		"recreated and not eligible":        {policy.IsRecreated, rulings(says("a", notEligible)), kept(policy.NotEligible, "a")},
+		"recreated, and no rule selects it": {policy.IsRecreated, rulings(says("a", notSelected)), kept(policy.NotSelected, "")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := policy.Subject{Flags: test.flags}
 			v, w := policy.Decide(s, test.evaluations, now)
 			check(t, v, test.want)
-			expect.Equal(t, "warrant", v.Action == policy.Delete, w.Valid())
+			expect.Equal(t, "permit", v.Action == policy.Delete, w.Valid())
 			kept := func() int {
 				stats := policy.NewStats(now)
 				stats.Add(s, test.evaluations)
@@ -60,14 +60,14 @@ func TestManagedObjectsAreKept(t *testing.T) {
 				}
 				return 0
 			}
-			for i := range test.evaluations { // as a dry run its numbers are the same, but that it keeps nothing
+			for i := range test.evaluations { // as a dry run it has the same numbers, but keeps nothing
 				if r := test.evaluations[i].Rule; len(test.evaluations) == 1 && r.Mode == v1alpha1.Enforce {
 					if lasts := slices.Contains(policy.Lasting(), test.want.reason) || s.Flags.IsHeld(); lasts != (kept() == 1) {
 						t.Errorf("kept for %d lasting reasons", kept())
 					}
 					r.Mode = v1alpha1.DryRun
 					if kept() != 0 {
-						t.Error("a dry run counts what it keeps")
+						t.Error("a dry run counts kept objects")
 					}
 					check(t, policy.Forecast(s, test.evaluations, "p", now), test.want)
 					stats := policy.NewStats(now)
@@ -88,7 +88,7 @@ func loaded(t *testing.T, text string) *policy.Policy {
 	return parse(t, string(data)).Load(policy.DefaultProtection())
 }
 
-// TestOnlyARuleAllowsManagedObjects: it is part of what is approved, and no override has it.
+// TestOnlyARuleAllowsManagedObjects: allowManaged is part of the approved spec, and an override cannot set it.
 func TestOnlyARuleAllowsManagedObjects(t *testing.T) {
 	const text = `
 apiVersion: sunset.x-k8s.io/v1alpha1
@@ -106,7 +106,7 @@ spec:
 		return p.Hash
 	}
 	if hash("true") == hash("false") {
-		t.Error("what allows more needs no new approval")
+		t.Error("allowManaged does not change the hash")
 	}
 	override := loaded(t, `
 apiVersion: sunset.x-k8s.io/v1alpha1
@@ -115,7 +115,7 @@ metadata: {name: o, namespace: team}
 spec: {overrides: [{policy: p, rule: r, allowManaged: true}]}
 `)
 	if len(override.Problems) == 0 {
-		t.Error("an override allows what others manage")
+		t.Error("an override can set allowManaged")
 	}
 	image := loaded(t, `
 apiVersion: sunset.x-k8s.io/v1alpha1
@@ -124,6 +124,6 @@ metadata: {name: i}
 spec: {rules: [{name: r, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: "true", ttl: 1h, delete: {allowManaged: true}}]}
 `)
 	if len(image.Problems) == 0 {
-		t.Error("a rule about images, which nobody manages, says so and is not told")
+		t.Error("allowManaged in a rule about images is not a problem")
 	}
 }

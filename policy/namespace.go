@@ -14,40 +14,40 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Namespace is what matters of a Namespace object to what is inside.
+// Namespace has the properties of a Namespace object that affect the objects in it.
 type Namespace struct {
 	Labels labels.Set
-	Held   bool // annotation sunset.x-k8s.io/hold: everything inside is kept
-	// Quotas is how many objects its ResourceQuotas allow, by resource as in "jobs.batch": the least of each. Nil while
-	// they are not known.
+	Held   bool // annotation sunset.x-k8s.io/hold: all objects in it are kept
+	// Quotas is how many objects its ResourceQuotas allow, by resource as in "jobs.batch": the minimum for each. Nil if they are
+	// unknown.
 	Quotas map[string]int64
 }
 
-// NamespaceOf reads it from an object's metadata. It keeps the labels: they must not change any more.
+// NamespaceOf reads a Namespace from an object's metadata. It keeps the labels, which must not change afterwards.
 func NamespaceOf(labels, annotations map[string]string) Namespace {
 	value, held := annotations[v1alpha1.HoldAnnotation]
 	return Namespace{Labels: labels, Held: held && v1alpha1.IsHold(value)}
 }
 
-// Equal reports whether both mean the same.
+// Equal reports whether both are equal.
 func (n Namespace) Equal(o Namespace) bool {
 	return n.Held == o.Held && maps.Equal(n.Labels, o.Labels) && maps.Equal(n.Quotas, o.Quotas)
 }
 
-// quota is how many objects of a kind may be in the namespace; ok is false when nothing says so.
+// quota is how many objects of a kind may exist in the namespace; ok is false if no quota counts them.
 func (n Namespace) quota(kind schema.GroupVersionKind) (objects int64, ok bool) {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	objects, ok = n.Quotas[plural.GroupResource().String()]
 	return objects, ok
 }
 
-// countedByName are the resources whose objects a quota can count under their own name, without "count/".
+// countedByName are the resources that a quota can count by their own name, without "count/".
 var countedByName = []string{
 	"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
 }
 
-// AddQuota adds the object counts of a ResourceQuota's spec.hard, count/RESOURCE.GROUP, to what is known of a namespace:
-// the least of each counts. One with scopes is not to be added: it says nothing about all objects.
+// AddQuota adds the object counts of a ResourceQuota's spec.hard, count/RESOURCE.GROUP, to the known quotas of a namespace: the
+// minimum for each. Do not add a ResourceQuota with scopes, because it does not limit all objects.
 func AddQuota[K ~string](known map[string]int64, hard map[K]resource.Quantity) {
 	for name, quantity := range hard {
 		of, counted := strings.CutPrefix(string(name), "count/")
@@ -62,9 +62,9 @@ func AddQuota[K ~string](known map[string]int64, hard map[K]resource.Quantity) {
 	}
 }
 
-// objectsIn is how many objects a quantity allows. A fraction is rounded up. A quantity that no int64 can hold is the greatest
-// int64; Quantity.Value would give 0 for 1e30. ok is false for a negative quantity, which bounds nothing: the API server
-// refuses those.
+// objectsIn is how many objects a quantity allows. A fraction is rounded up. A quantity above the maximum int64 gives the
+// maximum; Quantity.Value would give 0 for 1e30. ok is false for a negative quantity, which limits nothing: the API server
+// rejects it.
 func objectsIn(q resource.Quantity) (objects int64, ok bool) {
 	switch digits := q.AsDec(); {
 	case digits.Sign() <= 0:

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// ownRule is the JSON of a rule without a problem.
+// ownRule is the JSON of a rule without problems.
 const ownRule = `{"name": "own", "target": {"apiVersion": "batch/v1", "kind": "Job"}, "eligible": "true", ` +
 	`"startTime": "object.metadata.creationTimestamp", "ttl": "1h"}`
 
@@ -62,8 +62,8 @@ func TestWhateverAServiceAccountMayBeNamed(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongWithARetentionPolicy tells what is reported, and whom it concerns: each of two overrides, of rules p/jobs
-// and p/pods, and the rule of its own.
+// TestWhatIsWrongWithARetentionPolicy checks the reported problems, and which rules they concern: each of two overridden rules,
+// p/jobs and p/pods, and the policy's own rule.
 func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 	const good = `{"policy": "p", "rule": "jobs", "ttl": "4h"}`
 	const both = good + `, {"policy": "p", "rule": "pods", "ttl": "4h"}`
@@ -83,7 +83,7 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 		paths []string
 		want  concerned
 	}{
-		"nothing": {override(good), nil, none},
+		"no problem": {override(good), nil, none},
 		"an unknown field of an override": {
 			override(`{"policy": "p", "rule": "jobs", "ttl": "4h", "until": "x"}`), []string{"spec.overrides[0].until"}, concerned{jobs: true}},
 		"a repeated field of an override": {
@@ -92,7 +92,7 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 			override(`{"policy": "p", "rule": "jobs", "ttl": 4}`), []string{"spec.overrides[0].ttl", "spec.overrides[0]"}, concerned{jobs: true}},
 		"a suspend of another type": {
 			override(`{"policy": "p", "rule": "jobs", "suspend": "true"}`), []string{"spec.overrides[0].suspend"}, concerned{jobs: true}},
-		"a ttl that is none": {
+		"a ttl that is not a duration": {
 			override(`{"policy": "p", "rule": "jobs", "ttl": "soon"}`), []string{"spec.overrides[0].ttl"}, concerned{jobs: true}},
 		"a negative ttl": {
 			override(`{"policy": "p", "rule": "jobs", "ttl": "-1h"}`), []string{"spec.overrides[0].ttl"}, concerned{jobs: true}},
@@ -100,48 +100,48 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 			override(`{"policy": "p", "rule": "jobs", "keepNewest": -1}`), []string{"spec.overrides[0].keepNewest"}, concerned{jobs: true}},
 		"an override that changes nothing": {
 			override(`{"policy": "p", "rule": "jobs"}`), []string{"spec.overrides[0]"}, concerned{jobs: true}},
-		"a rule that cannot be read may be any": {
+		"a rule name that cannot be read may mean any rule": {
 			override(`{"policy": "p", "rule": 1, "ttl": "4h"}`), []string{"spec.overrides[0].rule"}, concerned{jobs: true, pods: true}},
-		"no policy: it may be any": {
+		"a missing policy name may mean any policy": {
 			override(`{"ttl": "4h"}`), []string{"spec.overrides[0].policy"}, concerned{jobs: true, pods: true}},
 		"a misspelt policy field": {
 			override(`{"polcy": "p", "ttl": "4h"}`), []string{"spec.overrides[0].polcy"}, concerned{jobs: true, pods: true}},
 		"a misspelt policy field, and a rule": {
 			override(`{"polcy": "p", "rule": "jobs", "ttl": "4h"}`), []string{"spec.overrides[0].polcy"}, concerned{jobs: true}},
-		"an override that is a text": {
+		"an override that is a string": {
 			override(`"p/jobs"`), []string{"spec.overrides[0]"}, concerned{jobs: true, pods: true}},
 
 		"an unknown field of the rule":      {rule(`"ttl"`, `"until": 1, "ttl"`), []string{"spec.rules[0].until"}, concerned{own: true}},
 		"a ttl of the rule of another type": {rule(`"1h"`, `1`), []string{"spec.rules[0].ttl"}, concerned{own: true}},
-		"a rule that is a text":             {spec(good, `"own"`), []string{"spec.rules[0]"}, concerned{own: true}},
+		"a rule that is a string":           {spec(good, `"own"`), []string{"spec.rules[0]"}, concerned{own: true}},
 		"a protected kind":                  {rule(`"batch/v1", "kind": "Job"`, `"v1", "kind": "PersistentVolumeClaim"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
 		"a protected group":                 {rule(`"batch/v1", "kind": "Job"`, `"rbac.authorization.k8s.io/v1", "kind": "Role"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
-		"a policy of our own":               {rule(`"batch/v1", "kind": "Job"`, `"sunset.x-k8s.io/v1alpha1", "kind": "RetentionPolicy"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
+		"a kind of Sunset":                  {rule(`"batch/v1", "kind": "Job"`, `"sunset.x-k8s.io/v1alpha1", "kind": "RetentionPolicy"`), []string{"spec.rules[0].target.kind"}, concerned{own: true}},
 
 		"rules without a ServiceAccount": {
 			`{"overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
 		"a ServiceAccount of another type": {
 			`{"serviceAccountName": 1, "overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
-		"a name that no ServiceAccount has": {
+		"an invalid name of a ServiceAccount": {
 			`{"serviceAccountName": "Cleaner", "overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
-		"a name that is more than a line": {
+		"a name with a line separator": {
 			`{"serviceAccountName": "a\u2028---", "overrides": [` + both + `], "rules": [` + ownRule + `]}`, []string{"spec.serviceAccountName"}, concerned{own: true}},
-		"a mode nobody knows":          {with(`"mode": "enforce"`), []string{"spec.mode"}, concerned{own: true}},
+		"an unknown mode":              {with(`"mode": "enforce"`), []string{"spec.mode"}, concerned{own: true}},
 		"a mode of another type":       {with(`"mode": true`), []string{"spec.mode"}, concerned{own: true}},
 		"variables of another type":    {with(`"variables": "x"`), []string{"spec.variables"}, concerned{own: true}},
 		"an unknown field of approval": {with(`"approval": {"percent": 1}`), []string{"spec.approval.percent"}, concerned{own: true}},
 		"an approval out of range":     {with(`"approval": {"backlogPercent": 101}`), []string{"spec.approval.backlogPercent"}, concerned{own: true}},
 
-		"an unknown field of spec":                 {with(`"suspendAll": true`), []string{"spec.suspendAll"}, all},
-		"one that begins like overrides":           {with(`"overridesToo": []`), []string{"spec.overridesToo"}, all},
-		"one that begins like rules":               {with(`"rulesOfOthers": []`), []string{"spec.rulesOfOthers"}, all},
-		"one that begins like mode":                {with(`"modeOfOthers": []`), []string{"spec.modeOfOthers"}, all},
-		"a field of the other kind of policy":      {with(`"namespaceSelector": {}`), []string{"spec.namespaceSelector"}, all},
-		"overrides that are no list":               {`{` + account + `, "overrides": {"policy": "p"}, "rules": [` + ownRule + `]}`, []string{"spec.overrides"}, all},
-		"rules that are no list may hide the rest": {`{"rules": "x", "overrides": [` + both + `]}`, []string{"spec.rules"}, concerned{jobs: true, pods: true}},
-		"overrides twice":                          {with(`"overrides": []`), []string{"spec.overrides"}, all},
-		"a spec of another type":                   {`"x"`, []string{"spec"}, concerned{jobs: true, pods: true}},
-		"null for a spec":                          {`null`, []string{"spec"}, concerned{jobs: true, pods: true}},
+		"an unknown field of spec":                        {with(`"suspendAll": true`), []string{"spec.suspendAll"}, all},
+		"an unknown field that begins with overrides":     {with(`"overridesToo": []`), []string{"spec.overridesToo"}, all},
+		"an unknown field that begins with rules":         {with(`"rulesOfOthers": []`), []string{"spec.rulesOfOthers"}, all},
+		"an unknown field that begins with mode":          {with(`"modeOfOthers": []`), []string{"spec.modeOfOthers"}, all},
+		"a field of the other kind of policy":             {with(`"namespaceSelector": {}`), []string{"spec.namespaceSelector"}, all},
+		"overrides of another type":                       {`{` + account + `, "overrides": {"policy": "p"}, "rules": [` + ownRule + `]}`, []string{"spec.overrides"}, all},
+		"rules of another type may hide the other fields": {`{"rules": "x", "overrides": [` + both + `]}`, []string{"spec.rules"}, concerned{jobs: true, pods: true}},
+		"repeated overrides":                              {with(`"overrides": []`), []string{"spec.overrides"}, all},
+		"a spec of another type":                          {`"x"`, []string{"spec"}, concerned{jobs: true, pods: true}},
+		"null for a spec":                                 {`null`, []string{"spec"}, concerned{jobs: true, pods: true}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestWhatIsWrongWithARetentionPolicy(t *testing.T) {
 				t.Errorf("concerned are %+v, want %+v", got, test.want)
 			}
 			if snapshot.Effective(jobs.GroupKind(), "team-b").Rules[0].Suspended {
-				t.Error("another namespace is concerned")
+				t.Error("the problem concerns another namespace")
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestARetentionPolicyBesideSpecIsStrictToo(t *testing.T) {
 		"spec": {"overrides": [{"policy": "p", "rule": "other", "ttl": "1h"}]}}`).Load(policy.DefaultProtection())
 	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(jobs, "jobs")), p}, namespaces, policy.Protection{})
 	if !snapshot.Effective(jobs.GroupKind(), "team-a").Rules[0].Suspended {
-		t.Error("overrides that are not indented keep nothing")
+		t.Error("overrides outside of spec keep nothing")
 	}
 }
 
@@ -181,16 +181,16 @@ func TestApprovalOfAPolicy(t *testing.T) {
 		want     policy.Approval
 		path     string
 	}{
-		"none":                 {`null`, policy.Approval{Percent: 25, Count: 100}, ""},
-		"an empty one":         {`{}`, policy.Approval{Percent: 25, Count: 100}, ""},
-		"both":                 {`{"backlogPercent": 0, "backlogCount": 0}`, policy.Approval{}, ""},
-		"one of them":          {`{"backlogPercent": 100}`, policy.Approval{Percent: 100, Count: 100}, ""},
-		"a negative count":     {`{"backlogCount": -1}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogCount"},
-		"more than all":        {`{"backlogPercent": 101}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogPercent"},
-		"always":               {`{"required": "Always"}`, policy.Approval{Percent: 25, Count: 100, Always: true}, ""},
-		"when large":           {`{"required": "WhenLarge"}`, policy.Approval{Percent: 25, Count: 100}, ""},
-		"at another time":      {`{"required": "Sometimes"}`, policy.Approval{Percent: 25, Count: 100, Always: true}, "spec.approval.required"},
-		"of another type, all": {`7`, policy.Approval{Percent: 25, Count: 100}, "spec.approval"},
+		"none":                  {`null`, policy.Approval{Percent: 25, Count: 100}, ""},
+		"an empty one":          {`{}`, policy.Approval{Percent: 25, Count: 100}, ""},
+		"both":                  {`{"backlogPercent": 0, "backlogCount": 0}`, policy.Approval{}, ""},
+		"only one":              {`{"backlogPercent": 100}`, policy.Approval{Percent: 100, Count: 100}, ""},
+		"a negative count":      {`{"backlogCount": -1}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogCount"},
+		"more than 100 percent": {`{"backlogPercent": 101}`, policy.Approval{Percent: 25, Count: 100}, "spec.approval.backlogPercent"},
+		"always":                {`{"required": "Always"}`, policy.Approval{Percent: 25, Count: 100, Always: true}, ""},
+		"when large":            {`{"required": "WhenLarge"}`, policy.Approval{Percent: 25, Count: 100}, ""},
+		"an unknown value":      {`{"required": "Sometimes"}`, policy.Approval{Percent: 25, Count: 100, Always: true}, "spec.approval.required"},
+		"another type":          {`7`, policy.Approval{Percent: 25, Count: 100}, "spec.approval"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -213,30 +213,30 @@ func TestHash(t *testing.T) {
 		from, to string
 		same     bool
 	}{
-		"nothing":           {``, ``, true},
-		"the mode":          {`"Enforce"`, `"DryRun"`, true},
-		"no mode":           {`"mode": "Enforce", `, ``, true},
-		"approval":          {`"backlogCount": 5`, `"backlogPercent": 5`, true},
-		"limits":            {`"serviceAccountName"`, `"limits": {"maxDeletions": 5, "window": "1h"}, "serviceAccountName"`, true},
-		"an outcome":        {`"ttl": "1h"`, `"ttl": "1h", "outcome": "'x'"`, true},
-		"events":            {`"PerObject"`, `"Aggregate"`, true},
-		"the order":         {`"name": "v", "expression": "true"`, `"expression": "true", "name": "v"`, true},
-		"another ttl":       {`"ttl": "1h"`, `"ttl": "2h"`, false},
-		"a name":            {`"name": "own"`, `"name": "other"`, false},
-		"another kind":      {`"Job"`, `"CronJob"`, false},
-		"eligible":          {`"eligible": "true"`, `"eligible": "false"`, false},
-		"startTime":         {`"x"`, `"y"`, false},
-		"mark mode":         {`"startTime": "x", `, ``, false},
-		"a variable":        {`"expression": "true"`, `"expression": "false"`, false},
-		"an override":       {`"4h"`, `"5h"`, false},
-		"the account":       {`"cleaner"`, `"other"`, false},
-		"keepNewest":        {`"ttl": "1h"`, `"ttl": "1h", "keepNewest": {"count": 1}`, false},
-		"capacity":          {`"ttl": "1h"`, `"ttl": "1h", "capacity": {"max": 1}`, false},
-		"override":          {`"ttl": "1h"`, `"ttl": "1h", "override": {"annotation": true}`, false},
-		"how it deletes":    {`"ttl": "1h"`, `"ttl": "1h", "delete": {"propagationPolicy": "Orphan"}`, false},
-		"a selector":        {`"kind": "Job"`, `"kind": "Job", "selector": {"matchLabels": {"a": "b"}}`, false},
-		"one rule more":     {`"rules": [`, `"rules": [` + ownRule + `, `, false},
-		"one override less": {`{"policy": "p", "ttl": "4h"}`, ``, false},
+		"no change":          {``, ``, true},
+		"the mode":           {`"Enforce"`, `"DryRun"`, true},
+		"no mode":            {`"mode": "Enforce", `, ``, true},
+		"approval":           {`"backlogCount": 5`, `"backlogPercent": 5`, true},
+		"limits":             {`"serviceAccountName"`, `"limits": {"maxDeletions": 5, "window": "1h"}, "serviceAccountName"`, true},
+		"an outcome":         {`"ttl": "1h"`, `"ttl": "1h", "outcome": "'x'"`, true},
+		"events":             {`"PerObject"`, `"Aggregate"`, true},
+		"the order":          {`"name": "v", "expression": "true"`, `"expression": "true", "name": "v"`, true},
+		"another ttl":        {`"ttl": "1h"`, `"ttl": "2h"`, false},
+		"a name":             {`"name": "own"`, `"name": "other"`, false},
+		"another kind":       {`"Job"`, `"CronJob"`, false},
+		"eligible":           {`"eligible": "true"`, `"eligible": "false"`, false},
+		"startTime":          {`"x"`, `"y"`, false},
+		"no startTime":       {`"startTime": "x", `, ``, false},
+		"a variable":         {`"expression": "true"`, `"expression": "false"`, false},
+		"an override":        {`"4h"`, `"5h"`, false},
+		"the account":        {`"cleaner"`, `"other"`, false},
+		"keepNewest":         {`"ttl": "1h"`, `"ttl": "1h", "keepNewest": {"count": 1}`, false},
+		"capacity":           {`"ttl": "1h"`, `"ttl": "1h", "capacity": {"max": 1}`, false},
+		"override":           {`"ttl": "1h"`, `"ttl": "1h", "override": {"annotation": true}`, false},
+		"how it deletes":     {`"ttl": "1h"`, `"ttl": "1h", "delete": {"propagationPolicy": "Orphan"}`, false},
+		"a selector":         {`"kind": "Job"`, `"kind": "Job", "selector": {"matchLabels": {"a": "b"}}`, false},
+		"another rule":       {`"rules": [`, `"rules": [` + ownRule + `, `, false},
+		"a removed override": {`{"policy": "p", "ttl": "4h"}`, ``, false},
 	}
 	first := namespaced(t, fine).Hash
 	if len(first) != 16 {
@@ -245,8 +245,8 @@ func TestHash(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(fine, test.from, test.to, 1)
-			if changed == fine && name != "nothing" {
-				t.Fatal("nothing was changed")
+			if changed == fine && name != "no change" {
+				t.Fatal("the text has not changed")
 			}
 			if got := namespaced(t, changed).Hash; (got == first) != test.same {
 				t.Errorf("hashes %s and %s", first, got)
@@ -266,10 +266,10 @@ func TestHashLeavesOutThatTheSubjectGoes(t *testing.T) {
 		`{"propagationPolicy": "Background"}`: `{"what": "Subject", "propagationPolicy": "Background"}`,
 	} {
 		if hash(before) != hash(stored) {
-			t.Errorf("%s is not what %s was", stored, before)
+			t.Errorf("the hash of %s is not that of %s", stored, before)
 		}
 		if owner := strings.Replace(stored, "Subject", "Owner", 1); hash(owner) == hash(before) {
-			t.Errorf("%s is what %s was", owner, before)
+			t.Errorf("the hash of %s is that of %s", owner, before)
 		}
 	}
 }
@@ -279,11 +279,11 @@ func TestHashOfAClusterRetentionPolicy(t *testing.T) {
 		return parse(t, `{"spec": {`+more+`"rules": [`+ownRule+`]}}`).Load(policy.Protection{}).Hash
 	}
 	if hash("") != hash(`"mode": "Enforce", "approval": {}, "limits": {"maxDeletions": 5, "window": "1h"}, `) {
-		t.Error("it depends on mode, approval or limits")
+		t.Error("the hash depends on mode, approval or limits")
 	}
 	for _, more := range []string{`"namespaceSelector": {"matchLabels": {"a": "b"}}, `, `"excludeNamespaces": ["x"], `} {
 		if hash("") == hash(more) {
-			t.Errorf("it does not depend on %s", more)
+			t.Errorf("the hash does not depend on %s", more)
 		}
 	}
 }
@@ -321,18 +321,18 @@ func TestLoadFindsProblemsOfRankingAndBounds(t *testing.T) {
 		spoil func(*v1alpha1.Rule)
 		path  string
 	}{
-		"keepNewest of none":       {func(r *v1alpha1.Rule) { r.KeepNewest = &v1alpha1.KeepNewest{} }, "keepNewest.count"},
-		"an empty capacity":        {capacity(v1alpha1.Capacity{}), "capacity"},
-		"a capacity of two":        {capacity(v1alpha1.Capacity{Max: number(1), PercentOfQuota: number(1)}), "capacity"},
-		"a negative capacity":      {capacity(v1alpha1.Capacity{Max: number(-1)}), "capacity.max"},
-		"more than the quota":      {capacity(v1alpha1.Capacity{PercentOfQuota: number(101)}), "capacity.percentOfQuota"},
-		"a negative part":          {capacity(v1alpha1.Capacity{PercentOfQuota: number(-1)}), "capacity.percentOfQuota"},
-		"a quota that is shared":   {capacity(v1alpha1.Capacity{PercentOfQuota: number(1), Share: v1alpha1.ShareFair}), "capacity.share"},
-		"a share nobody knows":     {capacity(v1alpha1.Capacity{Max: number(1), Share: "fair"}), "capacity.share"},
-		"a min that is no ttl":     {bounds(v1alpha1.TTLBounds{Min: "soon"}), "override.ttl.min"},
-		"a max that is no ttl":     {bounds(v1alpha1.TTLBounds{Max: "-1h"}), "override.ttl.max"},
-		"a min above max":          {bounds(v1alpha1.TTLBounds{Min: "2h", Max: "1h"}), "override.ttl"},
-		"a negative least of keep": {func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{KeepNewest: number(-1)} }, "override.keepNewest"},
+		"keepNewest of 0":                    {func(r *v1alpha1.Rule) { r.KeepNewest = &v1alpha1.KeepNewest{} }, "keepNewest.count"},
+		"an empty capacity":                  {capacity(v1alpha1.Capacity{}), "capacity"},
+		"max and percentOfQuota":             {capacity(v1alpha1.Capacity{Max: number(1), PercentOfQuota: number(1)}), "capacity"},
+		"a negative capacity":                {capacity(v1alpha1.Capacity{Max: number(-1)}), "capacity.max"},
+		"more than 100 percent of the quota": {capacity(v1alpha1.Capacity{PercentOfQuota: number(101)}), "capacity.percentOfQuota"},
+		"a negative percentage of the quota": {capacity(v1alpha1.Capacity{PercentOfQuota: number(-1)}), "capacity.percentOfQuota"},
+		"a fair percentage of the quota":     {capacity(v1alpha1.Capacity{PercentOfQuota: number(1), Share: v1alpha1.ShareFair}), "capacity.share"},
+		"an unknown share":                   {capacity(v1alpha1.Capacity{Max: number(1), Share: "fair"}), "capacity.share"},
+		"a min that is not a duration":       {bounds(v1alpha1.TTLBounds{Min: "soon"}), "override.ttl.min"},
+		"a negative max":                     {bounds(v1alpha1.TTLBounds{Max: "-1h"}), "override.ttl.max"},
+		"a min above max":                    {bounds(v1alpha1.TTLBounds{Min: "2h", Max: "1h"}), "override.ttl"},
+		"a negative minimum of keepNewest":   {func(r *v1alpha1.Rule) { r.Override = &v1alpha1.Override{KeepNewest: number(-1)} }, "override.keepNewest"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -349,7 +349,7 @@ func TestLoadFindsProblemsOfRankingAndBounds(t *testing.T) {
 	}
 }
 
-// own is a RetentionPolicy with rules of its own.
+// own is a RetentionPolicy with its own rules.
 func own(namespace, name string, rules ...*policy.Rule) *policy.Policy {
 	p := policyOf(namespace+"/"+name, rules...)
 	p.Namespace = namespace
@@ -368,11 +368,11 @@ func TestPageOfOwnRules(t *testing.T) {
 		namespace string
 		want      []string
 	}{
-		"in their namespace, beside the cluster's": {"team-a", []string{"everywhere/jobs", "team-a/mine/jobs"}},
-		"not in another":                 {"team-b", []string{"everywhere/jobs"}},
-		"in one that is not known yet":   {"unborn", []string{"everywhere/jobs", "unborn/mine/jobs"}},
-		"not in one that is protected":   {"kube-system", []string{}},
-		"not for cluster-scoped objects": {"", []string{"everywhere/jobs"}},
+		"in their namespace, with the cluster rules": {"team-a", []string{"everywhere/jobs", "team-a/mine/jobs"}},
+		"not in another":                       {"team-b", []string{"everywhere/jobs"}},
+		"in a namespace that is not known yet": {"unborn", []string{"everywhere/jobs", "unborn/mine/jobs"}},
+		"not in a protected namespace":         {"kube-system", []string{}},
+		"not for cluster-scoped objects":       {"", []string{"everywhere/jobs"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -394,12 +394,12 @@ func TestAProtectedNamespaceIgnoresOverrides(t *testing.T) {
 func TestATenantNeverMakesARuleOfTheClusterInvalid(t *testing.T) {
 	kind := schema.GroupKind{Group: "g", Kind: "Thing"}
 	for _, m := range []v1alpha1.Mode{v1alpha1.DryRun, v1alpha1.Enforce} {
-		// By policy name the tenant's come first.
+		// The names of the tenants' policies sort before the cluster policy.
 		theirs := policyOf("z", at("v1", "r", m))
 		snapshot := policy.NewSnapshot([]*policy.Policy{
 			own("a", "mine", at("v2", "r", v1alpha1.Enforce)), own("kube-system", "mine", at("v3", "r", v1alpha1.Enforce)), theirs,
 		}, nil, policy.DefaultProtection())
-		expect.Equal(t, "read at", "v1", snapshot.Version(kind).Version)
+		expect.Equal(t, "version", "v1", snapshot.Version(kind).Version)
 		for _, r := range snapshot.Rules(kind) {
 			if tenant := r.Namespace != ""; r.Invalid() != tenant {
 				t.Errorf("%s: invalid is %v", r.ID, r.Invalid())
@@ -413,14 +413,14 @@ func TestOverridesOfWhatIsNotThere(t *testing.T) {
 		override policy.Override
 		want     []string
 	}{
-		"a policy and a rule that are":  {policy.Override{Policy: "batch", Rule: "jobs"}, nil},
-		"every rule of a policy":        {policy.Override{Policy: "batch"}, nil},
-		"a policy nearly named so":      {policy.Override{Policy: "bacth", Rule: "jobs"}, []string{`spec.overrides[0].policy: there is no ClusterRetentionPolicy "bacth" (did you mean batch?)`}},
-		"a policy that is nothing like": {policy.Override{Policy: "logging"}, []string{`spec.overrides[0].policy: there is no ClusterRetentionPolicy "logging"`}},
-		"a rule nearly named so":        {policy.Override{Policy: "batch", Rule: "job"}, []string{`spec.overrides[0].rule: policy batch has no rule "job" (did you mean jobs?)`}},
-		"a rule of another policy":      {policy.Override{Policy: "other", Rule: "jobs"}, []string{`spec.overrides[0].rule: policy other has no rule "jobs"`}},
-		"a RetentionPolicy is none":     {policy.Override{Policy: "team-a/mine"}, []string{`spec.overrides[0].policy: there is no ClusterRetentionPolicy "team-a/mine"`}},
-		"no policy is told elsewhere":   {policy.Override{Invalid: true}, nil},
+		"an existing policy and rule":       {policy.Override{Policy: "batch", Rule: "jobs"}, nil},
+		"every rule of a policy":            {policy.Override{Policy: "batch"}, nil},
+		"a policy with a similar name":      {policy.Override{Policy: "bacth", Rule: "jobs"}, []string{`spec.overrides[0].policy: ClusterRetentionPolicy "bacth" does not exist (did you mean batch?)`}},
+		"a policy without a similar name":   {policy.Override{Policy: "logging"}, []string{`spec.overrides[0].policy: ClusterRetentionPolicy "logging" does not exist`}},
+		"a rule with a similar name":        {policy.Override{Policy: "batch", Rule: "job"}, []string{`spec.overrides[0].rule: policy batch has no rule "job" (did you mean jobs?)`}},
+		"a rule of another policy":          {policy.Override{Policy: "other", Rule: "jobs"}, []string{`spec.overrides[0].rule: policy other has no rule "jobs"`}},
+		"a RetentionPolicy":                 {policy.Override{Policy: "team-a/mine"}, []string{`spec.overrides[0].policy: ClusterRetentionPolicy "team-a/mine" does not exist`}},
+		"a missing name is another problem": {policy.Override{Invalid: true}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -431,7 +431,7 @@ func TestOverridesOfWhatIsNotThere(t *testing.T) {
 			got := snapshot.Policies()[2]
 			expect.Equal(t, "problems", test.want, problems(got.Problems))
 			if got.Rules[0].Invalid() || len(mine.Problems) > 0 {
-				t.Error("the rule of its own is invalid, or the policy given was changed")
+				t.Error("the policy's own rule is invalid, or the argument has changed")
 			}
 		})
 	}
@@ -461,10 +461,10 @@ func TestQuotas(t *testing.T) {
 		}
 	}
 	if r.Capacity.Max != 0 || !r.Capacity.ByQuota {
-		t.Error("the rule given was changed")
+		t.Error("the argument has changed")
 	}
 	if snapshot.Effective(jobs.GroupKind(), "large").SameSettings(snapshot.Effective(jobs.GroupKind(), "small")) {
-		t.Error("another quota gives the same settings")
+		t.Error("a different quota gives the same settings")
 	}
 }
 
@@ -491,12 +491,12 @@ func TestAGateCoversWhatItSays(t *testing.T) {
 		gate *policy.ApprovalGate
 		want map[string][]bool // by namespace: whether each rule waits
 	}{
-		"no gate":            {nil, map[string][]bool{"a": {false, false}, "b": {false, false}}},
-		"everything":         {&policy.ApprovalGate{}, map[string][]bool{"a": {true, true}, "b": {true, true}}},
-		"a namespace":        {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"a": now}}, map[string][]bool{"a": {true, true}, "b": {false, false}}},
-		"a rule":             {&policy.ApprovalGate{Rules: sets.New("more")}, map[string][]bool{"a": {false, true}, "b": {false, true}}},
-		"a rule somewhere":   {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"b": now}, Rules: sets.New("jobs")}, map[string][]bool{"a": {false, false}, "b": {true, false}}},
-		"a cluster's object": {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"a": now}}, map[string][]bool{"": {false, false}}},
+		"no gate":                 {nil, map[string][]bool{"a": {false, false}, "b": {false, false}}},
+		"everything":              {&policy.ApprovalGate{}, map[string][]bool{"a": {true, true}, "b": {true, true}}},
+		"a namespace":             {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"a": now}}, map[string][]bool{"a": {true, true}, "b": {false, false}}},
+		"a rule":                  {&policy.ApprovalGate{Rules: sets.New("more")}, map[string][]bool{"a": {false, true}, "b": {false, true}}},
+		"a rule in a namespace":   {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"b": now}, Rules: sets.New("jobs")}, map[string][]bool{"a": {false, false}, "b": {true, false}}},
+		"a cluster-scoped object": {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"a": now}}, map[string][]bool{"": {false, false}}},
 	} {
 		gated := *both
 		gated.Gate = test.gate
@@ -510,11 +510,11 @@ func TestAGateCoversWhatItSays(t *testing.T) {
 		}
 	}
 	if both.Rules[0].Unapproved {
-		t.Error("the rule given was changed")
+		t.Error("the argument has changed")
 	}
 }
 
-// TestTheOrderOfRetentionPoliciesNeverMatters: overrides apply whatever order policies are given in.
+// TestTheOrderOfRetentionPoliciesNeverMatters: overrides do not depend on the order of the policies.
 func TestTheOrderOfRetentionPoliciesNeverMatters(t *testing.T) {
 	var policies []*policy.Policy
 	for i := range 4 {
@@ -528,7 +528,7 @@ func TestTheOrderOfRetentionPoliciesNeverMatters(t *testing.T) {
 	for i := range policies {
 		policies[0], policies[i] = policies[i], policies[0]
 		if !policy.NewSnapshot(policies, nil, policy.Protection{}).Effective(jobs.GroupKind(), "team-a").SameSettings(first) {
-			t.Fatal("another order gives other settings")
+			t.Fatal("the order changes the settings")
 		}
 	}
 }

@@ -9,37 +9,37 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Override is what a RetentionPolicy changes, in its namespace, of one rule of a ClusterRetentionPolicy or of all.
+// Override is a change by a RetentionPolicy, in its namespace, of one rule or all rules of a ClusterRetentionPolicy.
 type Override struct {
-	From    string // the RetentionPolicy, NAMESPACE/NAME
-	Path    string // where it is written, such as spec.overrides[0]
-	Policy  string // the ClusterRetentionPolicy; empty for all of them, where it is not understood which is meant
-	Rule    string // empty for every rule of it
+	From    string // the RetentionPolicy, as NAMESPACE/NAME
+	Path    string // field path, such as spec.overrides[0]
+	Policy  string // the ClusterRetentionPolicy; empty for all if the name cannot be read
+	Rule    string // empty for all rules
 	TTL     *time.Duration
 	Suspend bool
-	Keep    *int // of keepNewest
-	// InForce: the RetentionPolicy is enforced, so that the override may also make objects go sooner.
+	Keep    *int // count of keepNewest
+	// InForce: the RetentionPolicy is enforced, so that the override may also make objects due sooner.
 	InForce bool
-	// Rests: the RetentionPolicy is suspended, and not a dry run whose effect is of interest.
+	// Rests: the RetentionPolicy is suspended. A dry run is not, because status shows its effect.
 	Rests bool
-	// Invalid: it cannot be understood and may have meant to keep, so it suspends where it may.
+	// Invalid: it cannot be read and was perhaps meant to keep objects, so it suspends rules if it is allowed to.
 	Invalid bool
 }
 
-// names reports whether the override is about a rule.
+// names reports whether the override applies to a rule.
 func (o *Override) names(id RuleID) bool {
 	return (o.Policy == "" || o.Policy == id.Policy) && (o.Rule == "" || o.Rule == id.Rule)
 }
 
-// suspends reports whether the override keeps what the rule finds eligible.
+// suspends reports whether the override keeps the objects that the rule finds eligible.
 func (o *Override) suspends() bool { return o.Suspend || o.Invalid }
 
-// Bounds is what may be changed of a rule. The zero value allows to keep longer, nothing else.
+// Bounds are the changes that a rule allows. The zero value allows only to keep objects longer.
 type Bounds struct {
-	Min, Max   *time.Duration // of a TTL that is set; nil Min means the rule's own, nil Max none
-	Annotation *bool          // true: an object may set any TTL within the bounds; false: none; nil: a longer one
-	NoSuspend  bool           // a namespace may not suspend the rule
-	Keep       *int           // the least of keepNewest that may be set; nil means the rule's own
+	Min, Max   *time.Duration // of a changed TTL; nil Min means the rule's own, nil Max none
+	Annotation *bool          // true: an object can set any TTL within the bounds; false: none; nil: only a longer one
+	NoSuspend  bool           // a namespace cannot suspend the rule
+	Keep       *int           // minimum of a changed keepNewest; nil means the rule's own
 }
 
 func (b Bounds) equal(o Bounds) bool {
@@ -48,8 +48,8 @@ func (b Bounds) equal(o Bounds) bool {
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// clamp brings a TTL that is set within the bounds of a rule whose own TTL is base. Where the bounds leave nothing, the
-// longer one counts.
+// clamp limits a changed TTL to the bounds of a rule whose own TTL is base. If the bounds contradict each other, the longer one
+// applies.
 func (b Bounds) clamp(ttl, base time.Duration) time.Duration {
 	if b.Max != nil {
 		ttl = min(ttl, *b.Max)
@@ -60,7 +60,7 @@ func (b Bounds) clamp(ttl, base time.Duration) time.Duration {
 	return max(ttl, base)
 }
 
-// sameOverrides reports whether both lists set the same.
+// sameOverrides reports whether both lists have the same effect.
 func sameOverrides(a, b []*Override) bool {
 	return slices.EqualFunc(a, b, func(x, y *Override) bool {
 		return x.From == y.From && x.Policy == y.Policy && x.Rule == y.Rule && same(x.TTL, y.TTL) && same(x.Keep, y.Keep) &&
@@ -68,7 +68,7 @@ func sameOverrides(a, b []*Override) bool {
 	})
 }
 
-// under is the rule as it applies in a namespace with these overrides, of which some are about other rules.
+// under is the rule as it applies in a namespace with these overrides, some of which may be for other rules.
 func (r *Rule) under(overrides []*Override) *Rule {
 	own := r.overridden(overrides)
 	if own == r {
@@ -80,7 +80,7 @@ func (r *Rule) under(overrides []*Override) *Rule {
 	return own
 }
 
-// overridden is the rule itself when no override is about it.
+// overridden is the changed rule, or r itself if no override applies to it.
 func (r *Rule) overridden(overrides []*Override) *Rule {
 	own := r
 	keep := -1
@@ -108,8 +108,8 @@ func (r *Rule) overridden(overrides []*Override) *Rule {
 	return own
 }
 
-// SuspendedBy reports whether an override suspends the rule. One that is not understood does even where it may not, unless
-// a bound says how long it could keep instead.
+// SuspendedBy reports whether an override suspends the rule. An invalid override also suspends a rule that does not allow it,
+// unless the rule has a maximum TTL, which then applies instead.
 func (r *Rule) SuspendedBy(o *Override) bool {
 	if r.Bounds.NoSuspend {
 		return o.Invalid && r.Bounds.Max == nil
@@ -117,7 +117,7 @@ func (r *Rule) SuspendedBy(o *Override) bool {
 	return o.suspends()
 }
 
-// keepUnder is how many of the newest stay by an override; counts is false when it says nothing, or may not say it.
+// keepUnder is the keepNewest count of an override; counts is false if the override does not set it, or must not lower it.
 func (r *Rule) keepUnder(o *Override) (n int, counts bool) {
 	if o.Keep == nil || o.Invalid {
 		return 0, false
@@ -130,13 +130,13 @@ func (r *Rule) keepUnder(o *Override) (n int, counts bool) {
 	return n, o.InForce || n >= r.Keep
 }
 
-// ttlUnder is the TTL by an override, of a subject that would have base without; counts is false when it says nothing,
-// or may not say it.
+// ttlUnder is the TTL of an override for a subject whose TTL is base without it; counts is false if the override does not set it,
+// or must not shorten it.
 func (r *Rule) ttlUnder(o *Override, base time.Duration) (ttl time.Duration, counts bool) {
 	switch {
 	case base < 0:
 		return 0, false
-	case o.Invalid && r.Bounds.NoSuspend && r.Bounds.Max != nil: // it may have meant as long as it could
+	case o.Invalid && r.Bounds.NoSuspend && r.Bounds.Max != nil: // it was perhaps meant to set the maximum
 		return *r.Bounds.Max, *r.Bounds.Max > base
 	case o.Invalid || o.TTL == nil:
 		return 0, false
@@ -145,7 +145,7 @@ func (r *Rule) ttlUnder(o *Override, base time.Duration) (ttl time.Duration, cou
 	return ttl, o.InForce || ttl >= base
 }
 
-// enforced is what the overrides would be if every RetentionPolicy that is a dry run were enforced.
+// enforced are the overrides as if every dry-run RetentionPolicy were enforced.
 func enforced(overrides []*Override) []*Override {
 	all := make([]*Override, len(overrides))
 	for i, o := range overrides {
@@ -156,7 +156,7 @@ func enforced(overrides []*Override) []*Override {
 	return all
 }
 
-// loadOverride checks an override as written.
+// loadOverride checks one override.
 func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	path := overridePath(i)
 	o := &Override{
@@ -168,8 +168,8 @@ func (p *Policy) loadOverride(i int, spec v1alpha1.RuleOverride) *Override {
 	}
 	for field, name := range map[string]*string{"policy": &o.Policy, "rule": &o.Rule} {
 		if strings.Contains(*name, "*") {
-			p.problem(path+"."+field, fmt.Sprintf("%q is no name", *name), "names have no wildcards: write one override for each policy; without rule it is about all rules of the policy")
-			*name = "" // nobody knows which are meant, so it keeps what any of them would delete
+			p.problem(path+"."+field, fmt.Sprintf("%q is not a valid name", *name), "names have no wildcards: write one override for each policy; without rule, an override applies to all rules of the policy")
+			*name = "" // it could mean any name, so the override applies to all
 		}
 	}
 	if spec.TTL == "" && spec.Suspend == nil && spec.KeepNewest == nil {

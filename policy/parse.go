@@ -13,20 +13,20 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Document is a ClusterRetentionPolicy or a RetentionPolicy as written, read strictly: what is not understood is a
-// problem, never ignored.
+// Document is a ClusterRetentionPolicy or a RetentionPolicy as written. It is read strictly: an unknown field is a problem and is
+// not ignored.
 type Document struct {
 	metav1.TypeMeta
 	Metadata metav1.ObjectMeta
-	Spec     Spec // all that could be read
-	// Problems of the document. One that lies below spec.rules[i] concerns that rule, below spec.overrides[i] that
-	// override, below spec.references the rules that read references, any other everything.
+	Spec     Spec // all fields that could be read
+	// Problems of the document. A problem below spec.rules[i] concerns that rule, below spec.overrides[i] that override, below
+	// spec.references the rules that read references. Any other problem concerns everything.
 	Problems []Problem
-	// Meant are the fields that misspelt and misplaced ones were probably meant to be.
+	// Meant are the fields that misspelt and misplaced fields were probably meant to be.
 	Meant []Meant
 }
 
-// Spec has the fields of both kinds of policy. Those that the kind does not have are zero.
+// Spec has the fields of both kinds of policy. Fields that the kind does not have are zero.
 type Spec struct {
 	Mode               v1alpha1.Mode
 	NamespaceSelector  *metav1.LabelSelector
@@ -36,15 +36,15 @@ type Spec struct {
 	Rules              []v1alpha1.Rule
 	ServiceAccountName string
 	Approval           *v1alpha1.Approval
-	Limits             *v1alpha1.Limits     `json:",omitempty"` // so that hashes from before there were limits stay
-	References         []v1alpha1.Reference `json:",omitempty"` // and those from before there were references
+	Limits             *v1alpha1.Limits     `json:",omitempty"` // keeps the hashes from before limits existed
+	References         []v1alpha1.Reference `json:",omitempty"` // keeps the hashes from before references existed
 }
 
 // Namespaced reports whether the document is a RetentionPolicy.
 func (d *Document) Namespaced() bool { return d.Kind == v1alpha1.RetentionPolicyKind.Kind }
 
-// envelope is a policy with its fields left raw, so that one that cannot be read does not hide the others. Metadata is
-// the API server's to check: a newer one may have fields that we do not know.
+// envelope is a policy with raw fields, so that an unreadable field does not hide the others. The API server checks the metadata,
+// because a newer API server can have unknown fields there.
 type envelope struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        json.RawMessage `json:"metadata"`
@@ -74,7 +74,7 @@ type namespacedSpec struct {
 	ServiceAccountName json.RawMessage   `json:"serviceAccountName"`
 }
 
-// unreadMetadata says which field of the metadata has another type.
+// unreadMetadata names the field of the metadata that has the wrong type.
 func unreadMetadata(err error) error {
 	wrong := (*json.UnmarshalTypeError)(nil)
 	if !errors.As(err, &wrong) {
@@ -87,8 +87,8 @@ func unreadMetadata(err error) error {
 	return fmt.Errorf("metadata.%s: %s given, %s expected%s", wrong.Field, wrong.Value, typeName(wrong.Type), hint)
 }
 
-// Parse reads the JSON of a policy: a RetentionPolicy if its kind says so, otherwise a ClusterRetentionPolicy. The error
-// says that it could not be read at all; everything else that is wrong is a Problem of the Document.
+// Parse reads the JSON of a policy: a RetentionPolicy if its kind says so, otherwise a ClusterRetentionPolicy. It returns an
+// error if the document cannot be read at all; all other mistakes are Problems of the Document.
 func Parse(data []byte) (*Document, error) {
 	var e envelope
 	strict, err := sigsjson.UnmarshalStrict(data, &e)
@@ -146,7 +146,7 @@ func overridePath(i int) string { return fmt.Sprintf("spec.overrides[%d]", i) }
 func (d *Document) parseBoth(raw *both) {
 	s := &d.Spec
 	if !d.read("spec.mode", raw.Mode, &s.Mode) {
-		s.Mode = v1alpha1.Mode(raw.Mode) // no mode either, and so not taken for the default
+		s.Mode = v1alpha1.Mode(raw.Mode) // an invalid mode, so that the default does not apply
 	}
 	d.read(variablesField, raw.Variables, &s.Variables)
 	d.read("spec.approval", raw.Approval, &s.Approval)
@@ -157,8 +157,8 @@ func (d *Document) parseBoth(raw *both) {
 	}
 }
 
-// parseRule reads one rule. What can be read of one with a field of the wrong type stays, so that what the rule may be
-// about is kept; a selector that cannot be read may mean anything.
+// parseRule reads one rule. If a field has the wrong type, it keeps the fields that could be read, so that the rule keeps the
+// objects that it may select. A selector that cannot be read may mean any labels.
 func (d *Document) parseRule(path string, raw json.RawMessage, rule *v1alpha1.Rule) {
 	if d.read(path, raw, rule) {
 		return

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	unknownField  = ": unknown field (check the spelling and the indentation; a field of a newer Sunset is not ignored here)"
-	repeatedField = ": repeated field (write it once: the one that is last would count)"
+	unknownField  = ": unknown field (check the spelling and the indentation; fields of newer versions of Sunset are rejected too)"
+	repeatedField = ": repeated field (write it once: only the last value would apply)"
 )
 
 func TestParseReadsEveryField(t *testing.T) {
@@ -62,9 +62,9 @@ func TestParseIsStrict(t *testing.T) {
 		text string
 		want []string
 	}{
-		"an unknown field beside spec":       {`{"specs": {}, "spec": {"rules": []}}`, []string{"specs: unknown field (leave it out: spec stands beside it)"}},
+		"an unknown field beside spec":       {`{"specs": {}, "spec": {"rules": []}}`, []string{"specs: unknown field (leave it out: spec is set too)"}},
 		"an unknown field of spec":           {`{"spec": {"rulez": []}}`, []string{"spec.rulez: unknown field (did you mean rules?)"}},
-		"a field in other letters":           {`{"spec": {"Rules": []}}`, []string{"spec.Rules: unknown field (did you mean rules?)"}},
+		"a field with other capital letters": {`{"spec": {"Rules": []}}`, []string{"spec.Rules: unknown field (did you mean rules?)"}},
 		"an unknown field of a selector":     {`{"spec": {"namespaceSelector": {"matchLabel": {}}}}`, []string{"spec.namespaceSelector.matchLabel: unknown field (did you mean matchLabels?)"}},
 		"an unknown field of a variable":     {`{"spec": {"variables": [{"names": "x"}]}}`, []string{"spec.variables[0].names: unknown field (did you mean name?)"}},
 		"an unknown field of a rule":         {`{"spec": {"rules": [{}, {"tll": "1d"}]}}`, []string{"spec.rules[1].tll: unknown field (did you mean ttl?)"}},
@@ -76,17 +76,17 @@ func TestParseIsStrict(t *testing.T) {
 		"a field of another type in spec":    {`{"spec": {"excludeNamespaces": "x"}}`, []string{"spec.excludeNamespaces: string given, array expected (write [\"x\"]: it is a list)"}},
 		"a field of another type in a rule":  {`{"spec": {"rules": [{"ttl": 3}]}}`, []string{`spec.rules[0].ttl: number given, string expected (a duration is a number and a unit, such as "7d")`}},
 		"a percentage":                       {`{"spec": {"approval": {"backlogPercent": "50%"}}}`, []string{"spec.approval.backlogPercent: string given, int32 expected (write 50)"}},
-		"a label that is no text":            {`{"spec": {"namespaceSelector": {"matchLabels": {"a": "b", "c": true}}}}`, []string{`spec.namespaceSelector.matchLabels.c: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)`}},
+		"a label that is not a string":       {`{"spec": {"namespaceSelector": {"matchLabels": {"a": "b", "c": true}}}}`, []string{`spec.namespaceSelector.matchLabels.c: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)`}},
 		"a label that is a number":           {`{"spec": {"namespaceSelector": {"matchLabels": {"v": 1.1}}}}`, []string{"spec.namespaceSelector.matchLabels.v: number given, string expected (write it in quotes: without them YAML reads this as a number)"}},
-		"values that are no text":            {`{"spec": {"namespaceSelector": {"matchExpressions": [{"values": [true]}]}}}`, []string{"spec.namespaceSelector.matchExpressions.values: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)"}},
+		"values that are not strings":        {`{"spec": {"namespaceSelector": {"matchExpressions": [{"values": [true]}]}}}`, []string{"spec.namespaceSelector.matchExpressions.values: bool given, string expected (write it in quotes: without them YAML reads yes, no, on, off, true and false as booleans)"}},
 		"a bool for an expression":           {`{"spec": {"rules": [{"eligible": true}]}}`, []string{`spec.rules[0].eligible: bool given, string expected (write "true": YAML reads it as a boolean without quotes)`}},
-		"what to delete":                     {`{"spec": {"rules": [{"delete": "Owner"}]}}`, []string{"spec.rules[0].delete: string given, object expected (write delete: {what: Owner})"}},
+		"a string for delete":                {`{"spec": {"rules": [{"delete": "Owner"}]}}`, []string{"spec.rules[0].delete: string given, object expected (write delete: {what: Owner})"}},
 		"a list of conditions":               {`{"spec": {"rules": [{"eligible": ["a || b", "c"]}]}}`, []string{`spec.rules[0].eligible: array given, string expected (join conditions with &&: "(a || b) && c")`}},
 		"an expression below a field":        {`{"spec": {"rules": [{"startTime": {"cel": "a"}}]}}`, []string{"spec.rules[0].startTime: object given, string expected (write the expression alone: a)"}},
 		"a number for a ttlExpression":       {`{"spec": {"rules": [{"ttlExpression": 7}]}}`, []string{"spec.rules[0].ttlExpression: number given, string expected (write days(7))"}},
-		"names of namespaces":                {`{"spec": {"namespaceSelector": {"matchNames": ["dev"]}}}`, []string{"spec.namespaceSelector.matchNames: unknown field (select namespaces by label, such as namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: dev}}, or write a RetentionPolicy)"}},
+		"namespaces by name":                 {`{"spec": {"namespaceSelector": {"matchNames": ["dev"]}}}`, []string{"spec.namespaceSelector.matchNames: unknown field (select namespaces by label, such as namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: dev}}, or write a RetentionPolicy)"}},
 		"a rule of another type":             {`{"spec": {"rules": ["x"]}}`, []string{"spec.rules[0]: string given, object expected"}},
-		"unknown metadata is not our affair": {`{"metadata": {"fieldOfANewerKubernetes": 1}, "spec": {}}`, nil},
+		"unknown metadata is ignored":        {`{"metadata": {"fieldOfANewerKubernetes": 1}, "spec": {}}`, nil},
 		"null is absent":                     {`{"spec": {"mode": null, "namespaceSelector": null, "rules": null}}`, nil},
 	}
 	for name, test := range tests {
@@ -98,12 +98,12 @@ func TestParseIsStrict(t *testing.T) {
 
 func TestParseRefusesWhatIsNoPolicyAtAll(t *testing.T) {
 	for name, text := range map[string]string{
-		"nothing":                  "",
-		"not JSON":                 "kind: ClusterRetentionPolicy",
-		"a list":                   "[]",
-		"a name that is a number":  `{"metadata": {"name": 1}}`,
-		"a kind that is a number":  `{"kind": 1}`,
-		"something behind the end": `{"spec": {}} {}`,
+		"an empty text":           "",
+		"not JSON":                "kind: ClusterRetentionPolicy",
+		"a list":                  "[]",
+		"a name that is a number": `{"metadata": {"name": 1}}`,
+		"a kind that is a number": `{"kind": 1}`,
+		"text after the end":      `{"spec": {}} {}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d, err := policy.Parse([]byte(text)); err == nil {
@@ -139,10 +139,10 @@ func TestParseKeepsWhatAnUnreadableRuleIsAbout(t *testing.T) {
 		"the name has another type": {
 			strings.Replace(`{`+target+`}`, `"r"`, `["r"]`, 1),
 			v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job", Selector: selector}},
-		"the selector has another type: all of the kind": {
+		"the selector has another type: it selects all objects of the kind": {
 			strings.Replace(`{`+target+`}`, `{"a": "b"}`, `{"a": "b", "c": 1}`, 1),
 			v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}},
-		"the kind has another type: the rest of the target": {
+		"the kind has another type: the rest of the target is kept": {
 			strings.Replace(`{`+target+`}`, `"Job"`, `1`, 1),
 			v1alpha1.Target{APIVersion: "batch/v1", Selector: selector}},
 	}
@@ -151,7 +151,7 @@ func TestParseKeepsWhatAnUnreadableRuleIsAbout(t *testing.T) {
 			d := parse(t, `{"spec": {"rules": [`+test.rule+`, {"name": "other", "eligible": "true"}]}}`)
 			expect.Equal(t, "target", test.want, d.Spec.Rules[0].Target)
 			if got := d.Spec.Rules[1]; got.Name != "other" || got.Eligible != "true" {
-				t.Errorf("the other rule reads %+v", got)
+				t.Errorf("the other rule is %+v", got)
 			}
 			if len(d.Problems) != 1 {
 				t.Errorf("problems %v, want one", d.Problems)

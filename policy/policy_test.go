@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// now is when every test takes place.
+// now is the time of all tests.
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 var (
@@ -19,7 +19,7 @@ var (
 	pods = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 )
 
-// parse reads a policy that can be read.
+// parse reads a policy that must be readable.
 func parse(t *testing.T, data string) *policy.Document {
 	t.Helper()
 	d, err := policy.Parse([]byte(data))
@@ -27,7 +27,7 @@ func parse(t *testing.T, data string) *policy.Document {
 	return d
 }
 
-// problems are what a person reads.
+// problems are the texts of problems.
 func problems(of []policy.Problem) []string {
 	var lines []string
 	for _, p := range of {
@@ -36,7 +36,7 @@ func problems(of []policy.Problem) []string {
 	return lines
 }
 
-// enforced is a valid rule in force with a TTL of an hour.
+// enforced is a valid enforced rule with a TTL of an hour.
 func enforced(policyName, name string) *policy.Rule {
 	return &policy.Rule{ID: policy.RuleID{Policy: policyName, Rule: name}, Kind: jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
 }

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a policy as written, said to the person who wrote it.
+// Problem is one mistake in a policy, described for its author.
 type Problem struct {
 	Path string `json:"path,omitempty"` // field path, such as spec.rules[0].eligible
 
-	// Line and Column say where inside Expression, which is CEL; Line is 0 outside of one. Both count from 1.
+	// Line and Column are the place inside Expression, which is CEL. Both count from 1. Line is 0 if the problem is outside of an
+	// expression.
 	Line       int    `json:"line,omitempty"`
 	Column     int    `json:"column,omitempty"`
 	Message    string `json:"message"`        // what is wrong, lower case, no full stop
-	Hint       string `json:"hint,omitempty"` // what to write instead; empty when there is nothing better to say than Message
+	Hint       string `json:"hint,omitempty"` // what to write instead; empty if Message says it all
 	Expression string `json:"expression,omitempty"`
 }
 

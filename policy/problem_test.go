@@ -29,13 +29,13 @@ func TestProblemSnippet(t *testing.T) {
 		problem policy.Problem
 		want    string
 	}{
-		"the first column":       {policy.Problem{Expression: "abc", Line: 1, Column: 1}, "  abc\n  ^"},
-		"a later line":           {policy.Problem{Expression: "a &&\nbcd", Line: 2, Column: 3}, "  bcd\n    ^"},
-		"tabs stay aligned":      {policy.Problem{Expression: "\tabc", Line: 1, Column: 3}, "  \tabc\n  \t ^"},
-		"columns are characters": {policy.Problem{Expression: "'é'x", Line: 1, Column: 4}, "  'é'x\n     ^"},
-		"behind the end":         {policy.Problem{Expression: "ab", Line: 1, Column: 9}, "  ab\n    ^"},
-		"no expression":          {policy.Problem{Path: "spec"}, ""},
-		"a line that is not":     {policy.Problem{Expression: "a", Line: 2, Column: 1}, ""},
+		"the first column":           {policy.Problem{Expression: "abc", Line: 1, Column: 1}, "  abc\n  ^"},
+		"a later line":               {policy.Problem{Expression: "a &&\nbcd", Line: 2, Column: 3}, "  bcd\n    ^"},
+		"tabs stay aligned":          {policy.Problem{Expression: "\tabc", Line: 1, Column: 3}, "  \tabc\n  \t ^"},
+		"columns are characters":     {policy.Problem{Expression: "'é'x", Line: 1, Column: 4}, "  'é'x\n     ^"},
+		"after the end":              {policy.Problem{Expression: "ab", Line: 1, Column: 9}, "  ab\n    ^"},
+		"no expression":              {policy.Problem{Path: "spec"}, ""},
+		"a line that does not exist": {policy.Problem{Expression: "a", Line: 2, Column: 1}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// rounds is how many random cases each property sees.
+// rounds is the number of random cases for each property.
 const rounds = 20_000
 
-// subjectCase is a random subject with what the rules of up to four policies say about it.
+// subjectCase is a random subject with evaluations of up to four policies.
 type subjectCase struct {
 	subject     policy.Subject
 	evaluations []policy.Evaluation
@@ -25,7 +25,7 @@ type subjectCase struct {
 
 var (
 	errRandom  = errors.New("expression failed")
-	errDoubted = fmt.Errorf("%w: no right to list Pods", policy.ErrReferencesUnknown)
+	errDoubted = fmt.Errorf("%w: no permission to list Pods", policy.ErrReferencesUnknown)
 )
 
 func randomCase(r *rand.Rand) subjectCase {
@@ -81,7 +81,7 @@ func randomRuling(r *rand.Rand) policy.Evaluation {
 	return evaluation
 }
 
-// randomize gives an evaluation what namespaces, objects, ranks and marks make of it.
+// randomize adds random settings of namespaces, ranks, owners and marks.
 func randomize(r *rand.Rand, evaluation *policy.Evaluation) {
 	seldom := func() bool { return r.Intn(20) == 0 }
 	evaluation.Standing = policy.RankResult{Newest: seldom(), Excess: r.Intn(10) == 0}
@@ -101,7 +101,7 @@ func randomize(r *rand.Rand, evaluation *policy.Evaluation) {
 	}
 }
 
-// randomTime and randomTTL have few values, so that ties happen.
+// randomTime and randomTTL have few values, so that ties occur.
 func randomTime(r *rand.Rand) time.Time    { return now.Add(-time.Duration(r.Intn(8)) * time.Hour) }
 func randomTTL(r *rand.Rand) time.Duration { return time.Duration(r.Intn(6)) * time.Hour }
 
@@ -109,7 +109,7 @@ func (w subjectCase) decide(at time.Time) (policy.Verdict, policy.DeletePermit) 
 	return policy.Decide(w.subject, w.evaluations, at)
 }
 
-// with is the case with the evaluations changed, the rules copied.
+// with is the case with copied and changed rules.
 func (w subjectCase) with(change func(*policy.Rule)) subjectCase {
 	w.evaluations = slices.Clone(w.evaluations)
 	for i := range w.evaluations {
@@ -120,7 +120,7 @@ func (w subjectCase) with(change func(*policy.Rule)) subjectCase {
 	return w
 }
 
-// forEach calls a property with random worlds, and fails when too few of them end in a deletion to prove anything.
+// forEach checks a property with random cases. It fails if too few of them end in a deletion.
 func forEach(t *testing.T, property func(*rand.Rand, subjectCase) bool) {
 	t.Helper()
 	r := rand.New(rand.NewSource(42))
@@ -136,7 +136,7 @@ func forEach(t *testing.T, property func(*rand.Rand, subjectCase) bool) {
 		}
 	}
 	if deletions < rounds/20 {
-		t.Errorf("only %d of %d worlds end in a deletion", deletions, rounds)
+		t.Errorf("only %d of %d cases end in a deletion", deletions, rounds)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestEveryVerdictIsWhole(t *testing.T) {
 	})
 }
 
-// notBefore is before when a rule lets the subject not go.
+// notBefore is the earliest time at which a rule allows the deletion.
 func (w subjectCase) notBefore(id policy.RuleID) (at time.Time) {
 	for i := range w.evaluations {
 		if r := &w.evaluations[i]; r.Rule.ID == id {
@@ -184,7 +184,7 @@ func (w subjectCase) notBefore(id policy.RuleID) (at time.Time) {
 	return at
 }
 
-// TestNothingGoesBeforeAnyRuleLetsIt: also when there are too many, and whichever rule decides.
+// TestNothingGoesBeforeAnyRuleLetsIt: NotBefore of each rule applies, also above a capacity, and if another rule decides.
 func TestNothingGoesBeforeAnyRuleLetsIt(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		v, _ := w.decide(now)
@@ -252,7 +252,8 @@ func TestMakingARuleInvalidNeverCausesADeletion(t *testing.T) {
 
 func TestALongerTTLNeverCausesADeletion(t *testing.T) {
 	forEach(t, func(r *rand.Rand, w subjectCase) bool {
-		// A dry run's override counts while it is longer than the rule: beyond, one in force that is shorter is all there is.
+		// A dry-run override applies only while it is longer than the rule's TTL. With a longer TTL only the shorter one in force
+		// remains.
 		w = w.with(func(rule *policy.Rule) {
 			rule.Overrides = slices.DeleteFunc(slices.Clone(rule.Overrides), func(o *policy.Override) bool { return !o.InForce })
 		})
@@ -277,7 +278,7 @@ func TestOnceDeleteAlwaysDelete(t *testing.T) {
 	})
 }
 
-// overCapacity reports whether a rule finds too many: what it says is due now, whenever that is.
+// overCapacity reports whether a rule finds the subject above its capacity: its due time is then always now.
 func (w subjectCase) overCapacity() bool {
 	return slices.ContainsFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Standing.Excess })
 }

@@ -8,20 +8,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Protection says which kinds and namespaces no policy may touch, and what else none may do. The zero value protects every protected kind and no
-// namespace; use DefaultProtection.
+// Protection says which kinds and namespaces no policy may touch, and which features are off. The zero value protects every
+// protected kind and no namespace; use DefaultProtection.
 type Protection struct {
-	AllowKinds []schema.GroupKind // lifted by --allow-kinds
+	AllowKinds []schema.GroupKind // allowed by --allow-kinds
 	Namespaces []string           // never selected by any policy
-	Off        []Feature          // switched off by --feature-gates: rules that need one keep
+	Off        []Feature          // disabled by --feature-gates: rules that need one keep their subjects
 }
 
-// DefaultProtection protects the control plane's namespaces and the given ones, Sunset's own.
+// DefaultProtection protects the namespaces of the control plane, and the given ones: the namespace of Sunset.
 func DefaultProtection(own ...string) Protection {
 	return Protection{Namespaces: append([]string{"kube-system", "kube-public", "kube-node-lease"}, own...)}
 }
 
-// protectedGroups are protected whole: losing one of their objects changes who may do what in the cluster.
+// protectedGroups are API groups whose kinds are all protected: without their objects, permissions and behaviour of the cluster
+// change.
 var protectedGroups = []string{
 	"admissionregistration.k8s.io",
 	"apiregistration.k8s.io",
@@ -30,7 +31,7 @@ var protectedGroups = []string{
 	v1alpha1.GroupVersion.Group,
 }
 
-// protectedKinds take other objects, data or access with them when they go.
+// protectedKinds are kinds whose deletion also deletes other objects or data, or removes access.
 var protectedKinds = []schema.GroupKind{
 	{Kind: "Namespace"},
 	{Kind: "Node"},
@@ -47,7 +48,8 @@ func (p Protection) Kind(kind schema.GroupKind) bool {
 	return slices.Contains(protectedGroups, kind.Group) || slices.Contains(protectedKinds, kind)
 }
 
-// Namespace reports whether everything in the namespace is left alone. "", of cluster-scoped objects, is none.
+// Namespace reports whether Sunset leaves everything in the namespace alone. It is false for "", the namespace of cluster-scoped
+// objects.
 func (p Protection) Namespace(name string) bool {
 	return name != "" && slices.Contains(p.Namespaces, name)
 }

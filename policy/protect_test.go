@@ -14,19 +14,19 @@ func TestProtectedKinds(t *testing.T) {
 		kind schema.GroupKind
 		want bool
 	}{
-		"Namespace":                         {schema.GroupKind{Kind: "Namespace"}, true},
-		"Node":                              {schema.GroupKind{Kind: "Node"}, true},
-		"PersistentVolume":                  {schema.GroupKind{Kind: "PersistentVolume"}, true},
-		"PersistentVolumeClaim":             {schema.GroupKind{Kind: "PersistentVolumeClaim"}, true},
-		"CustomResourceDefinition":          {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, true},
-		"APIService":                        {schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}, true},
-		"webhook configuration":             {schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, true},
-		"RBAC kind":                         {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, true},
-		"Lease":                             {schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}, true},
-		"our own kind":                      {schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "ClusterRetentionPolicy"}, true},
-		"Job is free":                       {jobs.GroupKind(), false},
-		"Pod is free":                       {pods.GroupKind(), false},
-		"the name in another group is free": {schema.GroupKind{Group: "example.org", Kind: "Node"}, false},
+		"Namespace":                {schema.GroupKind{Kind: "Namespace"}, true},
+		"Node":                     {schema.GroupKind{Kind: "Node"}, true},
+		"PersistentVolume":         {schema.GroupKind{Kind: "PersistentVolume"}, true},
+		"PersistentVolumeClaim":    {schema.GroupKind{Kind: "PersistentVolumeClaim"}, true},
+		"CustomResourceDefinition": {schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, true},
+		"APIService":               {schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}, true},
+		"webhook configuration":    {schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, true},
+		"RBAC kind":                {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, true},
+		"Lease":                    {schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}, true},
+		"kind of Sunset":           {schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "ClusterRetentionPolicy"}, true},
+		"Job is not protected":     {jobs.GroupKind(), false},
+		"Pod is not protected":     {pods.GroupKind(), false},
+		"the name in another group is not protected": {schema.GroupKind{Group: "example.org", Kind: "Node"}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestDefaultProtectionOfNamespaces(t *testing.T) {
 	}
 }
 
-// TestARuleAboutNamespacesReachesProtectedOnes if --allow-kinds lifts the protection of the kind: a Namespace is in no namespace, so only
-// what is in a protected one is protected, and of the Namespace itself only a hold is. docs/security.md says so.
+// TestARuleAboutNamespacesReachesProtectedOnes: a Namespace object is cluster-scoped. So if --allow-kinds allows its kind, only a
+// hold protects the Namespace object itself, even in a protected namespace. docs/security.md documents this.
 func TestARuleAboutNamespacesReachesProtectedOnes(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	protection := policy.DefaultProtection()
@@ -72,7 +72,7 @@ func TestARuleAboutNamespacesReachesProtectedOnes(t *testing.T) {
 	snapshot := policy.NewSnapshot([]*policy.Policy{policyOf("p", about(kind, "namespaces"), about(jobs, "jobs"))}, namespaces, protection)
 	rules := snapshot.Effective(kind.GroupKind(), "").Rules
 	if len(rules) != 1 || len(snapshot.Effective(jobs.GroupKind(), "kube-system").Rules) != 0 {
-		t.Fatalf("rules about kube-system itself: %d, about Jobs in it: %d", len(rules), len(snapshot.Effective(jobs.GroupKind(), "kube-system").Rules))
+		t.Fatalf("rules for kube-system itself: %d, for Jobs in it: %d", len(rules), len(snapshot.Effective(jobs.GroupKind(), "kube-system").Rules))
 	}
 	for flags, want := range map[policy.Flags]policy.Action{0: policy.Delete, policy.IsHeld: policy.Keep} {
 		subject := policy.Subject{Name: "kube-system", UID: "uid-1", Created: now.Add(-2 * hour), Flags: flags}

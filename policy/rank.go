@@ -12,20 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Candidate is a subject as the ranking of one rule sees it: eligible and not being deleted, or with unknown facts.
+// Candidate is a subject in the ranking of one rule: eligible and not terminating, or with unknown facts.
 type Candidate struct {
 	Namespace, Group string
-	Also             []string // further groups: sorted, each once, without Group
+	Also             []string // other groups: sorted, each once, without Group
 	Start            time.Time
 	UID              types.UID
-	// Unknown: it is not known whether the subject is eligible, when it started or what its group is. The rule itself keeps
-	// it, and it takes no place. That is safe for the others: a place that it does not take is left to one of them, so
-	// whatever it turns out to be, each of them that it could leave among the newest is among the newest without it.
+	// Unknown: it is unknown whether the subject is eligible, when it started, or which group it is in. The rule keeps it, and it
+	// takes no place. That is safe for the other candidates: its place goes to one of them, so a candidate that is among the
+	// newest with it is also among the newest without it.
 	Unknown bool
 }
 
-// CandidateOf is a subject as the ranking of a rule sees it; ok is false when it is none. known is false while the facts have
-// not been gathered.
+// CandidateOf is a subject in the ranking of a rule; ok is false if the subject is not ranked. known is false until its facts are
+// known.
 func CandidateOf(s *Subject, f *Facts, known bool) (m Candidate, ok bool) {
 	m = Candidate{Namespace: s.Namespace, UID: s.UID}
 	switch {
@@ -44,7 +44,7 @@ func CandidateOf(s *Subject, f *Facts, known bool) (m Candidate, ok bool) {
 	return m, true
 }
 
-// Groups are those that the member is in: it takes a place in each, and stays if it is among the newest of any.
+// Groups are the groups of the candidate. It takes a place in each, and is kept if it is among the newest of any of them.
 func (m *Candidate) Groups() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !yield(m.Group) {
@@ -58,28 +58,28 @@ func (m *Candidate) Groups() iter.Seq[string] {
 	}
 }
 
-// compare orders members, the newest first. Of two that started together the one with the lesser UID comes first.
+// compare orders candidates, the newest first. Of two with the same start, the lower UID comes first.
 func (m *Candidate) compare(o *Candidate) int {
 	return cmp.Or(o.Start.Compare(m.Start), cmp.Compare(m.UID, o.UID))
 }
 
-// RankResult is what ranking makes of a member. Both can be true: which one wins is not decided here. Of one that is Unknown
-// neither is.
+// RankResult is the rank of a candidate. Both fields can be true: the caller decides which one applies. Both are false if the
+// candidate is Unknown.
 type RankResult struct {
 	Newest bool // among those that keepNewest keeps
-	Excess bool // beyond the capacity
+	Excess bool // above the capacity
 }
 
-// Limit is how many may stay. The zero value lets all stay.
+// Limit is how many candidates are kept. The zero value has no limit.
 type Limit struct {
-	Max     int // below 0 means 0; without meaning where not Bounded
+	Max     int // below 0 means 0; unused if not Bounded
 	Bounded bool
 }
 
-// AtMost lets n stay.
+// AtMost is a limit of n.
 func AtMost(n int) Limit { return Limit{Max: n, Bounded: true} }
 
-// Places is how many of any number may stay.
+// Places is the limit as a number: math.MaxInt if there is none.
 func (l Limit) Places() int {
 	if !l.Bounded {
 		return math.MaxInt
@@ -87,21 +87,21 @@ func (l Limit) Places() int {
 	return max(l.Max, 0)
 }
 
-// Allowance is what a rule leaves to one namespace. The zero value keeps nobody and bounds nothing.
+// Allowance is what a rule keeps in one namespace. The zero value keeps none of the newest and has no limit.
 type Allowance struct {
-	Keep  int   // keepNewest: how many of each group; 0 and below mean none
-	Limit Limit // capacity with share PerNamespace: how many of all groups together
+	Keep  int   // keepNewest: how many in each group; 0 and below mean none
+	Limit Limit // capacity with share PerNamespace: how many in all groups together
 }
 
-// Ranking is keepNewest and capacity of one rule, as they are in force.
+// Ranking is the keepNewest and capacity of one rule, as they are in force.
 type Ranking struct {
-	// Room is what the rule leaves to a namespace; nil leaves the zero Room to each.
+	// Room gives the allowance of a namespace; nil means the zero Allowance for each.
 	Room func(namespace string) Allowance
-	// Fair is a capacity that all namespaces share. Where it is Bounded the limits of the rooms do not count.
+	// Fair is a capacity that all namespaces share. If it is Bounded, the limits of the allowances are ignored.
 	Fair Limit
 }
 
-// In is the room of a namespace.
+// In is the allowance of a namespace.
 func (r Ranking) In(namespace string) Allowance {
 	if r.Room == nil {
 		return Allowance{}
@@ -109,8 +109,8 @@ func (r Ranking) In(namespace string) Allowance {
 	return r.Room(namespace)
 }
 
-// Rank gives the standing of each member, in the order of the members. It looks at all of them: package
-// controllers/retention/index/rank gives the same answers as members come and go.
+// Rank gives the result of each candidate, in the order of the candidates. It ranks all of them at once; package
+// controllers/retention/index/rank gives the same results incrementally.
 func (r Ranking) Rank(members []Candidate) []RankResult {
 	standings := make([]RankResult, len(members))
 	order := make([]int, len(members))
@@ -150,7 +150,7 @@ func (r Ranking) markExcess(members []Candidate, order []int, standings []RankRe
 	}
 }
 
-// places is how many members of each namespace may stay.
+// places is how many candidates each namespace keeps.
 func (r Ranking) places(members []Candidate) map[string]int {
 	count := map[string]int{}
 	for _, m := range members {
@@ -168,8 +168,8 @@ func (r Ranking) places(members []Candidate) map[string]int {
 	return places
 }
 
-// deal deals places out in rounds, one to each namespace that has a member without one, in the order of their names:
-// those with most go short first, and the places of the last round are for the first names.
+// deal distributes places in rounds. Each round gives one place to each namespace that has a candidate without one, in the order
+// of their names. Namespaces with many candidates run out of places first, and the last round favours the first names.
 func deal(places int, count map[string]int) map[string]int {
 	dealt := map[string]int{}
 	waiting := slices.Sorted(maps.Keys(count))
@@ -184,7 +184,7 @@ func deal(places int, count map[string]int) map[string]int {
 	return dealt
 }
 
-// Ranked are the rules about a kind that rank its subjects in some namespace.
+// Ranked are the rules about a kind that rank its subjects in at least one namespace.
 func (b *Snapshot) Ranked(kind schema.GroupKind) []RuleID {
 	var ids []RuleID
 	for _, rp := range b.kinds[kind] {
@@ -195,7 +195,7 @@ func (b *Snapshot) Ranked(kind schema.GroupKind) []RuleID {
 	return ids
 }
 
-// keepsMore reports whether some namespace sets keepNewest of a rule.
+// keepsMore reports whether an override of any namespace sets keepNewest of a rule.
 func (b *Snapshot) keepsMore(r *Rule) bool {
 	if r.Namespace != "" {
 		return false
@@ -208,7 +208,7 @@ func (b *Snapshot) keepsMore(r *Rule) bool {
 	return false
 }
 
-// Ranking is how a rule about a kind ranks, with its settings in each namespace.
+// Ranking is the ranking of a rule about a kind, with its settings in each namespace.
 func (b *Snapshot) Ranking(kind schema.GroupKind, id RuleID) Ranking {
 	ranking := Ranking{Room: func(namespace string) Allowance { return b.Effective(kind, namespace).Allowance(id) }}
 	if r := b.Rule(id); r != nil && r.Capacity.Fair {
@@ -217,7 +217,7 @@ func (b *Snapshot) Ranking(kind schema.GroupKind, id RuleID) Ranking {
 	return ranking
 }
 
-// Allowance is what a rule leaves to the namespace of the page; the zero Room if it does not apply there.
+// Allowance is what a rule keeps in the namespace; the zero Allowance if the rule does not apply there.
 func (p *EffectiveRules) Allowance(id RuleID) Allowance {
 	for _, r := range p.Rules {
 		if r.ID == id {

@@ -15,8 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// members reads words such as a/x5, for namespace a, group x and minute 5. The UIDs are in the order of the words. A
-// minute that is "?" makes it unknown.
+// members reads words such as a/x5: namespace a, group x and minute 5. The UIDs are in the order of the words. Minute "?" means
+// unknown facts.
 func members(words string) []policy.Candidate {
 	var all []policy.Candidate
 	for i, word := range strings.Fields(words) {
@@ -32,7 +32,7 @@ func members(words string) []policy.Candidate {
 	return all
 }
 
-// letters shows standings: N newest, E excess, B both, - neither.
+// letters shows results: N newest, E excess, B both, - neither.
 func letters(standings []policy.RankResult) string {
 	var b strings.Builder
 	for _, s := range standings {
@@ -41,7 +41,7 @@ func letters(standings []policy.RankResult) string {
 	return b.String()
 }
 
-// rooms leaves the same to each namespace, but for those that are named.
+// rooms gives each namespace the same allowance, except the named ones.
 func rooms(all policy.Allowance, others map[string]policy.Allowance) func(string) policy.Allowance {
 	return func(namespace string) policy.Allowance {
 		if other, ok := others[namespace]; ok {
@@ -62,37 +62,37 @@ func TestRank(t *testing.T) {
 		members string
 		want    string
 	}{
-		"nobody":                                  {keep(1), "", ""},
-		"the zero value":                          {policy.Ranking{}, "a/x1 a/x2 a/x?", "---"},
-		"the newest":                              {keep(1), "a/x1 a/x3 a/x2", "-N-"},
-		"more than there are":                     {keep(5), "a/x1 a/x2", "NN"},
-		"less than none":                          {keep(-1), "a/x1", "-"},
-		"the lesser UID of two of one age":        {keep(1), "a/x1 a/x1", "N-"},
-		"each group by itself":                    {keep(1), "a/x1 a/x2 a/y1", "-NN"},
-		"groups do not cross namespaces":          {keep(1), "a/x1 b/x2", "NN"},
-		"another count in one namespace":          {policy.Ranking{Room: rooms(policy.Allowance{Keep: 1}, map[string]policy.Allowance{"b": {Keep: 2}})}, "a/x1 a/x2 b/x1 b/x2", "-NNN"},
-		"an unknown member freezes nobody":        {keep(1), "a/x1 a/x2 a/y1 a/y2 b/x1 b/x2 a/z? a/x?", "-N-N-N--"},
-		"nobody where nobody is kept":             {keep(0), "a/x1 a/x?", "--"},
-		"the oldest beyond a limit":               {limit(2), "a/x1 a/x2 a/x3", "E--"},
-		"the greater UID of two of one age":       {limit(1), "a/x1 a/x1", "-E"},
-		"a limit counts all groups":               {limit(1), "a/x1 a/y2", "E-"},
-		"a limit counts namespaces by themselves": {limit(1), "a/x1 b/x2", "--"},
-		"no room":                                 {limit(0), "a/x1 b/x2", "EE"},
-		"less than no room":                       {limit(-1), "a/x1", "E"},
-		"no limit in one namespace":               {policy.Ranking{Room: rooms(policy.Allowance{}, map[string]policy.Allowance{"a": {Limit: policy.AtMost(1)}})}, "a/x1 a/x2 b/x1 b/x2", "E---"},
-		"an unknown member takes no place":        {limit(1), "a/x1 a/x?", "--"},
-		"newest and excess":                       {policy.Ranking{Room: rooms(policy.Allowance{Keep: 2, Limit: policy.AtMost(1)}, nil)}, "a/x1 a/x2 a/x0", "BNE"},
-		"fair: enough for all":                    {fair(3), "a/x1 a/x2 b/x1", "---"},
-		"fair: the one with most gives":           {fair(3), "a/x7 a/x8 a/x9 b/x1", "E---"},
-		"fair: its oldest first":                  {fair(2), "a/x8 a/x7 a/x9 b/x1", "EE--"},
-		"fair: as many from each":                 {fair(2), "a/x1 a/x2 b/x3 b/x4", "E-E-"},
-		"fair: the odd place goes to the first":   {fair(3), "b/x3 b/x4 a/x1 a/x2", "E---"},
-		"fair: what one does not need is for all": {fair(5), "a/x1 b/x1 b/x2 b/x3 c/x1 c/x2 c/x3", "-E--E--"},
-		"fair: fewer places than namespaces":      {fair(1), "b/x9 a/x1", "E-"},
-		"fair: no place":                          {fair(0), "a/x1 b/x1", "EE"},
-		"fair: less than no place":                {fair(-1), "a/x1", "E"},
-		"fair: an unknown member takes no place":  {fair(1), "a/x? b/x1 b/x?", "---"},
-		"fair: the limits of rooms do not count":  {policy.Ranking{Fair: policy.AtMost(2), Room: rooms(policy.Allowance{Limit: policy.AtMost(0)}, nil)}, "a/x1 a/x2", "--"},
+		"no candidate":                               {keep(1), "", ""},
+		"the zero value":                             {policy.Ranking{}, "a/x1 a/x2 a/x?", "---"},
+		"the newest":                                 {keep(1), "a/x1 a/x3 a/x2", "-N-"},
+		"more places than candidates":                {keep(5), "a/x1 a/x2", "NN"},
+		"a negative count":                           {keep(-1), "a/x1", "-"},
+		"the lower UID of two with the same start":   {keep(1), "a/x1 a/x1", "N-"},
+		"each group separately":                      {keep(1), "a/x1 a/x2 a/y1", "-NN"},
+		"groups do not cross namespaces":             {keep(1), "a/x1 b/x2", "NN"},
+		"another count in one namespace":             {policy.Ranking{Room: rooms(policy.Allowance{Keep: 1}, map[string]policy.Allowance{"b": {Keep: 2}})}, "a/x1 a/x2 b/x1 b/x2", "-NNN"},
+		"an unknown candidate keeps no other":        {keep(1), "a/x1 a/x2 a/y1 a/y2 b/x1 b/x2 a/z? a/x?", "-N-N-N--"},
+		"a count of 0 keeps no candidate":            {keep(0), "a/x1 a/x?", "--"},
+		"the oldest above a limit":                   {limit(2), "a/x1 a/x2 a/x3", "E--"},
+		"the higher UID of two with the same start":  {limit(1), "a/x1 a/x1", "-E"},
+		"a limit counts all groups":                  {limit(1), "a/x1 a/y2", "E-"},
+		"a limit counts each namespace separately":   {limit(1), "a/x1 b/x2", "--"},
+		"a limit of 0":                               {limit(0), "a/x1 b/x2", "EE"},
+		"a negative limit":                           {limit(-1), "a/x1", "E"},
+		"no limit in one namespace":                  {policy.Ranking{Room: rooms(policy.Allowance{}, map[string]policy.Allowance{"a": {Limit: policy.AtMost(1)}})}, "a/x1 a/x2 b/x1 b/x2", "E---"},
+		"an unknown candidate takes no place":        {limit(1), "a/x1 a/x?", "--"},
+		"newest and excess":                          {policy.Ranking{Room: rooms(policy.Allowance{Keep: 2, Limit: policy.AtMost(1)}, nil)}, "a/x1 a/x2 a/x0", "BNE"},
+		"fair: enough for all":                       {fair(3), "a/x1 a/x2 b/x1", "---"},
+		"fair: the largest namespace has the excess": {fair(3), "a/x7 a/x8 a/x9 b/x1", "E---"},
+		"fair: its oldest first":                     {fair(2), "a/x8 a/x7 a/x9 b/x1", "EE--"},
+		"fair: the same number from each":            {fair(2), "a/x1 a/x2 b/x3 b/x4", "E-E-"},
+		"fair: the odd place goes to the first":      {fair(3), "b/x3 b/x4 a/x1 a/x2", "E---"},
+		"fair: unused places go to the others":       {fair(5), "a/x1 b/x1 b/x2 b/x3 c/x1 c/x2 c/x3", "-E--E--"},
+		"fair: fewer places than namespaces":         {fair(1), "b/x9 a/x1", "E-"},
+		"fair: a limit of 0":                         {fair(0), "a/x1 b/x1", "EE"},
+		"fair: a negative limit":                     {fair(-1), "a/x1", "E"},
+		"fair: an unknown candidate takes no place":  {fair(1), "a/x? b/x1 b/x?", "---"},
+		"fair: limits of namespaces are ignored":     {policy.Ranking{Fair: policy.AtMost(2), Room: rooms(policy.Allowance{Limit: policy.AtMost(0)}, nil)}, "a/x1 a/x2", "--"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func randomRanking(r *rand.Rand) policy.Ranking {
 	return policy.Ranking{Room: rooms(policy.Allowance{Keep: r.Intn(4), Limit: limit(8)}, others), Fair: limit(30)}
 }
 
-// TestRankKeepsWhatItPromises counts: as many newest as there should be, and no more excess than what exceeds.
+// TestRankKeepsWhatItPromises counts the results: as many newest as possible, and excess only above the limit.
 func TestRankKeepsWhatItPromises(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	for range rounds {
@@ -150,22 +150,21 @@ func TestRankKeepsWhatItPromises(t *testing.T) {
 		}
 		if ranking.Fair.Bounded {
 			if want := min(total, ranking.Fair.Max); stayInAll != want {
-				t.Fatalf("%d of %d stay, want %d", stayInAll, total, want)
+				t.Fatalf("%d of %d are kept, want %d", stayInAll, total, want)
 			}
 			checkFair(t, known, stay)
 			continue
 		}
 		for namespace, n := range known {
 			if want := min(n, ranking.In(namespace).Limit.Places()); stay[namespace] != want {
-				t.Fatalf("%s: %d of %d stay, want %d", namespace, stay[namespace], n, want)
+				t.Fatalf("%s: %d of %d are kept, want %d", namespace, stay[namespace], n, want)
 			}
 		}
 	}
 }
 
-// TestAnUnknownMemberMakesNoOtherNewest: no object is kept because something is unknown of another member.
-// Whether it is not eligible after all, in any group or several, and started at any time, the newest are among those that are the
-// newest without it.
+// TestAnUnknownMemberMakesNoOtherNewest: unknown facts of one candidate never keep another. Facts that become known can make a
+// candidate ineligible, or add it to any groups with any start. The newest are then always among the newest without it.
 func TestAnUnknownMemberMakesNoOtherNewest(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	resolved := 0
@@ -191,17 +190,17 @@ func TestAnUnknownMemberMakesNoOtherNewest(t *testing.T) {
 		for i, s := range ranking.Rank(then) {
 			m := then[i]
 			if s.Newest && !unknown[m.UID] && !before[m.UID].Newest {
-				t.Fatalf("%+v is among the newest, and was not while others were unknown", m)
+				t.Fatalf("%+v is among the newest only after others became known", m)
 			}
 		}
 		resolved += len(unknown)
 	}
 	if resolved == 0 {
-		t.Error("no member was unknown")
+		t.Error("no candidate was unknown")
 	}
 }
 
-// checkFair: who had to give has as many as anybody, but for one odd place that goes to an earlier name.
+// checkFair: a namespace with excess keeps as many as any other, except for one odd place that goes to an earlier name.
 func checkFair(t *testing.T, known, stay map[string]int) {
 	t.Helper()
 	for gave := range known {
@@ -211,7 +210,7 @@ func checkFair(t *testing.T, known, stay map[string]int) {
 				odd = 1
 			}
 			if stay[gave] < known[gave] && stay[other] > stay[gave]+odd {
-				t.Fatalf("%s gave and has %d of %d, but %s has %d", gave, stay[gave], known[gave], other, stay[other])
+				t.Fatalf("%s keeps only %d of %d, but %s keeps %d", gave, stay[gave], known[gave], other, stay[other])
 			}
 		}
 	}
@@ -231,7 +230,7 @@ func TestRankDoesNotDependOnTheOrder(t *testing.T) {
 			got[all[i].UID] = s
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("shuffled: -want +got\n%s", diff)
+			t.Fatalf("the order matters: -want +got\n%s", diff)
 		}
 	}
 }

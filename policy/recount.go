@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// Recount is what the leader before counted of a policy, at a time when nothing of it waited, or as a dry run. What would have been due at that
-// time, and is more than that, is due because the configuration has changed since: whoever changed what, and when. What became
-// due later is not counted, so that time alone, however long no leader ran, makes nothing wait.
+// Recount is the count of a policy by the previous leader, from a time when no change of the policy waited, or as a dry run. If
+// more subjects would have been due at that time, the configuration has changed since then. Subjects that became due later do not
+// count, so that time alone never makes a policy wait, however long no leader ran.
 type Recount struct {
 	Time      time.Time
-	Due, Week int64         // as counted then: due, and due within 7 days
-	Besides   ApprovalScope // namespaces that wait for approval by themselves
+	Due, Week int64         // counted at Time: due, and due within 7 days
+	Besides   ApprovalScope // namespaces that wait for their own approval
 }
 
-// RecountHash approves what a leader finds due that the leader before did not. It is the same for every leader until then.
+// RecountHash approves the subjects that a new leader finds due in addition to the previous count. It is the same for every
+// leader until then.
 func (p *Policy) RecountHash(at time.Time) string {
 	return hashOf(p.ApprovalHash(), "recount", at.UTC().Format(time.RFC3339Nano))
 }
 
-// recount is what the leader before counted; nil if it does not matter.
+// recount is the count of the previous leader; nil if it does not matter.
 func (g *ApprovalGate) recount() *Recount {
 	if g == nil {
 		return nil
@@ -27,10 +28,10 @@ func (g *ApprovalGate) recount() *Recount {
 	return g.Recount
 }
 
-// of counts a subject of a policy that existed at the time of the earlier count, with a start time before that: whether it would
-// have been due then, or within the horizon. Both are known in whole seconds; what came in the second of that count may have come
-// after it. A quiet period that began with this leader makes nothing later. What is beyond
-// a capacity now has no due time of its own, and counts as beyond it then; Newcomers counts what may have displaced it.
+// of counts a subject that existed at the time of the earlier count, with an earlier start time: whether it would have been due
+// then, or within the horizon. These times are whole seconds, so a subject created in the second of the count does not count as
+// existing. A quiet period that began with this leader delays nothing. A subject above a capacity now has no due time of its own,
+// and counts as above it then; Newcomers counts the subjects that may have displaced it.
 func (r *Recount) of(c *comparison, policy []Evaluation) Backlog {
 	b := Backlog{Selected: 1}
 	if r.Besides.Has(c.subject.Namespace) {
@@ -57,7 +58,7 @@ func (r *Recount) of(c *comparison, policy []Evaluation) Backlog {
 	return b
 }
 
-// More is by how much a count of this leader exceeds the one before, at the time of that.
+// More is by how much the count of this leader exceeds the earlier count, at the time of the earlier count.
 func (r *Recount) More(b Backlog) Backlog {
 	more := Backlog{Selected: b.Selected, Due: max(0, b.Due-b.Newcomers-r.Due)}
 	more.Week = max(more.Due, b.Week-b.Newcomers-r.Week)

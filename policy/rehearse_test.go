@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// TestRehearse makes dry runs of what is enforced, and of nothing else: what is suspended keeps, as before.
+// TestRehearse: an enforced policy becomes a dry run. Other modes do not change: a suspended policy still keeps objects.
 func TestRehearse(t *testing.T) {
 	for mode, want := range map[v1alpha1.Mode]v1alpha1.Mode{
 		v1alpha1.Enforce: v1alpha1.DryRun, v1alpha1.DryRun: v1alpha1.DryRun, v1alpha1.Suspended: v1alpha1.Suspended,

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// TestARuleWithoutRightsTellsNothingOfAnObject: it keeps all alike, whatever it would say.
+// TestARuleWithoutRightsTellsNothingOfAnObject: it keeps all objects with the same reason, independent of its facts.
 func TestARuleWithoutRightsTellsNothingOfAnObject(t *testing.T) {
 	long := now.Add(-24 * time.Hour)
 	for name, r := range map[string]policy.Evaluation{
@@ -17,7 +17,7 @@ func TestARuleWithoutRightsTellsNothingOfAnObject(t *testing.T) {
 		"not eligible": {Known: true, Facts: policy.Facts{Selected: true}},
 		"not selected": {Known: true},
 		"failed":       {Known: true, Facts: policy.Facts{Selected: true, Err: errors.New("no such key")}},
-		"not known":    {},
+		"unknown":      {},
 	} {
 		r.Rule = enforced("team-a/own", "r")
 		r.Rule.Namespace, r.Rule.Unpermitted = "team-a", true
@@ -37,15 +37,15 @@ func TestARuleWithoutRightsMarksNothing(t *testing.T) {
 	r := policy.Evaluation{Rule: enforced("team-a/own", "r"), Known: true, Facts: policy.Facts{Selected: true, Eligible: true, Marked: true, Estimated: true, Start: now}}
 	r.Rule.Mark = "m"
 	if !policy.NeedsEligibleSincePatch(policy.Subject{}, []policy.Evaluation{r}) {
-		t.Error("with rights it marks nothing")
+		t.Error("with permissions it does not mark")
 	}
 	r.Rule.Unpermitted = true
 	if policy.NeedsEligibleSincePatch(policy.Subject{}, []policy.Evaluation{r}) {
-		t.Error("without rights it marks")
+		t.Error("without permissions it marks")
 	}
 }
 
-// TestAMarkFromBeforeAnybodySawToItDoesNotCount, and is written again.
+// TestAMarkFromBeforeAnybodySawToItDoesNotCount: a mark from before MarksSince is invalid, and is written again.
 func TestAMarkFromBeforeAnybodySawToItDoesNotCount(t *testing.T) {
 	for name, test := range map[string]struct {
 		since time.Time
@@ -62,7 +62,7 @@ func TestAMarkFromBeforeAnybodySawToItDoesNotCount(t *testing.T) {
 		v, _ := policy.Decide(policy.Subject{}, []policy.Evaluation{r}, now)
 		m := policy.EligibleSincePatchOf(policy.Subject{}, []policy.Evaluation{r}, now)
 		if v.Reason != test.want || m.Annotation() != test.mark {
-			t.Errorf("seen to since %s: %s, to write %q", name, v.Reason, m.Annotation())
+			t.Errorf("MarksSince %s: %s, annotation %q", name, v.Reason, m.Annotation())
 		}
 	}
 }

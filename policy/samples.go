@@ -8,12 +8,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Goes takes a sample of what goes next, if it is one of the first.
+// Goes adds a sample of a due subject, if it is among the first.
 func (t *RuleStats) Goes(sample v1alpha1.DueSample) {
 	t.Soonest = keepFirst(t.Soonest, SoonestKept, compareDue, sample)
 }
 
-// Fails takes a sample of an error, if it is one of the first, and cuts its message.
+// Fails adds a sample of an error, if it is among the first, and shortens its message.
 func (t *RuleStats) Fails(sample v1alpha1.ErrorSample) {
 	sample.Message = Shorten(sample.Message, messageLimit)
 	t.Failing = keepFirst(t.Failing, FailingKept, compareErrors, sample)
@@ -40,7 +40,7 @@ func compareErrors(a, b v1alpha1.ErrorSample) int {
 // MaxConditionMessage is the maximum length of metav1.Condition.Message: the API server rejects a status with a longer message.
 const MaxConditionMessage = 32768
 
-// Shorten cuts a text after at most limit bytes, the three dots at its end included, and never inside a character.
+// Shorten cuts a text to at most limit bytes, including three dots at its end, and never inside a character.
 func Shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text

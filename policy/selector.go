@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	labelKeyHint   = "at most 63 letters, digits, - _ and dots; a DNS name and / may stand before it"
+	labelKeyHint   = "at most 63 letters, digits, - _ and dots; a DNS name and / can precede it"
 	labelValueHint = "at most 63 letters, digits, - _ and dots, with a letter or digit at both ends"
 	wildcardHint   = "a selector compares whole values, without wildcards: list them in matchExpressions with operator In"
 )
 
-// SelectorProblem says where and why a label selector cannot be read, in the words of the field. The error of the API
-// machinery, which quotes regular expressions, counts where nothing better is known.
+// SelectorProblem says where and why a label selector cannot be read, in the terms of the field. If it finds no cause, it gives
+// the error of apimachinery, which quotes regular expressions.
 func SelectorProblem(path string, selector *metav1.LabelSelector, err error) (at, message, hint string) {
 	for _, key := range slices.Sorted(maps.Keys(selector.MatchLabels)) {
 		if message, hint := labelProblem(key, selector.MatchLabels[key]); message != "" {
@@ -37,14 +37,14 @@ func SelectorProblem(path string, selector *metav1.LabelSelector, err error) (at
 
 func labelProblem(key string, values ...string) (message, hint string) {
 	if len(validation.IsQualifiedName(key)) > 0 {
-		return fmt.Sprintf("%q is no label key", key), labelKeyHint
+		return fmt.Sprintf("%q is not a valid label key", key), labelKeyHint
 	}
 	for _, value := range values {
 		if strings.Contains(value, "*") {
-			return fmt.Sprintf("%q is no label value", value), wildcardHint
+			return fmt.Sprintf("%q is not a valid label value", value), wildcardHint
 		}
 		if len(validation.IsValidLabelValue(value)) > 0 {
-			return fmt.Sprintf("%q is no label value", value), labelValueHint
+			return fmt.Sprintf("%q is not a valid label value", value), labelValueHint
 		}
 	}
 	return "", ""
@@ -58,10 +58,10 @@ func requirementProblem(e metav1.LabelSelectorRequirement) (field, message, hint
 		}
 	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
 		if len(e.Values) > 0 {
-			return "values", fmt.Sprintf("%s has no values", e.Operator), "leave values out, or set operator to In or NotIn"
+			return "values", fmt.Sprintf("%s takes no values", e.Operator), "leave values out, or set operator to In or NotIn"
 		}
 	default:
-		return "operator", fmt.Sprintf("%q is no operator", e.Operator), cmp.Or(operatorHint(string(e.Operator)), "In, NotIn, Exists or DoesNotExist")
+		return "operator", fmt.Sprintf("%q is not an operator", e.Operator), cmp.Or(operatorHint(string(e.Operator)), "In, NotIn, Exists or DoesNotExist")
 	}
 	if message, hint = labelProblem(e.Key, e.Values...); hint == labelKeyHint {
 		return "key", message, hint
@@ -69,10 +69,10 @@ func requirementProblem(e metav1.LabelSelectorRequirement) (field, message, hint
 	return "values", message, hint
 }
 
-// isNegated recognizes operators that other tools and people negate, such as NotExists, nin and !In.
+// isNegated matches negated operators of other tools, such as NotExists, nin and !In.
 var isNegated = regexp.MustCompile(`(?i)^[!n]|n.?t`)
 
-// operatorHint never proposes the opposite of an operator, which would select the objects that are to stay.
+// operatorHint never proposes the opposite of an operator, which would select the objects to keep.
 func operatorHint(written string) string {
 	switch {
 	case !isNegated.MatchString(written):

@@ -14,39 +14,39 @@ func TestSameSettings(t *testing.T) {
 		change func(*policy.Rule)
 		want   bool
 	}{
-		"nothing":             {func(*policy.Rule) {}, true},
-		"the place in spec":   {func(r *policy.Rule) { r.Index = 7 }, true},
-		"the text as written": {func(r *policy.Rule) { r.Spec.Name = "x" }, true},
-		"the name":            {func(r *policy.Rule) { r.ID.Rule = "x" }, false},
-		"the policy":          {func(r *policy.Rule) { r.ID.Policy = "x" }, false},
-		"the expressions":     {func(r *policy.Rule) { r.Key = "x" }, false},
-		"the mode":            {func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }, false},
-		"the TTL":             {func(r *policy.Rule) { r.TTL++ }, false},
-		"where the TTL is":    {func(r *policy.Rule) { r.HasTTLExpression = true }, false},
-		"validity":            {func(r *policy.Rule) { r.Problems = []policy.Problem{{}} }, false},
-		"propagation":         {func(r *policy.Rule) { r.Propagation = metav1.DeletePropagationOrphan }, false},
-		"what goes":           {func(r *policy.Rule) { r.Owner = true }, false},
-		"unfinished owners":   {func(r *policy.Rule) { r.AllowUnfinished = true }, false},
-		"managed objects":     {func(r *policy.Rule) { r.AllowManaged = true }, false},
-		"events":              {func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }, false},
-		"the version":         {func(r *policy.Rule) { r.Kind.Version = "v2" }, false},
+		"nothing":              {func(*policy.Rule) {}, true},
+		"the position in spec": {func(r *policy.Rule) { r.Index = 7 }, true},
+		"the text as written":  {func(r *policy.Rule) { r.Spec.Name = "x" }, true},
+		"the name":             {func(r *policy.Rule) { r.ID.Rule = "x" }, false},
+		"the policy":           {func(r *policy.Rule) { r.ID.Policy = "x" }, false},
+		"the expressions":      {func(r *policy.Rule) { r.Key = "x" }, false},
+		"the mode":             {func(r *policy.Rule) { r.Mode = v1alpha1.Suspended }, false},
+		"the TTL":              {func(r *policy.Rule) { r.TTL++ }, false},
+		"a ttlExpression":      {func(r *policy.Rule) { r.HasTTLExpression = true }, false},
+		"validity":             {func(r *policy.Rule) { r.Problems = []policy.Problem{{}} }, false},
+		"propagation":          {func(r *policy.Rule) { r.Propagation = metav1.DeletePropagationOrphan }, false},
+		"what to delete":       {func(r *policy.Rule) { r.Owner = true }, false},
+		"unfinished owners":    {func(r *policy.Rule) { r.AllowUnfinished = true }, false},
+		"managed objects":      {func(r *policy.Rule) { r.AllowManaged = true }, false},
+		"events":               {func(r *policy.Rule) { r.Events = v1alpha1.EventsPerObject }, false},
+		"the version":          {func(r *policy.Rule) { r.Kind.Version = "v2" }, false},
 
-		"the mark":                {func(r *policy.Rule) { r.Mark = "x" }, false},
-		"the rights":              {func(r *policy.Rule) { r.ServiceAccount = "x" }, false},
-		"approval":                {func(r *policy.Rule) { r.Unapproved = true }, false},
-		"exact counts":            {func(r *policy.Rule) { r.Ledger = true }, false},
-		"suspension":              {func(r *policy.Rule) { r.Suspended = true }, false},
-		"how many stay":           {func(r *policy.Rule) { r.Keep++ }, false},
-		"a capacity of nothing":   {func(r *policy.Rule) { r.Capacity.Bounded = true }, false},
-		"another capacity":        {func(r *policy.Rule) { r.Capacity.Max++ }, false},
-		"who shares it":           {func(r *policy.Rule) { r.Capacity.Fair = true }, false},
-		"the least ttl":           {func(r *policy.Rule) { r.Bounds.Min = ptr(hour) }, false},
-		"the most":                {func(r *policy.Rule) { r.Bounds.Max = ptr(hour) }, false},
-		"annotations refused":     {func(r *policy.Rule) { r.Bounds.Annotation = ptr(false) }, false},
-		"suspending forbidden":    {func(r *policy.Rule) { r.Bounds.NoSuspend = true }, false},
-		"the least of keepNewest": {func(r *policy.Rule) { r.Bounds.Keep = ptr(0) }, false},
-		"an override":             {overriding(hours(1)), false},
-		"what is only tried":      {func(r *policy.Rule) { r.Trial = enforced("p", "r") }, true},
+		"the mark":                  {func(r *policy.Rule) { r.Mark = "x" }, false},
+		"the ServiceAccount":        {func(r *policy.Rule) { r.ServiceAccount = "x" }, false},
+		"approval":                  {func(r *policy.Rule) { r.Unapproved = true }, false},
+		"exact counts":              {func(r *policy.Rule) { r.Ledger = true }, false},
+		"suspension":                {func(r *policy.Rule) { r.Suspended = true }, false},
+		"keepNewest":                {func(r *policy.Rule) { r.Keep++ }, false},
+		"a capacity of 0":           {func(r *policy.Rule) { r.Capacity.Bounded = true }, false},
+		"another capacity":          {func(r *policy.Rule) { r.Capacity.Max++ }, false},
+		"a fair capacity":           {func(r *policy.Rule) { r.Capacity.Fair = true }, false},
+		"the minimum ttl":           {func(r *policy.Rule) { r.Bounds.Min = ptr(hour) }, false},
+		"the maximum ttl":           {func(r *policy.Rule) { r.Bounds.Max = ptr(hour) }, false},
+		"annotations refused":       {func(r *policy.Rule) { r.Bounds.Annotation = ptr(false) }, false},
+		"suspending forbidden":      {func(r *policy.Rule) { r.Bounds.NoSuspend = true }, false},
+		"the minimum of keepNewest": {func(r *policy.Rule) { r.Bounds.Keep = ptr(0) }, false},
+		"an override":               {overriding(hours(1)), false},
+		"the trial":                 {func(r *policy.Rule) { r.Trial = enforced("p", "r") }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSameSettings(t *testing.T) {
 			test.change(changed)
 			a, b := &policy.EffectiveRules{Rules: []*policy.Rule{enforced("p", "r")}}, &policy.EffectiveRules{Rules: []*policy.Rule{changed}}
 			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
-				t.Errorf("same is not %v", test.want)
+				t.Errorf("SameSettings is not %v", test.want)
 			}
 		})
 	}
@@ -64,11 +64,11 @@ func TestSameSettingsWantsAsManyRules(t *testing.T) {
 	r := enforced("p", "r")
 	one, two := &policy.EffectiveRules{Rules: []*policy.Rule{r}}, &policy.EffectiveRules{Rules: []*policy.Rule{r, enforced("p", "s")}}
 	if one.SameSettings(two) || two.SameSettings(one) {
-		t.Error("another number of rules is the same")
+		t.Error("a different number of rules is the same")
 	}
 }
 
-// overriding is a rule with overrides.
+// overriding adds overrides to a rule.
 func overriding(overrides ...*policy.Override) func(*policy.Rule) {
 	return func(r *policy.Rule) { r.Overrides = overrides }
 }
@@ -78,14 +78,14 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 		change func(*policy.Override)
 		want   bool
 	}{
-		"nothing":             {func(*policy.Override) {}, true},
-		"where it is written": {func(o *policy.Override) { o.Path = "spec.overrides[7]" }, true},
-		"the ttl":             {func(o *policy.Override) { o.TTL = ptr(2 * hour) }, false},
-		"no ttl":              {func(o *policy.Override) { o.TTL = nil }, false},
-		"the policy it is of": {func(o *policy.Override) { o.From = "team-a/other" }, false},
-		"its mode":            {func(o *policy.Override) { o.InForce = false }, false},
-		"validity":            {func(o *policy.Override) { o.Invalid = true }, false},
-		"suspension":          {func(o *policy.Override) { o.Suspend = true }, false},
+		"nothing":                 {func(*policy.Override) {}, true},
+		"the field path":          {func(o *policy.Override) { o.Path = "spec.overrides[7]" }, true},
+		"the ttl":                 {func(o *policy.Override) { o.TTL = ptr(2 * hour) }, false},
+		"no ttl":                  {func(o *policy.Override) { o.TTL = nil }, false},
+		"the policy that sets it": {func(o *policy.Override) { o.From = "team-a/other" }, false},
+		"its mode":                {func(o *policy.Override) { o.InForce = false }, false},
+		"validity":                {func(o *policy.Override) { o.Invalid = true }, false},
+		"suspension":              {func(o *policy.Override) { o.Suspend = true }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,13 +96,14 @@ func TestSameSettingsOfOverrides(t *testing.T) {
 			overriding(changed)(other)
 			a, b := &policy.EffectiveRules{Rules: []*policy.Rule{given}}, &policy.EffectiveRules{Rules: []*policy.Rule{other}}
 			if a.SameSettings(b) != test.want || b.SameSettings(a) != test.want {
-				t.Errorf("same is not %v", test.want)
+				t.Errorf("SameSettings is not %v", test.want)
 			}
 		})
 	}
 }
 
-// TestAnOverrideThatKeepsForAnotherReasonIsAnother: what an invalid one may have meant is unknown, although a valid one kept as well.
+// TestAnOverrideThatKeepsForAnotherReasonIsAnother: the intent of an invalid override is unknown, so it differs from a valid one
+// that keeps objects too.
 func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
 	page := func(o policy.Override) *policy.EffectiveRules {
 		r := enforced("p", "r")
@@ -112,19 +113,19 @@ func TestAnOverrideThatKeepsForAnotherReasonIsAnother(t *testing.T) {
 	suspends, invalid := page(policy.Override{Policy: "p", Suspend: true}), page(policy.Override{Policy: "p", Invalid: true})
 	both := page(policy.Override{Policy: "p", Suspend: true, Invalid: true})
 	if suspends.SameSettings(invalid) || suspends.SameSettings(both) || both.SameSettings(invalid) {
-		t.Error("an override that suspends is the same as one that is invalid")
+		t.Error("an override that suspends is the same as an invalid one")
 	}
 }
 
-// TestAHoldIsASetting: pages of a namespace that is held, and is not any more, differ though their rules do not.
+// TestAHoldIsASetting: settings of a namespace with and without a hold differ, even if the rules are the same.
 func TestAHoldIsASetting(t *testing.T) {
 	r := []*policy.Rule{enforced("p", "r")}
 	if (&policy.EffectiveRules{Rules: r, Held: true}).SameSettings(&policy.EffectiveRules{Rules: r}) {
-		t.Error("a hold that is lifted is the same")
+		t.Error("a removed hold is the same")
 	}
 	for value, held := range map[string]bool{"": true, "true": true, "false": false} {
 		if got := policy.NamespaceOf(nil, map[string]string{v1alpha1.HoldAnnotation: value}).Held; got != held {
-			t.Errorf("held by %q: %v", value, got)
+			t.Errorf("held with value %q: %v", value, got)
 		}
 	}
 	if policy.NamespaceOf(nil, nil).Held {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Snapshot is every policy and every namespace at one moment: which rules apply where. It is immutable and safe for
-// concurrent use. The zero value knows no policy.
+// Snapshot has every policy and every namespace at one moment: which rules apply where. It is immutable and safe for concurrent
+// use. The zero value has no policies.
 type Snapshot struct {
 	policies   []*Policy
 	namespaces map[string]Namespace
@@ -20,7 +20,7 @@ type Snapshot struct {
 	own        map[effectiveKey][]rulePolicy // the same, by the namespace of the policy
 	versions   map[schema.GroupKind]schema.GroupVersionKind
 	overrides  map[string][]*Override       // by namespace
-	past       map[schema.GroupKind][]*Rule // of earlier snapshots, which are asked still
+	past       map[schema.GroupKind][]*Rule // of earlier snapshots whose rules are still evaluated
 
 	mu    sync.RWMutex
 	cache map[effectiveKey]*EffectiveRules
@@ -29,7 +29,7 @@ type Snapshot struct {
 type rulePolicy struct {
 	rule    *Rule
 	policy  *Policy
-	waiting *Rule // the rule behind the policy's gate: one for all namespaces; nil without a gate
+	waiting *Rule // the rule while it waits for approval: one for all namespaces; nil without a gate
 }
 
 type effectiveKey struct {
@@ -37,13 +37,13 @@ type effectiveKey struct {
 	namespace string
 }
 
-// EffectiveRules is the rules that apply to one kind in one namespace, ordered by policy and rule name.
+// EffectiveRules are the rules that apply to one kind in one namespace, ordered by policy and rule name.
 type EffectiveRules struct {
 	Rules []*Rule
-	Held  bool // everything in the namespace is held
+	Held  bool // the namespace has a hold
 }
 
-// See gives a subject as it is in the page's namespace: held if that is.
+// See gives a subject as it is in the namespace: held if the namespace has a hold.
 func (p *EffectiveRules) See(s Subject) Subject {
 	if p.Held {
 		s.Flags |= IsHeld
@@ -51,17 +51,17 @@ func (p *EffectiveRules) See(s Subject) Subject {
 	return s
 }
 
-// HasSay reports whether some rule of the page has a say: dry runs have none.
+// HasSay reports whether any of the rules is not a dry run.
 func (p *EffectiveRules) HasSay() bool {
 	return slices.ContainsFunc(p.Rules, func(r *Rule) bool { return !r.dryRun() })
 }
 
-// SameSettings reports whether both pages give the same verdicts on the same facts.
+// SameSettings reports whether both give the same verdicts on the same facts.
 func (p *EffectiveRules) SameSettings(o *EffectiveRules) bool {
 	return p.Held == o.Held && slices.EqualFunc(p.Rules, o.Rules, (*Rule).sameSettings)
 }
 
-// NewSnapshot binds policies and all namespaces. It keeps its arguments: they must not change any more.
+// NewSnapshot makes a snapshot of policies and all namespaces. It keeps its arguments, which must not change afterwards.
 func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection Protection) *Snapshot {
 	b := &Snapshot{
 		policies:   slices.SortedFunc(slices.Values(policies), func(x, y *Policy) int { return cmp.Compare(x.Name, y.Name) }),
@@ -96,8 +96,8 @@ func NewSnapshot(policies []*Policy, namespaces map[string]Namespace, protection
 
 func byID(x, y rulePolicy) int { return x.rule.ID.Compare(y.rule.ID) }
 
-// StoredAs is the kind under which the API server stores what it serves under several: rules about any of them are
-// rules about the same objects.
+// StoredAs is the kind under which the API server stores objects that it serves under several kinds. Rules about any of these
+// kinds apply to the same objects.
 func StoredAs(kind schema.GroupVersionKind) schema.GroupKind {
 	if kind.Group == "events.k8s.io" && kind.Kind == "Event" {
 		return schema.GroupKind{Kind: "Event"}
@@ -108,7 +108,7 @@ func StoredAs(kind schema.GroupVersionKind) schema.GroupKind {
 // Policies are all policies, by name.
 func (b *Snapshot) Policies() []*Policy { return b.policies }
 
-// Kinds are the kinds that rules target, in no order.
+// Kinds are the kinds that rules target, in no particular order.
 func (b *Snapshot) Kinds() []schema.GroupKind {
 	kinds := make([]schema.GroupKind, 0, len(b.kinds))
 	for kind := range b.kinds {
@@ -117,7 +117,7 @@ func (b *Snapshot) Kinds() []schema.GroupKind {
 	return kinds
 }
 
-// Version is the kind as its rules read it: one version for all of them. The zero value says that there is no rule.
+// Version is the version in which all rules read the kind. The zero value means that no rule targets the kind.
 func (b *Snapshot) Version(kind schema.GroupKind) schema.GroupVersionKind { return b.versions[kind] }
 
 // Rules are the rules about a kind in any namespace, by policy and rule name.
@@ -129,8 +129,9 @@ func (b *Snapshot) Rules(kind schema.GroupKind) []*Rule {
 	return rules
 }
 
-// Remember has the rules of earlier ClusterRetentionPolicies asked still, so that what they say can be compared. Those of a namespace
-// are not: a tenant's edits would multiply. It is to be called before anybody else has the snapshot.
+// Remember makes Asked include the rules of earlier ClusterRetentionPolicies, so that their decisions can be compared. It
+// excludes rules of RetentionPolicies, because each edit by a tenant would add rules. Call it before other goroutines use the
+// snapshot.
 func (b *Snapshot) Remember(past []*Snapshot) {
 	b.past = map[schema.GroupKind][]*Rule{}
 	for _, earlier := range past {
@@ -142,7 +143,8 @@ func (b *Snapshot) Remember(past []*Snapshot) {
 	}
 }
 
-// Past is the snapshot as it is compared with later ones: behind its gates nothing is compared, so that it keeps no earlier snapshot.
+// Past is the snapshot for comparison with later ones: without the Before of its gates, so that it does not retain earlier
+// snapshots.
 func (b *Snapshot) Past() *Snapshot {
 	if !slices.ContainsFunc(b.policies, func(p *Policy) bool { return p.Gate != nil && p.Gate.Before != nil }) {
 		return b
@@ -158,13 +160,13 @@ func (b *Snapshot) Past() *Snapshot {
 	return NewSnapshot(policies, b.namespaces, b.protection)
 }
 
-// Asked are the rules about a kind whose facts are wanted: its own, and those of earlier snapshots that it remembers.
+// Asked are the rules about a kind whose facts are needed: those of this snapshot, and the remembered ones of earlier snapshots.
 func (b *Snapshot) Asked(kind schema.GroupKind) []*Rule {
 	return append(b.Rules(kind), b.past[kind]...)
 }
 
-// Effective is the rules that apply to a kind in a namespace, "" for cluster-scoped objects. The same page is given again
-// for the same question.
+// Effective gives the rules that apply to a kind in a namespace, "" for cluster-scoped objects. It gives the same pointer for the
+// same arguments.
 func (b *Snapshot) Effective(kind schema.GroupKind, namespace string) *EffectiveRules {
 	key := effectiveKey{kind, namespace}
 	b.mu.RLock()
@@ -192,7 +194,7 @@ func (b *Snapshot) effective(s effectiveKey) *EffectiveRules {
 		return page
 	}
 	rules := b.own[effectiveKey{kind: s.kind}]
-	if own := b.own[s]; s.namespace != "" && len(own) > 0 { // other policies with a namespace do not apply here
+	if own := b.own[s]; s.namespace != "" && len(own) > 0 { // RetentionPolicies of other namespaces do not apply here
 		rules = slices.Concat(rules, own)
 		slices.SortFunc(rules, byID)
 	}
@@ -204,7 +206,7 @@ func (b *Snapshot) effective(s effectiveKey) *EffectiveRules {
 	return page
 }
 
-// waiting is a rule behind the gate of its policy; nil without one.
+// waiting is a rule that waits for approval behind the gate of its policy; nil without a gate.
 func waiting(r *Rule, p *Policy) *Rule {
 	if p.Gate == nil {
 		return nil
@@ -244,8 +246,8 @@ func (b *Snapshot) settle(rp rulePolicy, namespace string) *Rule {
 	return &bounded
 }
 
-// applies reports whether a policy is about a namespace. A namespace that is not known yet may have any label, so it
-// counts as selected: Knows tells the caller that nothing may be deleted there.
+// applies reports whether a policy applies in a namespace. An unknown namespace may have any label, so it counts as selected;
+// Knows tells the caller not to delete there.
 func (b *Snapshot) applies(p *Policy, namespace string) bool {
 	if p.Namespace != "" || namespace == "" {
 		return p.Namespace == namespace
@@ -257,8 +259,8 @@ func (b *Snapshot) applies(p *Policy, namespace string) bool {
 	return !known || p.Namespaces.Matches(n.Labels)
 }
 
-// Knows reports whether the labels of the namespace are known; without them nothing may be deleted there. Cluster-scoped
-// objects need none.
+// Knows reports whether the labels of the namespace are known. Otherwise nothing may be deleted there. It is true for
+// cluster-scoped objects.
 func (b *Snapshot) Knows(namespace string) bool {
 	if namespace == "" {
 		return true
@@ -267,8 +269,8 @@ func (b *Snapshot) Knows(namespace string) bool {
 	return ok
 }
 
-// ClusterRules are the rules of ClusterRetentionPolicies that apply in a namespace, with their settings there, by policy
-// and rule name. Those about images of nodes apply in none.
+// ClusterRules are the rules of ClusterRetentionPolicies that apply in a namespace, with their settings there, by policy and rule
+// name. Rules about images of nodes apply in no namespace.
 func (b *Snapshot) ClusterRules(namespace string) []*Rule {
 	var rules []*Rule
 	for kind := range b.kinds {
@@ -282,7 +284,7 @@ func (b *Snapshot) ClusterRules(namespace string) []*Rule {
 	return rules
 }
 
-// Rule is a rule as its policy has it, without what namespaces change; nil when there is none.
+// Rule is a rule of a policy without overrides; nil if it does not exist.
 func (b *Snapshot) Rule(id RuleID) *Rule {
 	if p := b.named[id.Policy]; p != nil {
 		for _, r := range p.Rules {
@@ -294,7 +296,7 @@ func (b *Snapshot) Rule(id RuleID) *Rule {
 	return nil
 }
 
-// BoundByQuota reports whether a rule in force in a namespace has a capacity that depends on its quotas.
+// BoundByQuota reports whether a rule in force in a namespace has a capacity that depends on the quotas of the namespace.
 func (b *Snapshot) BoundByQuota(namespace string) bool {
 	for _, p := range b.policies {
 		for _, r := range p.Rules {
@@ -306,8 +308,8 @@ func (b *Snapshot) BoundByQuota(namespace string) bool {
 	return false
 }
 
-// Overrides are those of all RetentionPolicies of a namespace, about any rule.
+// Overrides are the overrides of all RetentionPolicies of a namespace, for any rule.
 func (b *Snapshot) Overrides(namespace string) []*Override { return b.overrides[namespace] }
 
-// Namespaces is the number of namespaces known.
+// Namespaces is the number of known namespaces.
 func (b *Snapshot) Namespaces() int { return len(b.namespaces) }

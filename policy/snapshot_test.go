@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// policyOf is a policy about all namespaces with these rules.
+// policyOf is a policy with these rules for all namespaces.
 func policyOf(name string, rules ...*policy.Rule) *policy.Policy {
 	for _, r := range rules {
 		r.ID.Policy = name
@@ -59,24 +59,24 @@ func TestPage(t *testing.T) {
 		namespace string
 		want      []string
 	}{
-		"all that select the namespace, by name": {jobs, "team-a", []string{"everywhere/jobs", "selects/jobs"}},
-		"labels that do not match":               {jobs, "team-b", []string{"everywhere/jobs", "excludes/jobs"}},
-		"a namespace without labels":             {jobs, "bare", []string{"everywhere/jobs", "excludes/jobs"}},
-		"another kind":                           {pods, "team-a", []string{"everywhere/pods"}},
-		"a kind without rules":                   {schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "team-a", []string{}},
-		"a protected namespace":                  {jobs, "kube-system", []string{}},
-		"a protected namespace that is unknown":  {jobs, "kube-public", []string{}},
-		"an unknown namespace may be selected":   {jobs, "unborn", []string{"everywhere/jobs", "excludes/jobs", "selects/jobs"}},
-		"an unknown namespace that is excluded":  {jobs, "unknown", []string{"everywhere/jobs", "selects/jobs"}},
-		"cluster-scoped objects are never left out": {jobs, "",
+		"all policies that select the namespace, by name": {jobs, "team-a", []string{"everywhere/jobs", "selects/jobs"}},
+		"labels that do not match":                        {jobs, "team-b", []string{"everywhere/jobs", "excludes/jobs"}},
+		"a namespace without labels":                      {jobs, "bare", []string{"everywhere/jobs", "excludes/jobs"}},
+		"another kind":                                    {pods, "team-a", []string{"everywhere/pods"}},
+		"a kind without rules":                            {schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "team-a", []string{}},
+		"a protected namespace":                           {jobs, "kube-system", []string{}},
+		"a protected namespace that is unknown":           {jobs, "kube-public", []string{}},
+		"an unknown namespace may be selected":            {jobs, "unborn", []string{"everywhere/jobs", "excludes/jobs", "selects/jobs"}},
+		"an unknown namespace that is excluded":           {jobs, "unknown", []string{"everywhere/jobs", "selects/jobs"}},
+		"cluster-scoped objects are always included": {jobs, "",
 			[]string{"everywhere/jobs", "excludes/jobs", "selects/jobs"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			page := snapshot.Effective(test.kind.GroupKind(), test.namespace)
-			expect.Equal(t, "page", test.want, names(page))
+			expect.Equal(t, "rules", test.want, names(page))
 			if snapshot.Effective(test.kind.GroupKind(), test.namespace) != page {
-				t.Error("the same question gives another page")
+				t.Error("the same arguments give another pointer")
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func TestZeroBookKnowsNoPolicy(t *testing.T) {
 		t.Errorf("rules %v, want none", names(page))
 	}
 	if len(snapshot.Policies()) > 0 || len(snapshot.Kinds()) > 0 || snapshot.Knows("team-a") || !snapshot.Version(jobs.GroupKind()).Empty() {
-		t.Error("the zero book knows something")
+		t.Error("the zero snapshot knows something")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTheOrderOfPoliciesNeverMatters(t *testing.T) {
 		random.Shuffle(len(policies), func(i, j int) { policies[i], policies[j] = policies[j], policies[i] })
 		snapshot := policy.NewSnapshot(policies, namespaces, policy.Protection{})
 		if !snapshot.Effective(kind, "team-a").SameSettings(first.Effective(kind, "team-a")) || snapshot.Version(kind) != first.Version(kind) {
-			t.Fatal("another order gives other rules")
+			t.Fatal("the order changes the rules")
 		}
 	}
 }
@@ -138,11 +138,11 @@ func TestNewBookDoesNotSortItsArgument(t *testing.T) {
 	policies := []*policy.Policy{policyOf("b"), policyOf("a")}
 	policy.NewSnapshot(policies, nil, policy.Protection{})
 	if policies[0].Name != "b" {
-		t.Error("the caller's slice was sorted")
+		t.Error("the caller's slice is sorted")
 	}
 }
 
-// TestRankedIsWhatAnyNamespaceHasRanked: a rule that ranks nothing by itself does where a namespace sets keepNewest.
+// TestRankedIsWhatAnyNamespaceHasRanked: a rule without keepNewest ranks if a namespace sets keepNewest.
 func TestRankedIsWhatAnyNamespaceHasRanked(t *testing.T) {
 	for name, test := range map[string]struct {
 		override policy.Override

@@ -9,65 +9,66 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Stats counts subjects for the status of every policy about them. Its size depends on the rules, not on the number
-// of subjects. Create it with NewTallies.
+// Stats counts subjects for the status of every policy that selects them. Its size depends on the rules, not on the number of
+// subjects. Create it with NewStats.
 type Stats struct {
 	Policies map[string]*PolicyStats // by policy name
 	Reasons  map[Reason]int64        // subjects by the verdict of the rules in force
-	Teams    map[string]*Team        // by namespace; only those are counted that are there before the first Add
+	Teams    map[string]*Team        // by namespace; Add counts only for namespaces in the map
 
 	Lingering UncountedPods
 
-	// Weigh gives the bytes that a subject takes; nil when nobody asks.
+	// Weigh gives the size of a subject in bytes; nil if it is not needed.
 	Weigh func(Subject) int64
 
 	now  time.Time
 	next time.Time
 }
 
-// PolicyStats is what one policy sees, each subject counted once.
+// PolicyStats are the counts of one policy. Each subject counts once.
 type PolicyStats struct {
 	Count
 	Pending PendingStats
 	Rules   map[string]*RuleStats
-	Blocked Blocked          // what other policies keep of this one
-	Blocks  map[string]int64 // what this one keeps of other policies, by their names
-	// Overridden are, by namespace, the subjects that would go if no override suspended rules of this policy.
+	Blocked Blocked          // due subjects of this policy that other policies keep
+	Blocks  map[string]int64 // due subjects of other policies that this one keeps, by policy name
+	// Overridden are, by namespace, the subjects that would be deleted if no override suspended rules of this policy.
 	Overridden map[string]int64
 }
 
 // PendingStats counts the subjects of rules that wait for approval.
 type PendingStats struct {
 	Backlog
-	Namespaces map[string]*Backlog // of those that select something, "" for cluster-scoped objects
+	Namespaces map[string]*Backlog // namespaces with selected subjects, "" for cluster-scoped objects
 }
 
-// Backlog is what goes by a change that would not have gone without it, at the same moment.
+// Backlog counts the subjects that a change deletes, and that would not have been deleted at the same time without it.
 type Backlog struct {
 	Selected int64
 	Due      int64 // now or at the end of a quiet period
-	Week     int64 // the worst case within 7 days, with those due now
+	Week     int64 // the worst case within 7 days, including Due
 
-	// Newcomers are new since an earlier count, and may take the place of others under a rule that ranks; only for a Recount.
+	// Newcomers are subjects created since an earlier count, which may displace others under a rule that ranks; only for a
+	// Recount.
 	Newcomers int64
 }
 
-// Plus is the sum of two.
+// Plus is the sum of both.
 func (b Backlog) Plus(o Backlog) Backlog {
 	return Backlog{Selected: b.Selected + o.Selected, Due: b.Due + o.Due, Week: b.Week + o.Week, Newcomers: b.Newcomers + o.Newcomers}
 }
 
-// Was gives a subject as it would be, with its evaluations, if another snapshot were in force. The evaluations are valid until the next
-// call, and may be none where it is unknown.
+// Was gives a subject with its evaluations as if another snapshot were in force. The evaluations are empty if they are unknown.
+// They are valid until the next call.
 type Was func(snapshot *Snapshot) (Subject, []Evaluation)
 
-// RuleStats is what one rule sees.
+// RuleStats are the counts of one rule.
 type RuleStats struct {
 	Count
-	Soonest    []v1alpha1.DueSample   // at most five, the soonest first
+	Soonest    []v1alpha1.DueSample   // at most five, the earliest first
 	Failing    []v1alpha1.ErrorSample // at most three
 	Distrusted Distrusted
-	Kept       map[Reason]Kept // of a rule in force, for the reasons of Lasting
+	Kept       map[Reason]Kept // for a rule in force, by the reasons of Lasting
 }
 
 // Kept counts the eligible objects that a rule keeps for a reason.
@@ -82,38 +83,38 @@ type Count struct {
 	Eligible int64
 	Held     int64 // eligible, and kept by a hold
 	Errors   int64 // an expression failed
-	Doubted  int64 // nobody knows what refers to it, and the rule wants to know
-	Excess   int64 // eligible, and beyond the capacity
-	// Estimated counts what is due, and whose time to live Sunset counts without a mark on the object.
+	Doubted  int64 // the rule reads references, and those to it are unknown
+	Excess   int64 // eligible, and above the capacity
+	// Estimated counts due subjects whose time to live Sunset counts without a mark on the object.
 	Estimated int64
 	Due       v1alpha1.DueCounts
-	DueBytes  v1alpha1.DueCounts // of what is due
-	NextDue   time.Time          // zero when nothing will be due
+	DueBytes  v1alpha1.DueCounts // sizes of the due subjects
+	NextDue   time.Time          // zero if no subject will be due
 }
 
 const (
-	// SoonestKept is how many samples of what goes next are kept.
+	// SoonestKept is the maximum number of samples with the earliest due times.
 	SoonestKept = 5
-	// FailingKept is how many samples of errors are kept.
+	// FailingKept is the maximum number of samples of errors.
 	FailingKept  = 3
 	messageLimit = 256
 )
 
-// NewStats makes empty stats as of a time.
+// NewStats makes empty stats at a time.
 func NewStats(now time.Time) *Stats {
 	return &Stats{Policies: map[string]*PolicyStats{}, Reasons: map[Reason]int64{}, Teams: map[string]*Team{}, now: now}
 }
 
-// Changes is when the counts change next without any subject changing; zero when never.
+// Changes is the next time at which the counts change without a change of a subject; zero for never.
 func (t *Stats) Changes() time.Time { return t.next }
 
 // Add counts one subject. The evaluations are those of one Page, in its order.
 //
-// A policy in force counts as due what goes by the rules in force; a dry run, or one that waits for approval, counts what
-// would go if it were in force beside them.
+// For a policy in force, due counts the deletions by the rules in force. For a dry run, or a policy that waits for approval, it
+// counts the deletions if the policy were in force in addition to them.
 func (t *Stats) Add(s Subject, evaluations []Evaluation) { t.AddAfter(s, evaluations, nil) }
 
-// AddAfter is Add that knows what was in force before what waits for approval.
+// AddAfter is Add for a caller that knows the rules in force before the changes that wait for approval.
 func (t *Stats) AddAfter(s Subject, evaluations []Evaluation, was Was) {
 	base := combine(s, evaluations, t.now, inForce)
 	verdict := base.verdict(s, t.now)
@@ -128,14 +129,14 @@ func (t *Stats) AddAfter(s Subject, evaluations []Evaluation, was Was) {
 	for policy := range byPolicy(evaluations) {
 		t.addPolicy(s, evaluations, policy, base, was)
 	}
-	for i := range evaluations { // also of what a rule does not select any more
+	for i := range evaluations { // also for subjects that a rule no longer selects
 		if r := &evaluations[i]; r.marks() && r.carriesMark() {
 			t.policy(r.Rule.ID.Policy).rule(r.Rule.ID.Rule).Distrusted.note(s, r)
 		}
 	}
 }
 
-// byPolicy gives the evaluations of one policy after the other.
+// byPolicy yields the evaluations of one policy at a time.
 func byPolicy(evaluations []Evaluation) iter.Seq[[]Evaluation] {
 	return func(yield func([]Evaluation) bool) {
 		for len(evaluations) > 0 {
@@ -151,8 +152,8 @@ func byPolicy(evaluations []Evaluation) iter.Seq[[]Evaluation] {
 	}
 }
 
-// supposing gives the verdict on a subject as if the policy with these evaluations, among all, were in force; base is what
-// the rules in force say.
+// supposing gives the verdict on a subject as if the policy with these evaluations, among all, were in force. base is the result
+// of the rules in force.
 func supposing(s Subject, all, policy []Evaluation, base votes, now time.Time) Verdict {
 	first := policy[0].Rule
 	switch {
@@ -195,8 +196,8 @@ func (t *Stats) addPolicy(s Subject, all, policy []Evaluation, base votes, was W
 	t.addOverridden(s, policy)
 }
 
-// quietBy is when the quiet periods of the evaluations are over, now at the soonest: what goes then is nothing that becomes due
-// in time, but the backlog.
+// quietBy is when the quiet periods of the evaluations end, and not before now. Subjects that are due then belong to the backlog,
+// like those that are due now.
 func quietBy(evaluations []Evaluation, now time.Time) time.Time {
 	for i := range evaluations {
 		if notBefore := evaluations[i].Facts.NotBefore; notBefore.After(now) {
@@ -206,7 +207,7 @@ func quietBy(evaluations []Evaluation, now time.Time) time.Time {
 	return now
 }
 
-// addRule counts a subject for one rule that selects it, and reports whether the rule is one that makes it go.
+// addRule counts a subject for one rule that selects it, and reports whether the rule makes it due.
 func (t *Stats) addRule(rule *RuleStats, s Subject, r *Evaluation, verdict Verdict) (due bool) {
 	var c Count
 	c.note(s, r)
@@ -249,7 +250,7 @@ func (t *Stats) policy(name string) *PolicyStats {
 	return tally
 }
 
-// rule is the tally of one rule.
+// rule gives the stats of one rule.
 func (t *PolicyStats) rule(name string) *RuleStats {
 	r := t.Rules[name]
 	if r == nil {
@@ -259,7 +260,7 @@ func (t *PolicyStats) rule(name string) *RuleStats {
 	return r
 }
 
-// due counts one subject that is due at a time, and notes when that will count elsewhere.
+// due counts one subject that is due at a time, and records when the counts will change because of it.
 func (t *Stats) due(c *Count, s Subject, due time.Time) {
 	left, weight := due.Sub(t.now), int64(0)
 	if t.Weigh != nil {
@@ -284,7 +285,7 @@ func (t *Stats) due(c *Count, s Subject, due time.Time) {
 	c.NextDue = due
 }
 
-// note counts what one rule says about one subject.
+// note counts the result of one rule for one subject.
 func (c *Count) note(s Subject, r *Evaluation) {
 	if !r.Facts.Selected {
 		return
@@ -307,7 +308,7 @@ func (c *Count) note(s Subject, r *Evaluation) {
 	}
 }
 
-// flatten makes a count of evaluations about one subject a count of subjects.
+// flatten turns a count of evaluations of one subject into a count of subjects.
 func (c *Count) flatten() {
 	c.Matched, c.Eligible, c.Held = min(c.Matched, 1), min(c.Eligible, 1), min(c.Held, 1)
 	c.Errors, c.Excess, c.Doubted = min(c.Errors, 1), min(c.Excess, 1), min(c.Doubted, 1)

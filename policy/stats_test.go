@@ -32,23 +32,23 @@ func due(d time.Duration) policy.Count {
 	return c
 }
 
-// with adds counts of what is no due.
+// with adds other counts than Due to c.
 func with(c, more policy.Count) policy.Count {
 	c.Excess, c.Estimated = c.Excess+more.Excess, c.Estimated+more.Estimated
 	return c
 }
 
-// TestTheSoonestNameTheirOwners: what goes is shown, by whichever rule decides.
+// TestTheSoonestNameTheirOwners: the sample names the owner if the deciding rule deletes owners.
 func TestTheSoonestNameTheirOwners(t *testing.T) {
 	for name, test := range map[string]struct {
 		evaluations []policy.Evaluation
 		want        string
 	}{
-		"the owner goes":                 {rulings(says("a", lets(job))), "Job/job"},
-		"in a dry run too":               {rulings(says("a", dryRun, lets(job))), "Job/job"},
-		"the subject goes":               {rulings(says("a")), ""},
-		"a later rule lets the owner go": {rulings(says("a"), says("z", of("q"), lets(job), ttl(2*hour))), "Job/job"},
-		"a later rule lets it go itself": {rulings(says("a", lets(job)), says("z", of("q"), ttl(2*hour))), ""},
+		"the owner is deleted":             {rulings(says("a", lets(job))), "Job/job"},
+		"the owner in a dry run":           {rulings(says("a", dryRun, lets(job))), "Job/job"},
+		"the subject is deleted":           {rulings(says("a")), ""},
+		"a later rule deletes the owner":   {rulings(says("a"), says("z", of("q"), lets(job), ttl(2*hour))), "Job/job"},
+		"a later rule deletes the subject": {rulings(says("a", lets(job)), says("z", of("q"), ttl(2*hour))), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			soonest := tallyOf(policy.Subject{}, test.evaluations...).Policies["p"].Rules["a"].Soonest
@@ -66,39 +66,39 @@ func TestTally(t *testing.T) {
 		evaluations []policy.Evaluation
 		want        policy.Count
 	}{
-		"due now":                                 {0, rulings(says("a")), due(0)},
-		"overdue":                                 {0, rulings(says("a", ttl(0))), due(-time.Hour)},
-		"within an hour":                          {0, rulings(says("a", ttl(2*time.Hour))), due(time.Hour)},
-		"within a day":                            {0, rulings(says("a", ttl(time.Hour+policy.Day))), due(policy.Day)},
-		"within a week":                           {0, rulings(says("a", ttl(time.Hour+policy.Week))), due(policy.Week)},
-		"later":                                   {0, rulings(says("a", ttl(time.Hour+policy.Week+1))), due(policy.Week + 1)},
-		"a dry run counts as if enforced":         {0, rulings(says("a", dryRun)), due(0)},
-		"so does a policy without a mode":         {0, rulings(says("a", mode(""))), due(0)},
-		"another policy is later":                 {0, rulings(says("a"), says("z", of("q"), ttl(2*time.Hour))), due(time.Hour)},
-		"another policy keeps":                    {0, rulings(says("a"), says("z", of("q"), failed)), policy.Count{Matched: 1, Eligible: 1}},
-		"another dry run has no say":              {0, rulings(says("a"), says("z", of("q"), dryRun, failed)), due(0)},
-		"two rules count one subject":             {0, rulings(says("a"), says("b")), due(0)},
-		"held":                                    {policy.IsHeld, rulings(says("a")), policy.Count{Matched: 1, Eligible: 1, Held: 1}},
-		"held and not eligible":                   {policy.IsHeld, rulings(says("a", notEligible)), policy.Count{Matched: 1}},
-		"not eligible":                            {0, rulings(says("a", notEligible)), policy.Count{Matched: 1}},
-		"not eligible, while another policy's is": {0, rulings(says("a", notEligible), says("z", of("q"))), policy.Count{Matched: 1}},
-		"suspended":                               {0, rulings(says("a", suspended)), policy.Count{Matched: 1, Eligible: 1}},
-		"an error":                                {0, rulings(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
-		"not selected":                            {0, rulings(says("a", notSelected)), policy.Count{}},
-		"facts that are missing":                  {0, rulings(says("a", unknown)), policy.Count{}},
-		"waiting for approval counts as approved": {0, rulings(says("a", unapproved)), due(0)},
-		"so does a dry run that would wait":       {0, rulings(says("a", dryRun, unapproved)), due(0)},
-		"another policy waits for approval":       {0, rulings(says("a"), says("z", of("q"), unapproved)), policy.Count{Matched: 1, Eligible: 1}},
-		"among the newest":                        {0, rulings(says("a", newest)), policy.Count{Matched: 1, Eligible: 1}},
-		"within capacity":                         {0, rulings(says("a", ttl(policy.NeverTTL))), policy.Count{Matched: 1, Eligible: 1}},
-		"beyond the capacity":                     {0, rulings(says("a", excess, ttl(policy.Day))), with(due(0), policy.Count{Excess: 1})},
-		"beyond that of two rules":                {0, rulings(says("a", excess), says("b", excess)), with(due(0), policy.Count{Excess: 1})},
-		"beyond the capacity, later for another":  {0, rulings(says("a", excess, ttl(policy.Day)), says("z", of("q"), ttl(2*hour))), with(due(hour), policy.Count{Excess: 1})},
-		"beyond the capacity and held":            {policy.IsHeld, rulings(says("a", excess)), policy.Count{Matched: 1, Eligible: 1, Held: 1, Excess: 1}},
-		"beyond the capacity and not eligible":    {0, rulings(says("a", excess, notEligible)), policy.Count{Matched: 1}},
-		"in force and not marked yet":             {0, rulings(says("a", estimated)), policy.Count{Matched: 1, Eligible: 1}},
-		"a dry run that nothing marks":            {0, rulings(says("a", estimated, dryRun)), due(0)},
-		"one that waits, not marked yet":          {0, rulings(says("a", estimated, unapproved)), due(0)},
+		"due now":                         {0, rulings(says("a")), due(0)},
+		"overdue":                         {0, rulings(says("a", ttl(0))), due(-time.Hour)},
+		"within an hour":                  {0, rulings(says("a", ttl(2*time.Hour))), due(time.Hour)},
+		"within a day":                    {0, rulings(says("a", ttl(time.Hour+policy.Day))), due(policy.Day)},
+		"within a week":                   {0, rulings(says("a", ttl(time.Hour+policy.Week))), due(policy.Week)},
+		"later":                           {0, rulings(says("a", ttl(time.Hour+policy.Week+1))), due(policy.Week + 1)},
+		"a dry run counts as if enforced": {0, rulings(says("a", dryRun)), due(0)},
+		"a policy without a mode counts as if enforced":   {0, rulings(says("a", mode(""))), due(0)},
+		"another policy is later":                         {0, rulings(says("a"), says("z", of("q"), ttl(2*time.Hour))), due(time.Hour)},
+		"another policy keeps":                            {0, rulings(says("a"), says("z", of("q"), failed)), policy.Count{Matched: 1, Eligible: 1}},
+		"another dry run has no effect":                   {0, rulings(says("a"), says("z", of("q"), dryRun, failed)), due(0)},
+		"two rules count one subject":                     {0, rulings(says("a"), says("b")), due(0)},
+		"held":                                            {policy.IsHeld, rulings(says("a")), policy.Count{Matched: 1, Eligible: 1, Held: 1}},
+		"held and not eligible":                           {policy.IsHeld, rulings(says("a", notEligible)), policy.Count{Matched: 1}},
+		"not eligible":                                    {0, rulings(says("a", notEligible)), policy.Count{Matched: 1}},
+		"not eligible, but eligible for another policy":   {0, rulings(says("a", notEligible), says("z", of("q"))), policy.Count{Matched: 1}},
+		"suspended":                                       {0, rulings(says("a", suspended)), policy.Count{Matched: 1, Eligible: 1}},
+		"an error":                                        {0, rulings(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
+		"not selected":                                    {0, rulings(says("a", notSelected)), policy.Count{}},
+		"missing facts":                                   {0, rulings(says("a", unknown)), policy.Count{}},
+		"waiting for approval counts as approved":         {0, rulings(says("a", unapproved)), due(0)},
+		"a dry run that would wait counts as approved":    {0, rulings(says("a", dryRun, unapproved)), due(0)},
+		"another policy waits for approval":               {0, rulings(says("a"), says("z", of("q"), unapproved)), policy.Count{Matched: 1, Eligible: 1}},
+		"among the newest":                                {0, rulings(says("a", newest)), policy.Count{Matched: 1, Eligible: 1}},
+		"within capacity":                                 {0, rulings(says("a", ttl(policy.NeverTTL))), policy.Count{Matched: 1, Eligible: 1}},
+		"above the capacity":                              {0, rulings(says("a", excess, ttl(policy.Day))), with(due(0), policy.Count{Excess: 1})},
+		"above the capacity of two rules":                 {0, rulings(says("a", excess), says("b", excess)), with(due(0), policy.Count{Excess: 1})},
+		"above the capacity, due later by another policy": {0, rulings(says("a", excess, ttl(policy.Day)), says("z", of("q"), ttl(2*hour))), with(due(hour), policy.Count{Excess: 1})},
+		"above the capacity and held":                     {policy.IsHeld, rulings(says("a", excess)), policy.Count{Matched: 1, Eligible: 1, Held: 1, Excess: 1}},
+		"above the capacity and not eligible":             {0, rulings(says("a", excess, notEligible)), policy.Count{Matched: 1}},
+		"in force, not marked yet":                        {0, rulings(says("a", estimated)), policy.Count{Matched: 1, Eligible: 1}},
+		"a dry run without a mark":                        {0, rulings(says("a", estimated, dryRun)), due(0)},
+		"waiting for approval, not marked yet":            {0, rulings(says("a", estimated, unapproved)), due(0)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,12 +123,12 @@ func TestTallyOfEstimates(t *testing.T) {
 		evaluation policy.Evaluation
 		want       policy.Count
 	}{
-		"a dry run":               {says("a", estimated, dryRun), with(due(0), policy.Count{Estimated: 1})},
-		"one that waits":          {says("a", estimated, unapproved), with(due(0), policy.Count{Estimated: 1})},
-		"marked":                  {says("a", markedAt(started), dryRun), due(0)},
-		"in force, not due yet":   {says("a", estimated), policy.Count{Matched: 1, Eligible: 1}},
-		"among the newest":        {says("a", estimated, newest, dryRun), policy.Count{Matched: 1, Eligible: 1}},
-		"too many, as an example": {says("a", estimated, excess, dryRun, ttl(policy.Day)), with(due(0), policy.Count{Estimated: 1, Excess: 1})},
+		"a dry run":             {says("a", estimated, dryRun), with(due(0), policy.Count{Estimated: 1})},
+		"waiting for approval":  {says("a", estimated, unapproved), with(due(0), policy.Count{Estimated: 1})},
+		"marked":                {says("a", markedAt(started), dryRun), due(0)},
+		"in force, not due yet": {says("a", estimated), policy.Count{Matched: 1, Eligible: 1}},
+		"among the newest":      {says("a", estimated, newest, dryRun), policy.Count{Matched: 1, Eligible: 1}},
+		"above the capacity":    {says("a", estimated, excess, dryRun, ttl(policy.Day)), with(due(0), policy.Count{Estimated: 1, Excess: 1})},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,11 +155,11 @@ func TestTalliesChange(t *testing.T) {
 		ttl  time.Duration
 		want time.Time
 	}{
-		"never, once due":                  {0, time.Time{}},
-		"when it is due":                   {time.Hour + time.Minute, now.Add(time.Minute)},
-		"when it is due within an hour":    {4 * time.Hour, now.Add(2 * time.Hour)},
-		"when it is due within the week":   {time.Hour + policy.Week + 5, now.Add(5)},
-		"a day before, when in a few days": {time.Hour + 3*policy.Day, now.Add(2 * policy.Day)},
+		"never, if it is due":                      {0, time.Time{}},
+		"when it is due":                           {time.Hour + time.Minute, now.Add(time.Minute)},
+		"when it will be due within an hour":       {4 * time.Hour, now.Add(2 * time.Hour)},
+		"when it will be due within a week":        {time.Hour + policy.Week + 5, now.Add(5)},
+		"a day before, if it is due in a few days": {time.Hour + 3*policy.Day, now.Add(2 * policy.Day)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestSamplesDoNotDependOnTheOrder(t *testing.T) {
 	for range 20 {
 		random.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
 		if diff := cmp.Diff(first, tell()); diff != "" {
-			t.Fatalf("another order: %s", diff)
+			t.Fatalf("the order changes the samples: %s", diff)
 		}
 	}
 }
@@ -209,22 +209,22 @@ func TestErrorsInSamplesAreShort(t *testing.T) {
 	}
 }
 
-// TestPoliciesThatWaitDoNotHideEachOther: what waits together may be approved together, and go.
+// TestPoliciesThatWaitDoNotHideEachOther: policies that wait together may be approved together.
 func TestPoliciesThatWaitDoNotHideEachOther(t *testing.T) {
 	waiting := func(policyName string) policy.Evaluation {
 		r := says("r", ttl(0))
 		r.Rule.ID.Policy, r.Rule.Unapproved = policyName, true
 		return r
 	}
-	for name, all := range map[string][]policy.Evaluation{"alone": {waiting("p")}, "beside another": {waiting("p"), waiting("q")}} {
+	for name, all := range map[string][]policy.Evaluation{"alone": {waiting("p")}, "with another policy": {waiting("p"), waiting("q")}} {
 		if due := tallyOf(policy.Subject{}, all...).Policies["p"].Pending.Due; due != 1 {
-			t.Errorf("%s: %d would go, want 1", name, due)
+			t.Errorf("%s: %d are due, want 1", name, due)
 		}
 	}
 }
 
-// TestTalliesAgreeWithVerdicts: a policy counts as due now what goes on Decide's word, or on Forecast's for a dry run,
-// as far as the policy itself says due.
+// TestTalliesAgreeWithVerdicts: a policy counts a subject as due now if Decide deletes it (Forecast for a dry run) and the policy
+// itself finds it due.
 func TestTalliesAgreeWithVerdicts(t *testing.T) {
 	forEach(t, func(_ *rand.Rand, w subjectCase) bool {
 		all := tallyOf(w.subject, w.evaluations...)
@@ -245,7 +245,7 @@ func TestTalliesAgreeWithVerdicts(t *testing.T) {
 	})
 }
 
-// foresees is the decision, or the forecast where the policy is not in force.
+// foresees is the decision, or the forecast if the policy is not in force.
 func (w subjectCase) foresees(policyName string) policy.Verdict {
 	for _, r := range w.evaluations {
 		switch dry := r.Rule.Mode == "" || r.Rule.Mode == v1alpha1.DryRun; {
@@ -260,7 +260,7 @@ func (w subjectCase) foresees(policyName string) policy.Verdict {
 	return v
 }
 
-// saysDue reports whether a rule of the policy, alone and one day, would delete the subject, held or not.
+// saysDue reports whether a rule of the policy alone would delete the subject within a week, without holds.
 func (w subjectCase) saysDue(policyName string) bool {
 	for _, r := range w.evaluations {
 		alone := subjectCase{evaluations: rulings(r)}.with(func(rule *policy.Rule) {
@@ -277,21 +277,21 @@ func (w subjectCase) saysDue(policyName string) bool {
 	return false
 }
 
-// TestABacklogIsOneInItsQuietPeriodToo: what goes when the period is over waits for approval now. Else nothing would.
+// TestABacklogIsOneInItsQuietPeriodToo: subjects that are due when the quiet period ends wait for approval now.
 func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 	soon := now.Add(policy.QuietPeriod)
 	for name, test := range map[string]struct {
 		evaluation policy.Evaluation
 		due, week  int64
 	}{
-		"it is due when the period is over":  {says("a", unapproved, notBefore(soon)), 1, 1},
-		"its time comes within the period":   {says("a", unapproved, notBefore(soon), ttl(hour+time.Second)), 1, 1},
-		"there are too many":                 {says("a", unapproved, notBefore(soon), ttl(2*hour), excess), 1, 1},
-		"its time comes later":               {says("a", unapproved, notBefore(soon), ttl(2*hour)), 0, 1},
-		"its time comes soon, and no period": {says("a", unapproved, ttl(hour+time.Second)), 0, 1},
-		"the period is over":                 {says("a", unapproved, notBefore(now)), 1, 1},
-		"nobody knows what refers to it":     {says("a", unapproved, doubted), 0, 0},
-		"it is not eligible":                 {says("a", unapproved, notEligible), 0, 0},
+		"it is due when the period is over":   {says("a", unapproved, notBefore(soon)), 1, 1},
+		"its TTL ends within the period":      {says("a", unapproved, notBefore(soon), ttl(hour+time.Second)), 1, 1},
+		"it is above the capacity":            {says("a", unapproved, notBefore(soon), ttl(2*hour), excess), 1, 1},
+		"its TTL ends later":                  {says("a", unapproved, notBefore(soon), ttl(2*hour)), 0, 1},
+		"its TTL ends soon, without a period": {says("a", unapproved, ttl(hour+time.Second)), 0, 1},
+		"the period is over":                  {says("a", unapproved, notBefore(now)), 1, 1},
+		"its references are unknown":          {says("a", unapproved, doubted), 0, 0},
+		"it is not eligible":                  {says("a", unapproved, notEligible), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := tallyOf(policy.Subject{}, test.evaluation).Policies["p"]
@@ -300,8 +300,8 @@ func TestABacklogIsOneInItsQuietPeriodToo(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotKnownOfOthersOpensNoGate: a policy that has just come is not listed yet, and keeps. Were that no backlog, the gate
-// of another would open, and all of it go once both are known.
+// TestWhatIsNotKnownOfOthersOpensNoGate: a new policy whose kind is not listed yet keeps subjects. They count as backlog of other
+// policies. Otherwise the other policies would delete all of them, without approval, as soon as both are known.
 func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
 	of := func(other string, r policy.Evaluation) policy.Evaluation {
 		rule := *r.Rule
@@ -319,13 +319,13 @@ func TestWhatIsNotKnownOfOthersOpensNoGate(t *testing.T) {
 		other     policy.Evaluation
 		due, week int64
 	}{
-		"it is not listed yet":               {of("q", unknown), 1, 1},
-		"nobody knows what refers to it":     {of("q", says("z", doubted)), 1, 1},
-		"its account may not read it":        {forbidden, 1, 1},
-		"it does not let it go":              {of("q", says("z", notEligible)), 1, 1},
-		"it keeps it":                        {suspended, 0, 1},
-		"it fails":                           {of("q", says("z", failed)), 0, 1},
-		"it is the same policy's, not known": {of("p", unknown), 0, 1},
+		"it is not listed yet":                 {of("q", unknown), 1, 1},
+		"its references are unknown":           {of("q", says("z", doubted)), 1, 1},
+		"its ServiceAccount lacks permission":  {forbidden, 1, 1},
+		"it does not find it eligible":         {of("q", says("z", notEligible)), 1, 1},
+		"it is suspended":                      {suspended, 0, 1},
+		"it fails":                             {of("q", says("z", failed)), 0, 1},
+		"facts of the same policy are unknown": {of("p", unknown), 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tally := tallyOf(policy.Subject{}, says("a", unapproved), test.other).Policies["p"]
@@ -354,20 +354,20 @@ func TestWhatIsNeededCountsAsHeld(t *testing.T) {
 	}
 }
 
-// TestWhatADryRunHasShownIsNotNew: what a policy deletes in force that it would have deleted as a dry run, if that was counted. A dry run
-// that was not counted has shown nothing.
+// TestWhatADryRunHasShownIsNotNew: a deletion is not new if a counted dry run of the policy would have made it. Without a count,
+// it is new.
 func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
 	for name, test := range map[string]struct {
 		was       policy.Evaluation // of the same policy, before the change
 		previewed bool
 		due       int64
 	}{
-		"a dry run that was counted":              {says("a", dryRun), true, 0},
-		"a dry run that was not":                  {says("a", dryRun), false, 1},
-		"a dry run that kept it":                  {says("a", dryRun, ttl(2*hour)), true, 1},
-		"in force":                                {says("a"), false, 0},
-		"in force, and counted before as dry run": {says("a"), true, 0},
-		"suspended":                               {says("a", suspended), true, 1},
+		"a counted dry run":                         {says("a", dryRun), true, 0},
+		"an uncounted dry run":                      {says("a", dryRun), false, 1},
+		"a dry run that kept it":                    {says("a", dryRun, ttl(2*hour)), true, 1},
+		"in force":                                  {says("a"), false, 0},
+		"in force, and counted as a dry run before": {says("a"), true, 0},
+		"suspended":                                 {says("a", suspended), true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := policy.NewSnapshot(nil, nil, policy.Protection{})
@@ -376,17 +376,17 @@ func TestWhatADryRunHasShownIsNotNew(t *testing.T) {
 			stats := policy.NewStats(now)
 			stats.AddAfter(policy.Subject{}, rulings(waits), func(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
 				if snapshot != before {
-					t.Error("asked about another book")
+					t.Error("called for another snapshot")
 				}
 				return policy.Subject{}, rulings(test.was)
 			})
-			expect.Equal(t, "due by the change", test.due, stats.Policies["p"].Pending.Due)
+			expect.Equal(t, "due because of the change", test.due, stats.Policies["p"].Pending.Due)
 		})
 	}
 }
 
-// TestWhatIsNewSinceACount: an object that was created since the leader before counted was not due then. Under a rule that ranks it may
-// take the place of another, which is due instead.
+// TestWhatIsNewSinceACount: an object created after the count of the previous leader was not due then. Under a rule that ranks,
+// it may displace another object, which is due instead.
 func TestWhatIsNewSinceACount(t *testing.T) {
 	ranks := func(r *policy.Evaluation) { r.Rule.Keep = 1 }
 	for name, test := range map[string]struct {
@@ -394,12 +394,12 @@ func TestWhatIsNewSinceACount(t *testing.T) {
 		evaluation policy.Evaluation
 		want       policy.Backlog
 	}{
-		"it was there":                     {started, says("a", unapproved), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
-		"it was there, and the rule ranks": {started, says("a", unapproved, ranks), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
-		"it was not due":                   {started, says("a", unapproved, ttl(2*hour)), policy.Backlog{Selected: 1, Week: 1}},
-		"it is new":                        {now, says("a", unapproved, ttl(0)), policy.Backlog{Selected: 1}},
-		"it is new, and the rule ranks":    {now, says("a", unapproved, ttl(0), ranks), policy.Backlog{Selected: 1, Newcomers: 1}},
-		"it has finished since":            {started, says("a", unapproved, ttl(0), start(now)), policy.Backlog{Selected: 1}},
+		"it existed":                     {started, says("a", unapproved), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
+		"it existed, and the rule ranks": {started, says("a", unapproved, ranks), policy.Backlog{Selected: 1, Due: 1, Week: 1}},
+		"it was not due":                 {started, says("a", unapproved, ttl(2*hour)), policy.Backlog{Selected: 1, Week: 1}},
+		"it is new":                      {now, says("a", unapproved, ttl(0)), policy.Backlog{Selected: 1}},
+		"it is new, and the rule ranks":  {now, says("a", unapproved, ttl(0), ranks), policy.Backlog{Selected: 1, Newcomers: 1}},
+		"it has finished since then":     {started, says("a", unapproved, ttl(0), start(now)), policy.Backlog{Selected: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.evaluation.Rule.Gate = &policy.ApprovalGate{Recount: &policy.Recount{Time: now}}

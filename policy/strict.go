@@ -16,7 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// read reads one field. It reports false when the field has another type; all that fits is read nevertheless.
+// read reads one field. It reports false if the field has the wrong type; it reads all parts that have the right type
+// nevertheless.
 func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 	if raw == nil {
 		return true
@@ -28,7 +29,7 @@ func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 	}
 	problem := Problem{Path: path, Message: err.Error()}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		// Since Go 1.24 the path has the Go name of an embedded struct in it, which nobody wrote.
+		// Since Go 1.24 the path contains the Go name of an embedded struct, which is not in the file.
 		field := strings.TrimPrefix(wrong.Field, "both.")
 		problem.Path = joinPath(path, field)
 		value := valueAt(raw, field)
@@ -37,7 +38,7 @@ func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 			problem.Path, value = problem.Path+"."+key, labels[key]
 		}
 		if value == nil && wrong.Value == "bool" {
-			value = false // an element of a list, whose place the JSON library does not say
+			value = false // an element of a list; the JSON library does not report its index
 		}
 		problem.Message = fmt.Sprintf("%s given, %s expected", wrong.Value, typeName(wrong.Type))
 		if rule, isTTL := strings.CutSuffix(problem.Path, ".ttlExpression"); isTTL {
@@ -49,10 +50,10 @@ func (d *Document) read(path string, raw json.RawMessage, into any) bool {
 	return false
 }
 
-// RepeatedHint says what to do about a field that stands twice.
-const RepeatedHint = "write it once: the one that is last would count"
+// RepeatedHint says how to fix a field that occurs twice.
+const RepeatedHint = "write it once: only the last value would apply"
 
-// addStrict tells what a strict reading found below a path.
+// addStrict reports the errors of a strict decoder below a path.
 func (d *Document) addStrict(path string, raw json.RawMessage, strict []error) {
 	var unknown []string
 	for _, err := range strict {
@@ -70,9 +71,9 @@ func (d *Document) addStrict(path string, raw json.RawMessage, strict []error) {
 	d.addUnknown(unknown, func(below string) any { return valueAt(raw, strings.TrimPrefix(strings.TrimPrefix(below, path), ".")) })
 }
 
-// valueAt is what is written at a path of fields; nil where that is not known.
+// valueAt is the value at a path of fields; nil if it is unknown.
 func valueAt(raw json.RawMessage, path string) (value any) {
-	_ = sigsjson.UnmarshalCaseSensitivePreserveInts(raw, &value) // nil then
+	_ = sigsjson.UnmarshalCaseSensitivePreserveInts(raw, &value) // value stays nil on an error
 	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
 		switch v := value.(type) {
 		case map[string]any:
@@ -90,16 +91,16 @@ func valueAt(raw json.RawMessage, path string) (value any) {
 	return value
 }
 
-// quotesHint does not repeat the value, which is not what was written: no is false, and 1.10 is 1.1.
+// quotesHint does not repeat the value, which can differ from the written text: no is false, and 1.10 is 1.1.
 const quotesHint = "write it in quotes: without them YAML reads "
 
-// typeHint says how to write a value of the type that is expected.
+// typeHint says how to write a value of the expected type.
 func typeHint(path string, wants reflect.Type, value any) string {
 	text, err := json.Marshal(value)
 	field := path[strings.LastIndex(path, ".")+1:]
 	isText, isExpression := wants.Kind() == reflect.String, slices.Contains(expressionFields, field)
 	if slices.Contains([]string{"mode", "events", "what", "propagationPolicy", "operator", "share", "required"}, field) {
-		return "" // a few words are allowed, with quotes and without
+		return "" // an enumeration, whose values need no quotes
 	}
 	if _, is := value.(bool); isText && is && !isExpression {
 		return quotesHint + "yes, no, on, off, true and false as booleans"
@@ -134,7 +135,7 @@ func typeHint(path string, wants reflect.Type, value any) string {
 	return formHint(field, value)
 }
 
-// firstWithoutText is the first key whose value is no text; the JSON library does not say which it means.
+// firstWithoutText is the first key whose value is not a string; the JSON library does not report the key.
 func firstWithoutText(labels map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if _, isText := labels[key].(string); !isText {
@@ -144,10 +145,11 @@ func firstWithoutText(labels map[string]any) string {
 	return ""
 }
 
-// expressionFields are the fields of rules and variables that are one expression each.
+// expressionFields are the fields of rules and variables that contain one expression.
 var expressionFields = []string{"eligible", "startTime", "ttlExpression", "groupBy", "outcome", "expression"}
 
-// textsIn are the expressions that stand in a list, or in an object with a field such as expression; none if there is anything else in it.
+// textsIn are the expressions in a list, or in an object with one field such as expression; empty if there is another value in
+// it.
 func textsIn(value any) (texts []string) {
 	elements, _ := value.([]any)
 	if object, ok := value.(map[string]any); ok && len(object) == 1 {
@@ -158,7 +160,7 @@ func textsIn(value any) (texts []string) {
 		if !isText {
 			return nil
 		}
-		if len(elements) > 1 && strings.ContainsAny(text, "|?") { // they bind less than &&
+		if len(elements) > 1 && strings.ContainsAny(text, "|?") { // lower precedence than &&
 			text = "(" + text + ")"
 		}
 		texts = append(texts, text)
@@ -166,11 +168,11 @@ func textsIn(value any) (texts []string) {
 	return texts
 }
 
-// form is how to write an object in place of which people write a text or a number.
+// form is how to write an object if the user wrote a text or a number instead.
 type form struct {
-	written string // with %v for the value that they wrote, if it can be kept
+	written string // with %v for the written value, if it can be kept
 	example any    // such a value
-	values  string // all that there are, with blanks between; empty for any of the type of the example
+	values  string // all valid values, separated by spaces; empty if every value of the example's type is valid
 }
 
 var forms = map[string]form{
@@ -190,7 +192,7 @@ var forms = map[string]form{
 
 var equality = regexp.MustCompile(`^([\w./-]+)\s*={1,2}\s*([\w.-]+)$`)
 
-// formHint shows the object that is written in place of a value.
+// formHint shows the object to write instead of a value.
 func formHint(field string, value any) string {
 	f, isKnown := forms[field]
 	if !isKnown {
@@ -228,7 +230,7 @@ func joinPath(path, field string) string {
 	return path + "." + field
 }
 
-// typeName is what a value of the type is called in JSON, as the value given is.
+// typeName is the name of the type in JSON, like that of the given value.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Closest is the known name that was probably meant, or "" when none is near. The first of equally near ones wins.
+// Closest is the known name that was probably meant, or "" if no name is similar. Of equally similar names, the first wins.
 func Closest(name string, known []string) string {
 	best, distance := "", utf8.RuneCountInString(name)/3+1
 	for _, k := range known {
@@ -20,7 +20,7 @@ func Closest(name string, known []string) string {
 	return best
 }
 
-// editDistance is how many letters to insert, delete, replace or swap with their neighbour.
+// editDistance is the number of letters to insert, delete, replace or swap with their neighbour.
 func editDistance(a, b string) int {
 	before, last := []int(nil), make([]int, len(b)+1)
 	for j := range last {
@@ -44,7 +44,7 @@ func editDistance(a, b string) int {
 	return last[len(b)]
 }
 
-// DidYouMean is a hint at the name that was probably meant; empty when none is near.
+// DidYouMean is a hint with the name that was probably meant; empty if no name is similar.
 func DidYouMean(name string, known []string) string {
 	if meant := Closest(name, known); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)

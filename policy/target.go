@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Target is one version of what goes on the word of a DeletePermit: the subject itself, or its owner. A DELETE names it.
+// Target is one version of the object that a DeletePermit permits to delete: the subject itself, or its owner. A DELETE request
+// names it.
 type Target struct {
 	Kind            schema.GroupVersionKind
 	Namespace       string // empty for cluster-scoped kinds
@@ -19,15 +20,15 @@ func TargetOf(kind schema.GroupVersionKind, s Subject) Target {
 	return Target{Kind: kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion}
 }
 
-// Owner is the controller of a subject, as the subject's ownerReferences name it. It is what a rule with what: Owner lets
-// go instead, and is not changed.
+// Owner is the controller of a subject, from the ownerReferences of the subject. A rule with what: Owner deletes it instead of
+// the subject. It does not change.
 type Owner struct {
 	Kind schema.GroupVersionKind
 	Name string
 	UID  types.UID
 }
 
-// String is KIND/NAME; empty for none.
+// String is KIND/NAME, or empty for nil.
 func (o *Owner) String() string {
 	if o == nil {
 		return ""
@@ -35,12 +36,12 @@ func (o *Owner) String() string {
 	return o.Kind.Kind + "/" + o.Name
 }
 
-// same reports whether both are the same object, or none.
+// same reports whether both are the same object, or both are nil.
 func (o *Owner) same(other *Owner) bool {
 	return o == other || o != nil && other != nil && *o == *other
 }
 
-// Is reports whether both are the same version of the same object, by whatever version of the API it was read.
+// Is reports whether both are the same version of the same object, even if they were read in different API versions.
 func (t Target) Is(o Target) bool {
 	return t.UID == o.UID && t.ResourceVersion == o.ResourceVersion
 }

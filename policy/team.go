@@ -2,16 +2,15 @@ package policy
 
 import "slices"
 
-// Team is what the rules of ClusterRetentionPolicies find in one namespace, for those who write RetentionPolicies there.
+// Team has the counts of rules of ClusterRetentionPolicies in one namespace, for the authors of RetentionPolicies there.
 type Team struct {
 	Rules map[RuleID]*Count
 }
 
-// NewTeam makes an empty one.
+// NewTeam makes an empty Team.
 func NewTeam() *Team { return &Team{Rules: map[RuleID]*Count{}} }
 
-// addTeam counts a subject for each rule of the cluster's policies, as it would be if the namespace's RetentionPolicies
-// were enforced.
+// addTeam counts a subject for each rule of ClusterRetentionPolicies, as if the RetentionPolicies of the namespace were enforced.
 func (t *Stats) addTeam(team *Team, s Subject, evaluations []Evaluation) {
 	evaluations = tried(evaluations)
 	base := combine(s, evaluations, t.now, inForce)
@@ -44,8 +43,7 @@ func (t *Team) count(id RuleID) *Count {
 	return c
 }
 
-// tried gives the evaluations with what is only tried out in force: overrides of RetentionPolicies that are
-// dry runs.
+// tried gives the evaluations as if overrides of dry-run RetentionPolicies were in force.
 func tried(evaluations []Evaluation) []Evaluation {
 	if !slices.ContainsFunc(evaluations, func(r Evaluation) bool { return r.Rule.Trial != nil }) {
 		return evaluations

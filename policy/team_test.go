@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// teamOf counts one subject for the team of its namespace.
+// teamOf counts one subject for the Team of its namespace.
 func teamOf(s policy.Subject, r ...policy.Evaluation) *policy.Stats {
 	all := policy.NewStats(now)
 	s.Namespace = "team-a"
@@ -16,7 +16,7 @@ func teamOf(s policy.Subject, r ...policy.Evaluation) *policy.Stats {
 	return all
 }
 
-// trying has overrides of RetentionPolicies that are dry runs: once enforced the rule is as the option makes it.
+// trying adds a trial with the option applied, as if dry-run RetentionPolicies were enforced.
 func trying(option func(*policy.Evaluation)) func(*policy.Evaluation) {
 	return func(r *policy.Evaluation) {
 		rule := *r.Rule
@@ -27,7 +27,7 @@ func trying(option func(*policy.Evaluation)) func(*policy.Evaluation) {
 	}
 }
 
-// tenants makes it a rule of the namespace's own.
+// tenants makes the rule a rule of the namespace's RetentionPolicy.
 func tenants(r *policy.Evaluation) {
 	r.Rule.ID.Policy, r.Rule.Namespace = "team-a/"+r.Rule.ID.Policy, "team-a"
 }
@@ -45,15 +45,15 @@ func TestTeam(t *testing.T) {
 		"not eligible":                           {rulings(says("a", notEligible)), policy.Count{Matched: 1}},
 		"an error":                               {rulings(says("a", failed)), policy.Count{Matched: 1, Errors: 1}},
 		"a dry run counts as if enforced":        {rulings(says("a", dryRun)), due(0)},
-		"so does a policy that waits":            {rulings(says("a", unapproved)), due(0)},
+		"a policy that waits counts as approved": {rulings(says("a", unapproved)), due(0)},
 		"suspended":                              {rulings(says("a", suspended)), matched},
 		"among the newest":                       {rulings(says("a", newest)), matched},
-		"too many":                               {rulings(says("a", excess)), func() policy.Count { c := due(0); c.Excess = 1; return c }()},
-		"an override that is tried":              {rulings(says("a", ttl(policy.Day), trying(ttl(hour)))), due(0)},
-		"one that is tried on a dry run":         {rulings(says("a", dryRun, ttl(policy.Day), trying(ttl(hour)))), due(0)},
-		"one that is tried, of another policy":   {rulings(says("a"), says("b", of("q"), ttl(policy.Week), trying(ttl(2*hour)))), due(hour)},
+		"above the capacity":                     {rulings(says("a", excess)), func() policy.Count { c := due(0); c.Excess = 1; return c }()},
+		"a dry-run override":                     {rulings(says("a", ttl(policy.Day), trying(ttl(hour)))), due(0)},
+		"a dry-run override of a dry run":        {rulings(says("a", dryRun, ttl(policy.Day), trying(ttl(hour)))), due(0)},
+		"a dry-run override of another policy":   {rulings(says("a"), says("b", of("q"), ttl(policy.Week), trying(ttl(2*hour)))), due(hour)},
 		"the tenant's own rule keeps":            {rulings(says("a"), says("b", tenants, failed)), matched},
-		"the tenant's own dry run does not":      {rulings(says("a"), says("b", tenants, dryRun, failed)), due(0)},
+		"the tenant's own dry run has no effect": {rulings(says("a"), says("b", tenants, dryRun, failed)), due(0)},
 		"another policy that waits for approval": {rulings(says("a"), says("b", of("q"), unapproved)), matched},
 	}
 	for name, test := range tests {
@@ -65,7 +65,7 @@ func TestTeam(t *testing.T) {
 			}
 			expect.Equal(t, "count", test.want, got)
 			if own := all.Teams["team-a"].Rules[policy.RuleID{Policy: "team-a/p", Rule: "b"}]; own != nil {
-				t.Error("the rule of its own is counted as the cluster's")
+				t.Error("the namespace's own rule is counted as a cluster rule")
 			}
 		})
 	}
@@ -83,18 +83,18 @@ func TestATeamCountsHeldAndAddsUp(t *testing.T) {
 	want.Matched, want.Eligible, want.Held = 2, 2, 1
 	expect.Equal(t, "rules", map[policy.RuleID]*policy.Count{{Policy: "p", Rule: "a"}: &want}, all.Teams["team-a"].Rules)
 	if len(all.Teams) != 1 {
-		t.Error("a team nobody asked for is counted")
+		t.Error("a Team that is not in the map is counted")
 	}
 }
 
-// TestWhatIsTriedCountsForTheTeamOnly: what the cluster's policies do is not changed by a dry run in a namespace.
+// TestWhatIsTriedCountsForTheTeamOnly: a dry run in a namespace does not change the counts of cluster policies.
 func TestWhatIsTriedCountsForTheTeamOnly(t *testing.T) {
 	all := teamOf(policy.Subject{}, says("a", ttl(policy.Day), trying(ttl(hour))))
 	expect.Equal(t, "count", due(23*hour), all.Policies["p"].Count)
 	expect.Equal(t, "reasons", map[policy.Reason]int64{policy.Waiting: 1}, all.Reasons)
 }
 
-// TestATallyNotesChangesOfTeams: what is tried may change its window before anything in force does.
+// TestATallyNotesChangesOfTeams: the counts of a Team with a trial may change earlier than all other counts.
 func TestATallyNotesChangesOfTeams(t *testing.T) {
 	all := teamOf(policy.Subject{}, says("a", ttl(policy.Day), trying(ttl(hour+1))))
 	if got := all.Changes(); !got.Equal(now.Add(1)) {

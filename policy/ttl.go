@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Day and Week are what d and w mean in a TTL: fixed spans, whatever a calendar or time zone says.
+// Day and Week are d and w in a TTL: fixed durations, independent of calendar and time zone.
 const (
 	Day  = 24 * time.Hour
 	Week = 7 * Day
@@ -81,7 +81,7 @@ func component(number, unit string) (time.Duration, error) {
 	}
 }
 
-// TTLHint is what to write for a time to live that ParseTTL does not read; empty where that is not known.
+// TTLHint is what to write instead of a time to live that ParseTTL cannot read; empty if that is unknown.
 func TTLHint(s string) string {
 	if joined := strings.Join(strings.Fields(s), ""); joined != s {
 		if _, err := ParseTTL(joined); err == nil {
@@ -101,10 +101,10 @@ func TTLHint(s string) string {
 	return ""
 }
 
-// spelledTTL is how people write a span of time in words.
+// spelledTTL matches a duration in words.
 var spelledTTL = regexp.MustCompile(`^(\d+)\s*(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon?|months?|y|years?)$`)
 
-// FormatTTL writes a duration the way ParseTTL reads it, with days where they are whole: "7d", "1d12h", "90s" as "1m30s".
+// FormatTTL writes a duration as ParseTTL reads it, with whole days as d: "7d", "1d12h", "90s" as "1m30s".
 func FormatTTL(d time.Duration) string {
 	if d < Day {
 		return trimZeroUnits(d)

@@ -16,8 +16,8 @@ func TestParseTTL(t *testing.T) {
 		text string
 		want time.Duration
 	}{
-		"at once":                      {"0s", 0},
-		"at once without a unit":       {"0", 0},
+		"zero":                         {"0s", 0},
+		"zero without a unit":          {"0", 0},
 		"Go units":                     {"1h30m", 90 * time.Minute},
 		"days":                         {"7d", 7 * policy.Day},
 		"weeks":                        {"2w", 14 * policy.Day},
@@ -39,24 +39,24 @@ func TestParseTTL(t *testing.T) {
 
 func TestParseTTLRefuses(t *testing.T) {
 	tests := map[string]string{
-		"nothing":                    "",
-		"a number without a unit":    "30",
-		"a unit without a number":    "d",
-		"a negative span":            "-1h",
-		"a sign":                     "+1h",
-		"a word":                     "forever",
-		"an unknown unit":            "1y",
-		"a month, which has no span": "1mo",
-		"space before":               " 1h",
-		"space within":               "1 h",
-		"space after":                "1h ",
-		"an exponent":                "1e3s",
-		"two points":                 "1..5h",
-		"a point alone":              ".h",
-		"a unit in capitals":         "1D",
-		"a trailing number":          "1h5",
-		"more than 292 years":        "106752d",
-		"more than 292 years in sum": "15000w15000w",
+		"an empty text":                      "",
+		"a number without a unit":            "30",
+		"a unit without a number":            "d",
+		"a negative duration":                "-1h",
+		"a sign":                             "+1h",
+		"a word":                             "forever",
+		"an unknown unit":                    "1y",
+		"a month, which has no fixed length": "1mo",
+		"space before":                       " 1h",
+		"space inside":                       "1 h",
+		"space after":                        "1h ",
+		"an exponent":                        "1e3s",
+		"two points":                         "1..5h",
+		"a point alone":                      ".h",
+		"a unit in capitals":                 "1D",
+		"a trailing number":                  "1h5",
+		"more than 292 years":                "106752d",
+		"more than 292 years in sum":         "15000w15000w",
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestFormatTTL(t *testing.T) {
 		ttl  time.Duration
 		want string
 	}{
-		"nothing":             {0, "0s"},
+		"zero":                {0, "0s"},
 		"seconds":             {90 * time.Second, "1m30s"},
 		"whole hours":         {2 * time.Hour, "2h"},
 		"whole minutes":       {10 * time.Minute, "10m"},
@@ -94,7 +94,7 @@ func TestParseTTLReadsWhatFormatTTLWrites(t *testing.T) {
 		ttl := time.Duration(random.Int63() >> random.Intn(63))
 		got, err := policy.ParseTTL(policy.FormatTTL(ttl))
 		if err != nil || got != ttl {
-			t.Fatalf("%d becomes %q, and that %d, %v", ttl, policy.FormatTTL(ttl), got, err)
+			t.Fatalf("%d becomes %q, which is parsed as %d, %v", ttl, policy.FormatTTL(ttl), got, err)
 		}
 	}
 }

@@ -2,18 +2,18 @@ package policy
 
 import "time"
 
-// UncountedPods counts the Pods that would be gone, were it not that their Jobs have not counted them yet. All numbers come
-// back to zero by themselves, unless the Job controller stands still or has lost a Pod. Each Pod is in one of them.
+// UncountedPods counts the Pods that would be gone if their Jobs had counted them. Each Pod is in one of the counts. All counts
+// return to zero without any action, unless the Job controller has stopped or has lost a Pod.
 type UncountedPods struct {
 	Due         int64 // by the rules in force, for less than Overdue
 	Overdue     int64 // by the rules in force, for Overdue or longer
-	Terminating int64 // somebody has deleted it
+	Terminating int64 // deletion has been requested
 }
 
-// Overdue is how long after it was due an uncounted Pod is worth a look: the Job controller counts within seconds.
+// Overdue is the time after which an uncounted Pod that is due deserves attention: the Job controller counts within seconds.
 const Overdue = time.Minute
 
-// addLingering counts a subject about which the rules in force have these voices.
+// addLingering counts a subject with these votes of the rules in force.
 func (t *Stats) addLingering(s Subject, all votes) {
 	if !s.Flags.Has(IsUncounted) {
 		return
@@ -34,7 +34,7 @@ func (t *Stats) addLingering(s Subject, all votes) {
 	}
 }
 
-// changesAt notes that the counts change at a time without any subject changing.
+// changesAt records that the counts change at this time, even if no subject changes.
 func (t *Stats) changesAt(at time.Time) {
 	if t.next.IsZero() || at.Before(t.next) {
 		t.next = at

@@ -18,19 +18,19 @@ func TestPodsThatLinger(t *testing.T) {
 		want        policy.UncountedPods
 		changes     time.Duration // from now; 0 for never
 	}{
-		"due now":                          {uncounted, after(0), due, time.Minute},
-		"due for almost a minute":          {uncounted, after(1 - time.Minute), due, 1},
-		"due for a minute":                 {uncounted, after(-time.Minute), overdue, 0},
-		"not due yet":                      {uncounted, after(5), policy.UncountedPods{}, 5},
-		"running":                          {uncounted, rulings(says("a", notEligible)), policy.UncountedPods{}, 0},
-		"kept by a rule":                   {uncounted, rulings(says("a"), says("b", failed)), policy.UncountedPods{}, 0},
-		"held beside":                      {uncounted | policy.IsHeld, after(0), due, time.Minute},
-		"counted":                          {0, after(0), policy.UncountedPods{}, 0},
-		"counted, and deleted":             {policy.IsTerminating, after(0), policy.UncountedPods{}, 0},
-		"deleted while it ran":             {left, rulings(says("a", notEligible)), terminating, 0},
-		"deleted when it was due":          {left, after(0), terminating, 0},
-		"only a dry run is about it":       {uncounted, rulings(says("a", dryRun)), policy.UncountedPods{}, 0},
-		"deleted, and no rule is about it": {left, rulings(says("a", notSelected)), policy.UncountedPods{}, 0},
+		"due now":                         {uncounted, after(0), due, time.Minute},
+		"due for almost a minute":         {uncounted, after(1 - time.Minute), due, 1},
+		"due for a minute":                {uncounted, after(-time.Minute), overdue, 0},
+		"not due yet":                     {uncounted, after(5), policy.UncountedPods{}, 5},
+		"running":                         {uncounted, rulings(says("a", notEligible)), policy.UncountedPods{}, 0},
+		"kept by a rule":                  {uncounted, rulings(says("a"), says("b", failed)), policy.UncountedPods{}, 0},
+		"held":                            {uncounted | policy.IsHeld, after(0), due, time.Minute},
+		"counted":                         {0, after(0), policy.UncountedPods{}, 0},
+		"counted, and deleted":            {policy.IsTerminating, after(0), policy.UncountedPods{}, 0},
+		"deleted while it ran":            {left, rulings(says("a", notEligible)), terminating, 0},
+		"deleted when it was due":         {left, after(0), terminating, 0},
+		"only a dry run selects it":       {uncounted, rulings(says("a", dryRun)), policy.UncountedPods{}, 0},
+		"deleted, and no rule selects it": {left, rulings(says("a", notSelected)), policy.UncountedPods{}, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

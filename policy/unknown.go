@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// place is an object of a policy that has fields. Its path has [] where a list has an index: spec.rules[].target.
+// place is an object in a policy that has fields. Its path has [] for a list element: spec.rules[].target.
 type place struct {
 	path   string
 	fields []string
@@ -20,7 +20,7 @@ type place struct {
 
 var clusterPlaces, namespacedPlaces = placesOf(v1alpha1.ClusterRetentionPolicySpec{}), placesOf(v1alpha1.RetentionPolicySpec{})
 
-// placesOf lists the places of a spec, the policy itself first and each before those below it.
+// placesOf lists the places of a spec: first the policy itself, and each place before those below it.
 func placesOf(spec any) []place {
 	return appendPlaces([]place{{"", []string{"apiVersion", "kind", "metadata", "spec", "status"}}}, "spec", reflect.TypeOf(spec))
 }
@@ -47,7 +47,7 @@ func appendPlaces(places []place, path string, t reflect.Type) []place {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// unknown is a field that its place does not have.
+// unknown is a field that does not exist in its place.
 type unknown struct {
 	parent, name string
 	beside       map[string]any // all fields of the place as written
@@ -55,7 +55,7 @@ type unknown struct {
 
 func (u unknown) path() string { return joinPath(u.parent, u.name) }
 
-// newUnknown finds the place in the path of a field, whose own name may have dots.
+// newUnknown splits the path of a field into place and name; the name can contain dots.
 func newUnknown(places []place, path string) unknown {
 	for i := len(path) - 1; i > 0; i-- {
 		if path[i] == '.' && fieldsAt(places, path[:i]) != nil {
@@ -66,7 +66,7 @@ func newUnknown(places []place, path string) unknown {
 	return unknown{path[:max(dot, 0)], path[dot+1:], nil}
 }
 
-// addUnknown makes problems of fields. Those of one place that belong in another are one problem.
+// addUnknown reports the fields as problems. Fields of one place that belong in the same other place are one problem.
 func (d *Document) addUnknown(paths []string, valueAt func(path string) any) {
 	var all []unknown
 	for _, path := range paths {
@@ -99,10 +99,10 @@ func (d *Document) addUnknown(paths []string, valueAt func(path string) any) {
 	}
 }
 
-// word is what other tools, and people, call what a place of a policy has, or does without.
+// word lists the names that other tools and users give to a field of a policy, or to something that a policy does not need.
 type word struct {
-	places, names string // each with blanks between
-	field         string // what was probably meant; empty if there is none
+	places, names string // separated by spaces
+	field         string // the field that was probably meant; empty if there is none
 	hint          string // empty for a field that takes the same value
 }
 
@@ -115,27 +115,27 @@ var words = []word{
 	{"spec", "policies", "rules", ""},
 	{"spec", "namespaces namespace includeNamespaces", "namespaceSelector", namespacesHint},
 	{"spec.namespaceSelector", "matchNames matchName names any", "", namespacesHint},
-	{"spec.overrides[]", "rules", "rule", "name one rule, such as rule: jobs; without it the override is about all rules of the policy"},
+	{"spec.overrides[]", "rules", "rule", "name one rule, such as rule: jobs; without it, the override applies to all rules of the policy"},
 	{"spec.rules[]", "when if where condition conditions filter cel expression predicate", "eligible", ""},
 	{"spec.rules[]", "maxAge olderThan age after expireAfter expiry duration retention retentionPeriod keepFor expirationTime ttlAfterFinished", "ttl", ""},
 	{"spec.rules[]", "ttlSeconds ttlSecondsAfterFinished", "ttl", "a duration has a unit, such as ttl: 90s"},
 	{"spec.rules[]", "match matches resource resources", "target", "write target: {apiVersion: GROUP/VERSION, kind: KIND}, such as target: {apiVersion: batch/v1, kind: Job}"},
 	{"spec.rules[]", "keep keepLast maxCount historyLimit maxHistory", "keepNewest", "the newest objects are kept by count, such as keepNewest: {count: 3}"},
 	{"spec.rules[]", "timestamp since from start startAt", "startTime", ""},
-	{"spec.rules[]", "action actions", "", "leave it out: every rule deletes; delete says how"},
-	{"spec.rules[]", "dryRun enforce enabled", "", "the mode is that of the whole policy: write mode: DryRun, or mode: Enforce, in spec"},
+	{"spec.rules[]", "action actions", "", "leave it out: every rule deletes objects, and delete sets how"},
+	{"spec.rules[]", "dryRun enforce enabled", "", "mode applies to the whole policy: write mode: DryRun, or mode: Enforce, in spec"},
 	{"spec.rules[].delete", "owner", "what", "write what: Owner"},
 	{"spec.rules[].delete", "propagation cascade cascading", "propagationPolicy", ""},
 	{"spec.limits", "per period interval duration", "window", ""},
 	{"spec.limits", "max count", "maxDeletions", ""},
 	{"spec.rules[].target", "labelSelector", "selector", ""},
 	{"spec.rules[].target", "labels", "selector", "write selector: {matchLabels: {LABEL: VALUE}}, such as selector: {matchLabels: {app: web}}"},
-	{"spec.rules[].target", "resource resources kinds", "kind", "write one kind in CamelCase, such as kind: Job; each kind has a rule of its own"},
+	{"spec.rules[].target", "resource resources kinds", "kind", "write one kind in CamelCase, such as kind: Job; each kind needs its own rule"},
 	{"spec.rules[].target", "group version apiGroup apiGroups apiVersions", "apiVersion", "write apiVersion: GROUP/VERSION, such as apiVersion: batch/v1"},
-	{"spec.rules[].target", "namespace namespaces", "", "namespaceSelector and excludeNamespaces in spec say where the policy applies; a RetentionPolicy is about its own namespace"},
+	{"spec.rules[].target", "namespace namespaces", "", "namespaceSelector and excludeNamespaces in spec set where the policy applies; a RetentionPolicy applies in its own namespace"},
 }
 
-// wordFor is nil for a field that is no such word.
+// wordFor is nil for a field that is not such a word.
 func wordFor(u unknown) *word {
 	place := index.ReplaceAllString(u.parent, "[]")
 	for i := range words {
@@ -146,13 +146,13 @@ func wordFor(u unknown) *word {
 	return nil
 }
 
-// addWord says what to write in place of such a word.
+// addWord says what to write instead of such a word.
 func (d *Document) addWord(u unknown, w *word) {
 	hint := cmp.Or(w.hint, fmt.Sprintf("did you mean %s?", w.field))
 	if w.field != "" {
 		d.Meant = append(d.Meant, Meant{By: u.path(), Path: joinPath(u.parent, w.field)})
-		if _, is := u.beside[w.field]; is && w.field != "mode" { // the API server adds mode before the webhook sees the policy
-			hint = fmt.Sprintf("leave it out: %s stands beside it", w.field)
+		if _, is := u.beside[w.field]; is && w.field != "mode" { // the API server sets the default of mode before it calls the webhook
+			hint = fmt.Sprintf("leave it out: %s is set too", w.field)
 		}
 	}
 	d.Problems = append(d.Problems, Problem{Path: u.path(), Message: "unknown field", Hint: hint})
@@ -165,16 +165,16 @@ func (d *Document) places() []place {
 	return clusterPlaces
 }
 
-// spelling is a hint at what to write in place of a field.
+// spelling is a hint what to write instead of a field.
 func (d *Document) spelling(u unknown) string {
 	if meant := Closest(u.name, fieldsAt(d.places(), u.parent)); meant != "" {
 		d.Meant = append(d.Meant, Meant{By: u.path(), Path: joinPath(u.parent, meant)})
 		if _, is := u.beside[meant]; is {
-			return fmt.Sprintf("leave it out: %s stands beside it", meant)
+			return fmt.Sprintf("leave it out: %s is set too", meant)
 		}
 		return fmt.Sprintf("did you mean %s?", meant)
 	}
-	return cmp.Or(d.onlyIn(u.parent, u.name), "check the spelling and the indentation; a field of a newer Sunset is not ignored here")
+	return cmp.Or(d.onlyIn(u.parent, u.name), "check the spelling and the indentation; fields of newer versions of Sunset are rejected too")
 }
 
 func fieldsAt(places []place, path string) []string {
@@ -185,7 +185,7 @@ func fieldsAt(places []place, path string) []string {
 	return nil
 }
 
-// destination is the nearest place, above or below, that has the field; empty for none.
+// destination is the nearest place, above or below, that has the field; empty if there is none.
 func destination(places []place, from, field string) string {
 	best, steps := "", 0
 	for _, p := range places {
@@ -201,14 +201,14 @@ func destination(places []place, from, field string) string {
 	return best
 }
 
-// belongsIn is the other place that a field belongs in; empty for none. A field of a label selector is a label.
+// belongsIn is the other place where a field belongs; empty if there is none. A field of a label selector is a label.
 func (d *Document) belongsIn(u unknown) string {
 	known := fieldsAt(d.places(), u.parent)
 	if known == nil {
 		return ""
 	}
 	if near := Closest(u.name, known); near != "" && editDistance(u.name, near) <= 1 {
-		return "" // a slip of one letter, such as override for overrides
+		return "" // one wrong letter, such as override for overrides
 	}
 	to := destination(d.places(), index.ReplaceAllString(u.parent, "[]"), u.name)
 	if to == "" && slices.Contains(known, labelsField) && Closest(u.name, known) == "" && isScalar(u.beside[u.name]) {
@@ -251,7 +251,7 @@ func misplaced(to string, fields []unknown) Problem {
 
 var bare = regexp.MustCompile(`^[a-zA-Z][\w-]{3,}$`)
 
-// quoted is text in YAML, with quotes where YAML might take it for something else.
+// quoted is text in YAML, with quotes if YAML could read it as another type.
 func quoted(value any) string {
 	text := fmt.Sprint(value)
 	if bare.MatchString(text) && text != "true" && text != "false" && text != "null" {
@@ -260,25 +260,25 @@ func quoted(value any) string {
 	return strconv.Quote(text)
 }
 
-// onlyIn is a hint at the kind of policy that has the field.
+// onlyIn is a hint which kind of policy has the field.
 func (d *Document) onlyIn(place, field string) string {
 	switch namespaced := d.Namespaced(); {
 	case namespaced && joinPath(place, field) == referencesField:
-		return "references count for the whole cluster: write them in a ClusterRetentionPolicy"
+		return "references apply to the whole cluster: write them in a ClusterRetentionPolicy"
 	case namespaced && place == "spec" && slices.Contains(fieldsAt(clusterPlaces, "spec"), field):
-		return "a RetentionPolicy is about its own namespace: leave it out, or write a ClusterRetentionPolicy"
+		return "a RetentionPolicy applies only in its own namespace: leave it out, or write a ClusterRetentionPolicy"
 	case !namespaced && place == "spec" && slices.Contains(fieldsAt(namespacedPlaces, "spec"), field):
-		return "only a RetentionPolicy has it"
+		return "only a RetentionPolicy has this field"
 	}
 	return ""
 }
 
-// Meant is a field that another, misspelt or misplaced one was probably meant to be. It is not missing as well.
+// Meant is the field that a misspelt or misplaced field was probably meant to be. It is not reported as missing.
 type Meant struct{ By, Path string }
 
 var element = regexp.MustCompile(`^spec\.(rules|overrides|references)(\[\d+\])?`)
 
-// explains reports whether the problem of the field that is there concerns all that a missing field would concern.
+// explains reports whether the problem of the written field concerns all rules that the missing field would concern.
 func (m Meant) explains(missing string) bool {
 	part := element.FindString(m.By)
 	return (within(missing, m.Path) || within(index.ReplaceAllString(missing, "[]"), m.Path)) && (part == "" || part == element.FindString(missing))

@@ -10,16 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// UnknownKind says that a kind is not among those that are served, and which of them was probably meant: the kind of this name in
-// another group or version, or else the kind with nearly this name, or whose resource has nearly this name, in the same version, or else
-// the kind that kubectl takes this name for.
-// The result guessed reports whether there is one. The webhook, the condition and the command line take their text from here.
+// UnknownKind says that no served kind has this name, and suggests the kind that was probably meant. It suggests the kind of the
+// same name in another group or version. If there is none, it suggests a kind of the same version with a similar name or resource
+// name. If there is none either, it suggests the kind that kubectl takes the name for.
+//
+// The result guessed reports whether there is a suggestion. The webhook, the condition and the command line use this text.
 func UnknownKind(path string, kind schema.GroupVersionKind, served []*metav1.APIResourceList) (problem Problem, guessed bool) {
 	problem = Problem{
-		Path: path, Message: fmt.Sprintf("there is no kind %s in %s", kind.Kind, kind.GroupVersion()), Hint: "is its CustomResourceDefinition installed?",
+		Path: path, Message: fmt.Sprintf("no matches for kind %q in version %q", kind.Kind, kind.GroupVersion()), Hint: "is its CustomResourceDefinition installed?",
 	}
 	var near []string
-	kinds, elsewhere := map[string]string{}, "" // the kinds by what is near
+	kinds, elsewhere := map[string]string{}, "" // kinds by similar name
 	for _, list := range served {
 		for _, resource := range list.APIResources {
 			switch {
@@ -47,16 +48,16 @@ func UnknownKind(path string, kind schema.GroupVersionKind, served []*metav1.API
 	return problem, elsewhere != ""
 }
 
-// isCalled reports whether kubectl takes a name, in whichever case, for the kind of a resource.
+// isCalled reports whether kubectl accepts a name, ignoring case, for the kind of a resource.
 func isCalled(resource metav1.APIResource, name string) bool {
 	names := append([]string{resource.Kind, resource.Name, resource.SingularName}, resource.ShortNames...)
 	return slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
-// InNoNamespace says that a rule of a RetentionPolicy is about a cluster-scoped kind.
+// InNoNamespace says that a rule of a RetentionPolicy targets a cluster-scoped kind.
 func InNoNamespace(path string, kind schema.GroupVersionKind) Problem {
 	return Problem{
-		Path: path, Message: fmt.Sprintf("%s objects are in no namespace", kind.GroupKind()),
-		Hint: "only a ClusterRetentionPolicy can be about them",
+		Path: path, Message: fmt.Sprintf("%s objects are cluster-scoped", kind.GroupKind()),
+		Hint: "only a ClusterRetentionPolicy can target them",
 	}
 }

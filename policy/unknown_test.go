@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestOneCauseIsOneProblem: a field that is misspelt or stands in the wrong place is not missing as well.
+// TestOneCauseIsOneProblem: a misspelt or misplaced field is not also reported as missing.
 func TestOneCauseIsOneProblem(t *testing.T) {
 	const target = `"target": {"apiVersion": "batch/v1", "kind": "Job"}`
 	const rest = `"eligible": "true", "startTime": "finishedAt(object)", "ttl": "1d"`
@@ -25,10 +25,10 @@ func TestOneCauseIsOneProblem(t *testing.T) {
 			[]string{"spec.rules[0].target.ttl: ttl belongs in rules[], not in rules[0].target (check the indentation)"}},
 		"a misspelt field": {`"rules": [{"name": "a", ` + target + `, "eligable": "true", "ttl": "1d"}]`,
 			[]string{"spec.rules[0].eligable: unknown field (did you mean eligible?)"}},
-		"a misspelt field of one rule, missing in the other": {
+		"a field misspelt in one rule, missing in the other": {
 			`"rules": [{"name": "a", ` + target + `, "eligable": "true", "ttl": "1d"}, {"name": "b", ` + target + `, "ttl": "1d"}]`,
 			[]string{"spec.rules[0].eligable: unknown field (did you mean eligible?)",
-				"spec.rules[1].eligible: missing (write CEL that says which objects may go, such as finished(object))"}},
+				"spec.rules[1].eligible: missing (write CEL that is true for objects that Sunset may delete, such as finished(object))"}},
 		"labels beside matchLabels": {`"namespaceSelector": {"app": "web", "example.com/tier": 3}, "rules": [{"name": "a", ` + target + `, ` + rest + `}]`,
 			[]string{`spec.namespaceSelector.app: app and example.com/tier belong in matchLabels, not in namespaceSelector (write namespaceSelector: {matchLabels: {app: "web", example.com/tier: "3"}})`}},
 	} {
@@ -44,7 +44,7 @@ func TestOneCauseIsOneProblem(t *testing.T) {
 	}
 }
 
-// TestAMisplacedFieldExcusesNoOtherRule: a field in one element says nothing about what others lack.
+// TestAMisplacedFieldExcusesNoOtherRule: a field in one element does not hide that other elements lack it.
 func TestAMisplacedFieldExcusesNoOtherRule(t *testing.T) {
 	p := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "n"}, "spec": {"rules": [
 		{"name": "a", "target": {"apiVersion": "v1", "kind": "Pod"}, "eligible": "true", "ttl": "1d", "serviceAccountName": "x"},
@@ -56,7 +56,7 @@ func TestAMisplacedFieldExcusesNoOtherRule(t *testing.T) {
 	}
 }
 
-// TestWildcards: where only names work, a wildcard is told so, and what it may have meant is kept.
+// TestWildcards: a wildcard in a name is a problem, and all objects that it may mean are kept.
 func TestWildcards(t *testing.T) {
 	p := parse(t, `{"kind": "RetentionPolicy", "metadata": {"namespace": "n"}, "spec": {"overrides": [{"policy": "ci-*", "suspend": true}]}}`).
 		Load(policy.DefaultProtection())
@@ -64,6 +64,6 @@ func TestWildcards(t *testing.T) {
 		t.Errorf("problems %v", p.Problems)
 	}
 	if o := p.Overrides[0]; !o.Invalid || o.Policy != "" {
-		t.Errorf("override %+v, want one that keeps what any policy would delete", o)
+		t.Errorf("override %+v, want an invalid one for any policy", o)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// agreeOnVersions settles at which version each kind is read: two versions of one object cannot be judged together.
-// Rules of the cluster come before those of namespaces. Among rules of the cluster those in force come before dry runs. Among
-// rules of namespaces those with permission come first, then those of the oldest policy. Then policy and rule name decide. A rule
-// with another version is invalid.
+// agreeOnVersions chooses the version in which each kind is read, because two versions of one object cannot be evaluated
+// together. Cluster rules come before rules of namespaces. Among cluster rules, those in force come before dry runs. Among rules
+// of namespaces, those with permission come first, then those of the oldest policy. Then policy and rule name decide. A rule with
+// another version is invalid.
 func (b *Snapshot) agreeOnVersions() {
 	claims := map[schema.GroupKind]*Rule{}
 	for _, p := range b.policies {
@@ -29,7 +29,8 @@ func (b *Snapshot) agreeOnVersions() {
 	}
 }
 
-// claimsBefore: a namespace cannot make the cluster's rules invalid, nor those of a namespace that was there before.
+// claimsBefore reports whether r comes before o. A namespace can invalidate neither cluster rules nor rules of an older policy in
+// another namespace.
 func (r *Rule) claimsBefore(o *Rule) bool {
 	own, other := r.Namespace != "", o.Namespace != ""
 	switch {
@@ -46,8 +47,8 @@ func (r *Rule) claimsBefore(o *Rule) bool {
 	return r.ID.Compare(o.ID) < 0
 }
 
-// readAt gives the policy with the rules invalid that want another version than the one settled on. The policy itself
-// is not changed.
+// readAt gives the policy with each rule invalid that uses another version than the chosen one. The policy itself does not
+// change.
 func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
 	agreed := p
 	for i, r := range p.Rules {
@@ -62,7 +63,7 @@ func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
 		}
 		problem := Problem{
 			Path:    fmt.Sprintf("spec.rules[%d].target.apiVersion", i),
-			Message: fmt.Sprintf("rule %s reads %s at %s, and a kind is read at one version only", claim.ID, r.Kind.Kind, claim.Kind.GroupVersion()),
+			Message: fmt.Sprintf("rule %s targets %s in version %s, and Sunset reads each kind in one version only", claim.ID, r.Kind.Kind, claim.Kind.GroupVersion()),
 			Hint:    "use the same apiVersion in every rule about the kind",
 		}
 		other := *r
@@ -73,7 +74,8 @@ func (p *Policy) readAt(claims map[schema.GroupKind]*Rule) *Policy {
 	return agreed
 }
 
-// takeOverrides gathers what RetentionPolicies change, and makes it a problem of theirs to name what does not exist.
+// takeOverrides collects the overrides of RetentionPolicies, and adds problems for overrides of policies and rules that do not
+// exist.
 func (b *Snapshot) takeOverrides() {
 	rules := map[string][]string{} // of ClusterRetentionPolicies
 	images := map[RuleID]*Rule{}
@@ -107,7 +109,7 @@ func (b *Snapshot) idle(p *Policy) []Problem {
 			switch {
 			case target.Name != o.Policy || target.Namespace != "":
 			case b.protection.Namespace(p.Namespace):
-				problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("no policy touches namespace %s, which is protected", p.Namespace)})
+				problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("namespace %s is protected, so no policy applies there", p.Namespace)})
 			case !b.applies(target, p.Namespace):
 				problems = append(problems, Problem{Path: o.Path, Message: fmt.Sprintf("policy %s does not apply in namespace %s", o.Policy, p.Namespace)})
 			}
@@ -124,7 +126,8 @@ func namesOf(rules []*Rule) []string {
 	return names
 }
 
-// UnknownTargets finds overrides of policies and rules that are not there. rules are those of each ClusterRetentionPolicy.
+// UnknownTargets finds overrides of policies and rules that do not exist. rules are the rule names of each
+// ClusterRetentionPolicy.
 func UnknownTargets(overrides []*Override, rules map[string][]string) []Problem {
 	var problems []Problem
 	for _, o := range overrides {
@@ -133,7 +136,7 @@ func UnknownTargets(overrides []*Override, rules map[string][]string) []Problem 
 		case o.Policy == "":
 		case !known:
 			problems = append(problems, Problem{
-				Path: o.Path + ".policy", Message: fmt.Sprintf("there is no ClusterRetentionPolicy %q", o.Policy),
+				Path: o.Path + ".policy", Message: fmt.Sprintf("ClusterRetentionPolicy %q does not exist", o.Policy),
 				Hint: DidYouMean(o.Policy, slices.Sorted(maps.Keys(rules))),
 			})
 		case o.Rule != "" && !slices.Contains(names, o.Rule):
@@ -145,7 +148,7 @@ func UnknownTargets(overrides []*Override, rules map[string][]string) []Problem 
 	return problems
 }
 
-// with is the policy with more problems, which concern overrides alone. The policy itself is not changed.
+// with is the policy with more problems, which concern only overrides. The policy itself does not change.
 func (p *Policy) with(problems []Problem) *Policy {
 	if len(problems) == 0 {
 		return p

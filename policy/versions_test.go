@@ -11,14 +11,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// at is a rule about the kind Thing at a version.
+// at is a rule about kind Thing in a version.
 func at(version, name string, m v1alpha1.Mode) *policy.Rule {
 	r := about(schema.GroupVersionKind{Group: "g", Version: version, Kind: "Thing"}, name)
 	r.Mode = m
 	return r
 }
 
-// ofTeam makes a rule one of a RetentionPolicy that was created so many minutes after the first.
+// ofTeam is a RetentionPolicy with the rule, created this many minutes after the first one.
 func ofTeam(namespace string, minutes int, r *policy.Rule) *policy.Policy {
 	r.Namespace, r.PolicyCreated = namespace, now.Add(time.Duration(minutes)*time.Minute)
 	p := policyOf(namespace+"/p", r)
@@ -37,9 +37,9 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 	tests := map[string]struct {
 		policies []*policy.Policy
 		version  string
-		invalid  []string // rules that want another version, or are invalid anyway
+		invalid  []string // rules with another version, or invalid for another reason
 	}{
-		"all agree": {
+		"all use the same version": {
 			[]*policy.Policy{policyOf("a", at("v1", "r", v1alpha1.Enforce)), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", nil},
 		"the first policy by name wins": {
 			[]*policy.Policy{policyOf("b", at("v2", "r", v1alpha1.Enforce)), policyOf("a", at("v1", "r", v1alpha1.Enforce))}, "v1", []string{"b/r"}},
@@ -47,26 +47,26 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 			[]*policy.Policy{policyOf("a", at("v1", "s", v1alpha1.Enforce), at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/s"}},
 		"a rule in force wins over a dry run": {
 			[]*policy.Policy{policyOf("a", at("v1", "r", v1alpha1.DryRun)), policyOf("b", at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/r"}},
-		"so does a suspended one": {
+		"a suspended rule wins over a dry run": {
 			[]*policy.Policy{policyOf("a", at("v1", "r", "")), policyOf("b", at("v2", "r", v1alpha1.Suspended))}, "v2", []string{"a/r"}},
-		"an invalid rule does not settle anything": {
+		"an invalid rule does not count": {
 			[]*policy.Policy{policyOf("a", broken), policyOf("b", at("v1", "r", v1alpha1.DryRun))}, "v1", []string{"a/r"}},
-		"a dry run of the cluster wins over rules of older namespaced policies": {
+		"a cluster dry run wins over rules of older RetentionPolicies": {
 			[]*policy.Policy{policyOf("z", at("v1", "r", v1alpha1.DryRun)), ofTeam("a", 0, at("v2", "r", v1alpha1.Enforce))}, "v1", []string{"a/p/r"}},
-		"of namespaced policies the oldest wins": {
+		"the oldest RetentionPolicy wins": {
 			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce))}, "v2", []string{"a/p/r"}},
-		"the oldest wins though it is a dry run": {
+		"the oldest wins, even as a dry run": {
 			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), ofTeam("b", 0, at("v2", "r", v1alpha1.DryRun))}, "v2", []string{"a/p/r"}},
 		"the oldest does not win without permission": {
 			[]*policy.Policy{ofTeam("a", 1, at("v1", "r", v1alpha1.Enforce)), withoutPermission(ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce)))}, "v1", []string{"b/p/r"}},
-		"of two of one age the first by namespace wins": {
+		"of two with the same age, the first by namespace wins": {
 			[]*policy.Policy{ofTeam("b", 0, at("v2", "r", v1alpha1.Enforce)), ofTeam("a", 0, at("v1", "r", v1alpha1.Enforce))}, "v1", []string{"b/p/r"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			snapshot := policy.NewSnapshot(test.policies, nil, policy.Protection{})
 			kind := schema.GroupKind{Group: "g", Kind: "Thing"}
-			expect.Equal(t, "read at", test.version, snapshot.Version(kind).Version)
+			expect.Equal(t, "version", test.version, snapshot.Version(kind).Version)
 			var invalid []string
 			for _, r := range snapshot.Rules(kind) {
 				if r.Invalid() {
@@ -81,7 +81,7 @@ func TestAKindIsReadAtOneVersion(t *testing.T) {
 func TestAVersionThatLosesIsTold(t *testing.T) {
 	given := policyOf("b", at("v1", "fine", v1alpha1.Enforce), at("v2", "other", v1alpha1.Enforce))
 	snapshot := policy.NewSnapshot([]*policy.Policy{given}, nil, policy.Protection{})
-	want := []string{"spec.rules[1].target.apiVersion: rule b/fine reads Thing at g/v1, and a kind is read at one version only" +
+	want := []string{"spec.rules[1].target.apiVersion: rule b/fine targets Thing in version g/v1, and Sunset reads each kind in one version only" +
 		" (use the same apiVersion in every rule about the kind)"}
 	expect.Equal(t, "problems", want, problems(snapshot.Policies()[0].Problems))
 	if len(given.Problems) > 0 || given.Rules[1].Invalid() {
@@ -89,7 +89,7 @@ func TestAVersionThatLosesIsTold(t *testing.T) {
 	}
 }
 
-// TestTheOldestPolicyOfNamespacesSettlesTheVersion: a tenant cannot make the rules of another invalid that were there before.
+// TestTheOldestPolicyOfNamespacesSettlesTheVersion: a tenant cannot make older rules of another tenant invalid.
 func TestTheOldestPolicyOfNamespacesSettlesTheVersion(t *testing.T) {
 	of := func(namespace, version string, age time.Duration, permitted bool) *policy.Policy {
 		r := at(version, "r", v1alpha1.Enforce)
@@ -102,15 +102,15 @@ func TestTheOldestPolicyOfNamespacesSettlesTheVersion(t *testing.T) {
 		policies []*policy.Policy
 		want     string
 	}{
-		"the older, first by name":          {[]*policy.Policy{of("a", "v1", 2, true), of("b", "v2", 1, true)}, "v1"},
-		"the older, last by name":           {[]*policy.Policy{of("a", "v1", 1, true), of("b", "v2", 2, true)}, "v2"},
-		"of the same age the first by name": {[]*policy.Policy{of("a", "v1", 1, true), of("b", "v2", 1, true)}, "v1"},
-		"one that may, though younger":      {[]*policy.Policy{of("a", "v1", 2, false), of("b", "v2", 1, true)}, "v2"},
-		"one of the cluster":                {[]*policy.Policy{of("a", "v1", 2, true), policyOf("z", at("v2", "r", v1alpha1.DryRun))}, "v2"},
+		"the oldest, first by name":        {[]*policy.Policy{of("a", "v1", 2, true), of("b", "v2", 1, true)}, "v1"},
+		"the oldest, last by name":         {[]*policy.Policy{of("a", "v1", 1, true), of("b", "v2", 2, true)}, "v2"},
+		"same age, the first by name":      {[]*policy.Policy{of("a", "v1", 1, true), of("b", "v2", 1, true)}, "v1"},
+		"with permission, even if younger": {[]*policy.Policy{of("a", "v1", 2, false), of("b", "v2", 1, true)}, "v2"},
+		"a cluster rule":                   {[]*policy.Policy{of("a", "v1", 2, true), policyOf("z", at("v2", "r", v1alpha1.DryRun))}, "v2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			snapshot := policy.NewSnapshot(test.policies, nil, policy.Protection{})
-			expect.Equal(t, "read at", test.want, snapshot.Version(schema.GroupKind{Group: "g", Kind: "Thing"}).Version)
+			expect.Equal(t, "version", test.want, snapshot.Version(schema.GroupKind{Group: "g", Kind: "Thing"}).Version)
 		})
 	}
 }

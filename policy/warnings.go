@@ -2,7 +2,7 @@ package policy
 
 import "fmt"
 
-// Warnings are those of all rules.
+// Warnings are the warnings of all rules.
 func (p *Policy) Warnings() []Problem {
 	var warnings []Problem
 	for _, r := range p.Rules {
@@ -11,8 +11,8 @@ func (p *Policy) Warnings() []Problem {
 	return warnings
 }
 
-// Warnings says what may be a mistake, and is no problem: the rule does what is written. It is to be asked of a rule whose
-// expressions have been compiled.
+// Warnings are possible mistakes, which are not problems: the rule does what is written. The expressions of the rule must have
+// been compiled.
 func (r *Rule) Warnings() []Problem {
 	switch {
 	case r.Invalid():
@@ -30,12 +30,12 @@ func (r *Rule) warnOfShortLives() []Problem {
 	}
 	return []Problem{{
 		Path:    fmt.Sprintf("spec.rules[%d].ttl", r.Index),
-		Message: fmt.Sprintf("images that go after %s may be pulled again and again", FormatTTL(r.TTL)),
-		Hint:    "1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent",
+		Message: fmt.Sprintf("images that are removed after %s may be pulled again repeatedly", FormatTTL(r.TTL)),
+		Hint:    "write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent",
 	}}
 }
 
-// warnOfUse: nothing in a ConfigMap or Secret says whether somebody uses it.
+// warnOfUse warns because no field of a ConfigMap or Secret says whether it is in use.
 func (r *Rule) warnOfUse() []Problem {
 	s := r.Spec.Target.Selector
 	selective := s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0
@@ -44,12 +44,12 @@ func (r *Rule) warnOfUse() []Problem {
 	}
 	return []Problem{{
 		Path:    fmt.Sprintf("spec.rules[%d].eligible", r.Index),
-		Message: fmt.Sprintf("the rule is about any %s, and does not ask whether something uses it", r.Kind.Kind),
-		Hint:    "write references.count == 0 && ..., or name labels in target.selector",
+		Message: fmt.Sprintf("the rule selects every %s, and does not check whether it is in use", r.Kind.Kind),
+		Hint:    "write references.count == 0 && ..., or select labels in target.selector",
 	}}
 }
 
-// IsReferredTo reports whether the rule is about ConfigMaps or Secrets, which others refer to by name.
+// IsReferredTo reports whether the rule targets ConfigMaps or Secrets, to which other objects refer by name.
 func (r *Rule) IsReferredTo() bool {
 	return r.Kind.Group == "" && (r.Kind.Kind == "ConfigMap" || r.Kind.Kind == "Secret")
 }

@@ -12,8 +12,8 @@ import (
 
 func TestWarningsOfRulesThatDoNotAskForUse(t *testing.T) {
 	warning := func(kind string) []string {
-		return []string{"spec.rules[0].eligible: the rule is about any " + kind + ", and does not ask whether something uses it " +
-			"(write references.count == 0 && ..., or name labels in target.selector)"}
+		return []string{"spec.rules[0].eligible: the rule selects every " + kind + ", and does not check whether it is in use " +
+			"(write references.count == 0 && ..., or select labels in target.selector)"}
 	}
 	selecting := func(s metav1.LabelSelector) func(*policy.Rule) {
 		return func(r *policy.Rule) { r.Spec.Target.Selector = &s }
@@ -23,15 +23,15 @@ func TestWarningsOfRulesThatDoNotAskForUse(t *testing.T) {
 		change func(*policy.Rule)
 		want   []string
 	}{
-		"about ConfigMaps":            {v1alpha1.Target{APIVersion: "v1", Kind: "ConfigMap"}, nil, warning("ConfigMap")},
-		"about Secrets":               {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, nil, warning("Secret")},
-		"about Jobs":                  {v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}, nil, nil},
-		"about Secrets of their own":  {v1alpha1.Target{APIVersion: "example.com/v1", Kind: "Secret"}, nil, nil},
-		"it asks":                     {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, func(r *policy.Rule) { r.ReadsReferences = true }, nil},
-		"it selects by a label":       {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}), nil},
-		"it selects by an expression": {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Exists"}}}), nil},
-		"it selects all":              {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{}), warning("Secret")},
-		"it is invalid":               {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, func(r *policy.Rule) { r.Problems = []policy.Problem{{}} }, nil},
+		"about ConfigMaps":               {v1alpha1.Target{APIVersion: "v1", Kind: "ConfigMap"}, nil, warning("ConfigMap")},
+		"about Secrets":                  {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, nil, warning("Secret")},
+		"about Jobs":                     {v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}, nil, nil},
+		"about Secrets of another group": {v1alpha1.Target{APIVersion: "example.com/v1", Kind: "Secret"}, nil, nil},
+		"it reads references":            {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, func(r *policy.Rule) { r.ReadsReferences = true }, nil},
+		"it selects by a label":          {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}), nil},
+		"it selects by an expression":    {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Exists"}}}), nil},
+		"it selects all":                 {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, selecting(metav1.LabelSelector{}), warning("Secret")},
+		"it is invalid":                  {v1alpha1.Target{APIVersion: "v1", Kind: "Secret"}, func(r *policy.Rule) { r.Problems = []policy.Problem{{}} }, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

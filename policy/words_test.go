@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWords: no word is a field of its place, and what is meant is one.
+// TestWords: a word is not a field of its place, and the field that it means exists.
 func TestWords(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range words {
@@ -19,14 +19,14 @@ func TestWords(t *testing.T) {
 				t.Errorf("%s has no field %s", place, w.field)
 			}
 			if w.field == "" && w.hint == "" {
-				t.Errorf("nothing is said of %s", w.names)
+				t.Errorf("%s has neither field nor hint", w.names)
 			}
 			for name := range strings.FieldsSeq(w.names) {
 				if slices.Contains(known, name) {
 					t.Errorf("%s is a field of %s", name, place)
 				}
 				if seen[place+"."+name] {
-					t.Errorf("%s of %s is there twice", name, place)
+					t.Errorf("%s of %s is a duplicate", name, place)
 				}
 				seen[place+"."+name] = true
 			}

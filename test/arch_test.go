@@ -1,5 +1,5 @@
-// Package test holds what needs more than one package to be tested: the shape of the code in this directory, and the
-// control plane, integration tests and the demo below it.
+// Package test checks what needs more than one package: in this directory the structure of the code, and below it the
+// control plane, the integration tests and the demo.
 package test
 
 import (
@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// layers are in the order in which imports may point: each to itself and to what stands after it, never back.
+// layers are in the order in which imports may point: a layer imports itself and later layers, never earlier ones.
 var layers = []string{"test", "cmd", "controllers", "engine", "policy", "policy/v1alpha1"}
 
-// layer is the place of a package in layers. What crds has may be used by cmd and test, and uses nothing of ours.
+// layer returns the position of a package in layers. cmd and test may import crds, and crds imports none of our packages.
 func layer(dir string) (int, bool) {
 	if under(dir, "policy/v1alpha1") || under(dir, "crds") {
 		return len(layers) - 1, true
@@ -59,7 +59,7 @@ func mayImport(s source, from int, ours string) bool {
 	}
 }
 
-// homes are modules that only some layers may know.
+// homes lists the layers that may import a module.
 var homes = map[string][]string{
 	"github.com/google/cel-go":            {"engine", "test/faults/oracle"},
 	"cel.dev/expr":                        {"engine"},
@@ -87,14 +87,14 @@ func TestModulesStayAtHome(t *testing.T) {
 			for outside, home := range homes {
 				mayKnow := underAny(s.dir, home...) || s.isTest && outside == "github.com/google/go-cmp"
 				if under(imported, outside) && !mayKnow {
-					t.Errorf("%s imports %s, which only %s may know", s.name, imported, strings.Join(home, ", "))
+					t.Errorf("%s imports %s, which only %s may import", s.name, imported, strings.Join(home, ", "))
 				}
 			}
 		}
 	}
 }
 
-// TestTheOracleIsIndependent: what judges the product's decisions shares none of its code but the types of the API.
+// TestTheOracleIsIndependent: the code that checks the product's decisions shares nothing with it except the API types.
 func TestTheOracleIsIndependent(t *testing.T) {
 	for _, s := range sources(t) {
 		if !underAny(s.dir, "test/faults/oracle", "test/faults/history") || s.isTest {
@@ -109,27 +109,28 @@ func TestTheOracleIsIndependent(t *testing.T) {
 	}
 }
 
-// pure are the packages that promise to do no I/O, with all they may know outside of the standard library and of ours.
+// pure are the packages that promise to do no I/O, each with the modules that it may import besides the standard library
+// and ours.
 var pure = map[string][]string{
 	"policy/v1alpha1": {"k8s.io/apimachinery"},
 	"policy":          {"k8s.io/apimachinery", "sigs.k8s.io/json"},
 	"policy/rbac":     {"k8s.io/apimachinery"},
 	"policy/ledger":   {"k8s.io/apimachinery"},
 	"policy/agentapi": {"k8s.io/apimachinery"},
-	"engine":          nil, // homes says which
+	"engine":          nil, // homes lists them
 	"engine/cost":     nil,
 
 	"controllers/kube/references":         {"k8s.io/apimachinery", "k8s.io/utils/clock"},
 	"controllers/kube/references/extract": {"k8s.io/apimachinery"},
 	"controllers/process/lockorder":       {},
 
-	// What a preview, an explanation and a test of policies are computed with runs in a browser too.
+	// The code that computes previews, explanations and policy tests also runs in a browser.
 	"cmd/kubectl-sunset/preview":    {"k8s.io/apimachinery", "golang.org/x/sync", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/explain":    {"k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	"cmd/kubectl-sunset/policytest": {"sigs.k8s.io/yaml"},
 }
 
-// io is what the standard library has to reach out of the program.
+// io are the packages of the standard library that do I/O.
 var io = []string{"net", "os", "io/fs", "io/ioutil", "path/filepath", "syscall", "log", "database", "plugin", "testing"}
 
 func TestThePureStayPure(t *testing.T) {
@@ -147,13 +148,13 @@ func TestThePureStayPure(t *testing.T) {
 				t.Errorf("%s imports %s, which does not promise to do no I/O as %s does", s.name, ours, s.dir)
 			}
 			if outside := strings.Contains(imported, "."); outside && mayKnow != nil && !underAny(imported, append(mayKnow, module)...) {
-				t.Errorf("%s imports %s; %s knows only %s", s.name, imported, s.dir, strings.Join(mayKnow, ", "))
+				t.Errorf("%s imports %s; %s may import only %s", s.name, imported, s.dir, strings.Join(mayKnow, ", "))
 			}
 		}
 	}
 }
 
-// TestOnlyTheEdgeReadsTheClock: everybody else is given the time, and so can be asked about any.
+// TestOnlyTheEdgeReadsTheClock: all other packages receive the time as a parameter, so tests can ask about any time.
 func TestOnlyTheEdgeReadsTheClock(t *testing.T) {
 	clocks := map[string][]string{"time": {"Now", "Since", "Until"}, "k8s.io/utils/clock": {"RealClock"}}
 	for _, s := range sources(t) {
@@ -164,7 +165,7 @@ func TestOnlyTheEdgeReadsTheClock(t *testing.T) {
 		for imported, readers := range clocks {
 			name, ok := imports[imported]
 			if ok && name == "." {
-				t.Errorf("%s imports %s without a name", s.name, imported)
+				t.Errorf("%s imports %s with a dot import", s.name, imported)
 			}
 			ast.Inspect(s.syntax, func(n ast.Node) bool {
 				if of, selected := selector(n); ok && of == name && slices.Contains(readers, selected) {
@@ -176,7 +177,7 @@ func TestOnlyTheEdgeReadsTheClock(t *testing.T) {
 	}
 }
 
-// selector gives x and Y of an expression x.Y.
+// selector returns x and Y of an expression x.Y.
 func selector(n ast.Node) (of, selected string) {
 	expression, ok := n.(*ast.SelectorExpr)
 	if !ok {
@@ -197,7 +198,7 @@ func TestNothingElseIsInTheRoot(t *testing.T) {
 	}
 	for _, entry := range entries {
 		if name := entry.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) {
-			t.Errorf("%s has no place in the root", name)
+			t.Errorf("%s does not belong in the root directory", name)
 		}
 	}
 }

@@ -7,15 +7,16 @@ import (
 	"testing"
 )
 
-// elsewhere are packages that start goroutines and have no test in a bubble, and why none of them is left behind.
+// elsewhere are packages that start goroutines without a test in a bubble, and why no goroutine leaks.
 var elsewhere = map[string]string{
-	"controllers/node/images/cri":         "a removal outlives its caller, and no longer than its own deadline: TestARemovalOutlivesItsCaller",
-	"controllers/node/images/cri/critest": "a runtime for tests, which stops with the test",
-	"cmd/kubectl-sunset/command":          "a command waits for all that it has begun, and ends",
-	"cmd/kubectl-sunset/preview":          "a command waits for all that it has begun, and ends",
+	"controllers/node/images/cri":         "a removal may outlive its caller until its own deadline: TestARemovalOutlivesItsCaller",
+	"controllers/node/images/cri/critest": "a runtime for tests that stops with the test",
+	"cmd/kubectl-sunset/command":          "a command waits for all its goroutines before it ends",
+	"cmd/kubectl-sunset/preview":          "a command waits for all its goroutines before it ends",
 }
 
-// TestGoroutinesEnd: whoever starts a goroutine is tested in a bubble of testing/synctest, which fails when one is left.
+// TestGoroutinesEnd: every package that starts goroutines has a test in a testing/synctest bubble, which fails if a
+// goroutine leaks.
 func TestGoroutinesEnd(t *testing.T) {
 	starts, bubbles := map[string]string{}, map[string]bool{}
 	for _, s := range sources(t) {
@@ -29,12 +30,12 @@ func TestGoroutinesEnd(t *testing.T) {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(starts)) {
 		if _, ok := elsewhere[dir]; !ok && !bubbles[dir] {
-			t.Errorf("%s starts goroutines, and no test of %s is in a bubble that would see one that is left", starts[dir], dir)
+			t.Errorf("%s starts goroutines, but no test of %s runs in a bubble that detects leaks", starts[dir], dir)
 		}
 	}
 	for dir := range elsewhere {
 		if starts[dir] == "" || bubbles[dir] {
-			t.Errorf("%s needs no excuse any more", dir)
+			t.Errorf("%s needs no exception anymore", dir)
 		}
 	}
 }
@@ -57,7 +58,7 @@ func startsGoroutines(s source) (found bool) {
 	return found
 }
 
-// mentions reports whether a file has of.name in it.
+// mentions reports whether a file contains of.name.
 func mentions(s source, of, name string) (found bool) {
 	ast.Inspect(s.syntax, func(n ast.Node) bool {
 		x, y := selector(n)

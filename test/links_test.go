@@ -16,14 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// library is everything that can be linked to.
+// library is everything that a link can name.
 type library struct {
 	files map[string]bool // files and folders, by path from the root of the repository
 	pages map[string]page
-	named []link // pages as sources and charts name them; the line is 0
+	named []link // links to pages in sources and charts; the line is 0
 }
 
-// readLibrary takes in files, whose texts are nil where nobody has to read them.
+// readLibrary reads the links of files. A nil text is not read.
 func readLibrary(texts map[string][]byte) library {
 	l := library{files: map[string]bool{".": true}, pages: map[string]page{}}
 	for name, text := range texts {
@@ -41,10 +41,10 @@ func readLibrary(texts map[string][]byte) library {
 	return l
 }
 
-// pageName is a page with an anchor or without, as comments, messages and alerts name it.
+// pageName matches a page, with or without an anchor, as comments, messages and alerts name it.
 var pageName = regexp.MustCompile(`\bdocs/[A-Za-z/-]+\.md(#[a-z0-9-]+)?`)
 
-// check says what is wrong with a link of a page.
+// check returns what is wrong with a link of a page.
 func (l library) check(p page, to link) string {
 	file, anchor, err := p.goesTo(to.destination)
 	switch {
@@ -53,7 +53,7 @@ func (l library) check(p page, to link) string {
 	case file == "":
 		return ""
 	case !l.files[file]:
-		return "there is no " + file
+		return file + " does not exist"
 	case anchor != "" && !l.pages[l.shown(file)].anchors[anchor]:
 		return fmt.Sprintf("%s has no heading #%s", file, anchor)
 	default:
@@ -61,7 +61,7 @@ func (l library) check(p page, to link) string {
 	}
 }
 
-// shown is the page that GitHub shows for a file or folder.
+// shown is the page that GitHub displays for a file or folder.
 func (l library) shown(file string) string {
 	if readme := path.Join(file, "README.md"); l.files[readme] {
 		return readme
@@ -69,7 +69,7 @@ func (l library) shown(file string) string {
 	return file
 }
 
-// problems are links that lead nowhere, and pages that nobody finds.
+// problems returns broken links and unreachable pages.
 func (l library) problems() []string {
 	var wrong []string
 	for _, p := range l.pages {
@@ -87,20 +87,20 @@ func (l library) problems() []string {
 	found := l.reachable("README.md")
 	for name := range l.pages {
 		if !found[name] {
-			wrong = append(wrong, name+": no way leads there from README.md")
+			wrong = append(wrong, name+": not reachable from README.md")
 		}
 		if path.Dir(name) == "docs" && name != entry && !slices.Contains(l.next(entry), name) {
-			wrong = append(wrong, fmt.Sprintf("%s: it is not in %s", name, entry))
+			wrong = append(wrong, fmt.Sprintf("%s: not linked from %s", name, entry))
 		}
 	}
 	slices.Sort(wrong)
 	return wrong
 }
 
-// entry is the page that has all others of its folder.
+// entry is the page that links to all others of its folder.
 const entry = "docs/README.md"
 
-// reachable are the pages to which a way leads.
+// reachable returns the pages that are reachable by links.
 func (l library) reachable(from string) map[string]bool {
 	found := map[string]bool{from: true}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
@@ -114,7 +114,7 @@ func (l library) reachable(from string) map[string]bool {
 	return found
 }
 
-// next are the pages that a page links to.
+// next returns the pages that a page links to.
 func (l library) next(name string) []string {
 	var to []string
 	for _, link := range l.pages[name].links {
@@ -126,19 +126,19 @@ func (l library) next(name string) []string {
 	return to
 }
 
-// TestLinksAndPages: every link in the repository leads to something, and every page is found from README.md. What is
-// outside of the repository is not asked for.
+// TestLinksAndPages: every link to the repository works, and every page is reachable from README.md. External links are not
+// checked.
 func TestLinksAndPages(t *testing.T) {
 	l := readLibrary(repository(t))
 	for _, problem := range l.problems() {
 		t.Error(problem)
 	}
 	if len(l.pages) < 20 || len(l.named) < 20 || len(l.next(entry)) < 20 {
-		t.Errorf("only %d pages, %d named elsewhere, and %d links of %s were found", len(l.pages), len(l.named), len(l.next(entry)), entry)
+		t.Errorf("found only %d pages, %d links in other files, and %d links of %s", len(l.pages), len(l.named), len(l.next(entry)), entry)
 	}
 }
 
-// repository has every file of the repository, with the text of those that people write.
+// repository returns every file of the repository, with the text of files that people write.
 func repository(t *testing.T) map[string][]byte {
 	t.Helper()
 	texts := map[string][]byte{}
@@ -164,10 +164,10 @@ func repository(t *testing.T) map[string][]byte {
 	return texts
 }
 
-// unversioned is what no clone has: git's own, and what is built.
+// unversioned are directories that are not in git: git's own and build output.
 var unversioned = []string{".git", "bin", "dist"}
 
-// unwritten is what nobody writes by hand, and this file, which names pages that are not there.
+// unwritten are files that are generated, and this file, which names missing pages.
 var unwritten = []string{"go.sum", "links_test.go"}
 
 func TestLinksThatLeadNowhereAreFound(t *testing.T) {
@@ -185,28 +185,28 @@ func TestLinksThatLeadNowhereAreFound(t *testing.T) {
 		files[name] = []byte(text)
 	}
 	want := []string{
-		"README.md:3: x.png: there is no x.png",
+		"README.md:3: x.png: x.png does not exist",
 		"a file names docs/a.md#b: docs/a.md has no heading #b",
-		"a file names docs/d.md: there is no docs/d.md",
-		"docs/README.md:4: ../../x: there is no ../x",
+		"a file names docs/d.md: docs/d.md does not exist",
+		"docs/README.md:4: ../../x: ../x does not exist",
 		"docs/README.md:4: /docs/a.md: want https://, or a path from docs",
 		"docs/README.md:4: a.md#gone: docs/a.md has no heading #gone",
-		"docs/README.md:4: b.md: there is no docs/b.md",
+		"docs/README.md:4: b.md: docs/b.md does not exist",
 		"docs/README.md:4: http://example.com: want https://, or a path from docs",
-		"docs/README.md:8: c.md: there is no docs/c.md",
+		"docs/README.md:8: c.md: docs/c.md does not exist",
 		"docs/a.md:8: lost][: want https://, or a path from docs",
 		"docs/a.md:9: " + home + "samples/s#x: samples/s has no heading #x",
-		"docs/island.md: it is not in docs/README.md",
-		"docs/island.md: no way leads there from README.md",
-		"docs/orphan.md: it is not in docs/README.md",
-		"docs/orphan.md: no way leads there from README.md",
+		"docs/island.md: not linked from docs/README.md",
+		"docs/island.md: not reachable from README.md",
+		"docs/orphan.md: not linked from docs/README.md",
+		"docs/orphan.md: not reachable from README.md",
 	}
 	if diff := cmp.Diff(want, readLibrary(files).problems()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
-// TestPagesNameTestsThatExist: whoever wants to see a promise hold can run the test that a page names, in the package it names.
+// TestPagesNameTestsThatExist: every test that a page names exists in the package that the page names.
 func TestPagesNameTestsThatExist(t *testing.T) {
 	written := map[string][]string{}
 	for _, s := range sources(t) {
@@ -226,17 +226,17 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 				named++
 				in := func(dir string) bool { return list[1] == "" || strings.HasSuffix("/"+dir, "/"+list[1]) }
 				if !slices.ContainsFunc(written[test], in) {
-					t.Errorf("%s names %s, which is nowhere in %q", name, test, list[1])
+					t.Errorf("%s names %s, which does not exist in %q", name, test, list[1])
 				}
 			}
 		}
 	}
 	if named < 200 {
-		t.Errorf("only %d tests were found on pages", named)
+		t.Errorf("found only %d tests on pages", named)
 	}
 }
 
-// testNames are the names of tests on a page, with the end of their directory where it stands before them.
+// testNames match names of tests on a page, with the end of their directory if the page names it.
 var (
 	testNames = regexp.MustCompile("(?:`([a-z/-]+)`:\\s)?((?:`(?:Test|Fuzz)\\w+`(?:,\\s)?)+)")
 	testName  = regexp.MustCompile(`(Test|Fuzz)\w+`)

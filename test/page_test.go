@@ -13,7 +13,7 @@ import (
 	markdown "github.com/yuin/goldmark/text"
 )
 
-// home is where the repository is on the web. Links to its main branch are links to files like any other.
+// home is the URL of the repository on the web. Links to its main branch count as links to files.
 const home = "https://github.com/sunset-k8s/sunset/blob/main/"
 
 // page is one Markdown file.
@@ -23,13 +23,13 @@ type page struct {
 	links   []link
 }
 
-// link is where somebody is sent, from a line of a page.
+// link is the destination of a link and its line in a page.
 type link struct {
 	line        int
 	destination string
 }
 
-// readPage reads Markdown as GitHub does.
+// readPage parses Markdown like GitHub.
 func readPage(name string, source []byte) page {
 	p := page{name: name, anchors: map[string]bool{}}
 	tree := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(markdown.NewReader(source))
@@ -50,7 +50,7 @@ func readPage(name string, source []byte) page {
 			return ast.WalkSkipChildren, nil
 		case *ast.Text:
 			if said := string(n.Segment.Value(source)); strings.Contains(said, "](") || strings.Contains(said, "][") {
-				p.links = append(p.links, link{lineOf(n, source), said}) // meant as a link, and is none
+				p.links = append(p.links, link{lineOf(n, source), said}) // intended as a link, but not parsed as one
 			}
 		}
 		return ast.WalkContinue, nil
@@ -58,7 +58,7 @@ func readPage(name string, source []byte) page {
 	return p
 }
 
-// plain is what a heading says without its markup.
+// plain returns the text of a heading without its markup.
 func plain(n ast.Node, source []byte) string {
 	said := ""
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
@@ -74,7 +74,7 @@ func plain(n ast.Node, source []byte) string {
 	return said
 }
 
-// slug is the anchor that GitHub gives a heading.
+// slug is the anchor that GitHub generates for a heading.
 func slug(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -88,7 +88,7 @@ func slug(heading string) string {
 	}, heading)
 }
 
-// unused is an anchor, or the first of anchor-1, anchor-2 and so on that no heading before has.
+// unused returns the anchor, or the first of anchor-1, anchor-2 and so on that no earlier heading has.
 func unused(anchors map[string]bool, anchor string) string {
 	free := anchor
 	for i := 1; anchors[free]; i++ {
@@ -97,7 +97,7 @@ func unused(anchors map[string]bool, anchor string) string {
 	return free
 }
 
-// lineOf is where the text of a node is, or that of the block around it.
+// lineOf returns the line of a node's text, or of the block around it.
 func lineOf(n ast.Node, source []byte) int {
 	at := -1
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -114,8 +114,8 @@ func lineOf(n ast.Node, source []byte) int {
 	return 1 + strings.Count(string(source[:max(at, 0)]), "\n")
 }
 
-// goesTo is the file of the repository that a link of a page leads to, with an anchor if it has one. It is empty where the
-// link leaves the repository, and an error says what nobody could follow.
+// goesTo returns the file of the repository that a link of a page leads to, with its anchor if any. The file is empty for
+// external links. The error describes an invalid link.
 func (p page) goesTo(destination string) (file, anchor string, err error) {
 	within, ours := strings.CutPrefix(destination, home)
 	u, err := url.Parse(within)

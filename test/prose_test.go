@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// longest is how many lines a file may have. Most should have a third of it.
+// longest is the maximum number of lines in a file. Most files should have a third of it.
 const longest = 350
 
 func TestFilesAreShort(t *testing.T) {
@@ -20,7 +20,7 @@ func TestFilesAreShort(t *testing.T) {
 func TestPackagesAreNamedAfterWhatTheyHold(t *testing.T) {
 	for _, s := range sources(t) {
 		if name := s.syntax.Name.Name; slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "misc"}, name) {
-			t.Errorf("%s is in package %s: name the thing", s.name, name)
+			t.Errorf("%s is in package %s: name the package after its content", s.name, name)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestEveryExportedNameHasAComment(t *testing.T) {
 	}
 }
 
-// bare gives the exported names of a declaration that have no comment. One comment serves a group of values.
+// bare returns the exported names of a declaration without a comment. One comment is enough for a group of values.
 func bare(declaration ast.Decl) []string {
 	switch d := declaration.(type) {
 	case *ast.FuncDecl:
@@ -87,7 +87,7 @@ func bareSpec(spec ast.Spec, groupHasComment bool) []string {
 	return names
 }
 
-// ofExported reports whether a function is of no type, or of an exported one.
+// ofExported reports whether a function has no receiver, or a receiver of an exported type.
 func ofExported(receiver *ast.FieldList) bool {
 	if receiver == nil {
 		return true

@@ -11,10 +11,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// recoveries names for each state that says "no", "lost" or "unknown" the tests that show how it ends by itself, within a bounded time, once its
-// cause is gone: fields of structs in controllers that keep an error or a SourceError, and reasons. The tests are "PACKAGE TEST", separated by commas.
+// recoveries names the tests that show how each bad state ends automatically, within a bounded time, once its cause is
+// removed. The states are reasons, and fields of structs in controllers that keep an error or a SourceError. The tests are
+// written as "PACKAGE TEST", separated by commas.
 var recoveries = map[string]string{
-	// A kind of objects.
+	// The kinds of objects.
 	"retention.listing.lost":          "retention TestDoubtStopsAKindUntilItIsListedAgain, kube TestTroubleIsToldAndRetried",
 	"retention.listing.undeletable":   "retention TestAKindThatCannotBeDeletedSaysSo, kube TestTheRightToDelete",
 	"retention.listing.unmarkable":    "kube TestTheRightToMark",
@@ -44,7 +45,7 @@ var recoveries = map[string]string{
 	"Recreated":                     "retention/index TestWhatResetsTheCountOfRecreations",
 	"Paced":                         "retention TestPace",
 
-	// What is checked before each deletion.
+	// The checks before each deletion.
 	"retention.Reconciler.doubt":                   "retention TestTheFenceHoldsEverythingBack",
 	"retention.doubt.err":                          "retention TestTheFenceHoldsEverythingBack",
 	"Stale":                                        "retention TestTheFenceHoldsEverythingBack, policyset TestDoubtFailsClosed",
@@ -107,11 +108,11 @@ var recoveries = map[string]string{
 	"StateNotKept":                "node/images/history TestWhatWasRefusedIsTriedAgain, node/images/history TestThatAgesBeganAnewIsToldForADay",
 }
 
-// others are fields and reasons that are no such states, with why not.
+// others are fields and reasons that are not such states, and why.
 var others = map[string]string{
-	// Made again each time, or never kept.
+	// Created again each time, or never kept.
 	"agent.standing.err":           "made for each report",
-	"images.singleflight.err":      "one look, which is taken again",
+	"images.singleflight.err":      "one snapshot, which is taken again",
 	"images.prepared.lost":         "one removal, which is prepared again",
 	"ledgers.Manager.failed":       "ends the process",
 	"policyset.Reconciler.failed":  "ends the process",
@@ -126,28 +127,28 @@ var others = map[string]string{
 	"history.Outcome.Doubted":      "one listing; see history.History.doubted",
 	"history.Outcome.Paused":       "one listing",
 	"history.Outcome.Stale":        "one listing",
-	"history.content.Doubted":      "what is saved of history.History.doubted",
-	"ledgers.State.Doubtful":       "a number; entries leave it as docs/ledger.md says",
+	"history.content.Doubted":      "the saved part of history.History.doubted",
+	"ledgers.State.Doubtful":       "a number; docs/ledger.md says when entries leave this state",
 	"retention.Reconciler.failing": "a limit, not a state",
 
-	// Good news.
-	"Ready": "all is well", "AsExpected": "all is well", "Valid": "all is well", "Watching": "all is well", "Enforcing": "all is well",
-	"Permitted": "all is well", "ReferencesKnown": "all is well",
+	// States without a problem.
+	"Ready": "no problem", "AsExpected": "no problem", "Valid": "no problem", "Watching": "no problem", "Enforcing": "no problem",
+	"Permitted": "no problem", "ReferencesKnown": "no problem",
 	"Expired": "it is deleted", "OverCapacity": "it is deleted",
 
-	// Known facts, which last until the object or the time is another.
+	// Known facts, which last until the object or the time changes.
 	"Held": "of the object", "Uncounted": "of the object", "Pinned": "of the image", "InUse": "of the image", "Unpullable": "of the image",
 	"KeptNewest": "of the object", "NeverDue": "of the object", "NoStartTime": "of the object", "NotEligible": "of the object", "NotSelected": "of the object",
 	"NoOwner": "of the object", "Waiting": "of the object", "WithinCapacity": "of the object",
 	"ManagedByArgoCD": "of the object", "ManagedByFlux": "of the object", "ManagedByHelm": "of the object", "ManagedByMultiKueue": "of the object",
 
-	// What a person has chosen or must choose.
+	// The choices of a person.
 	"DryRun": "of the policy", "Suspended": "of the policy", "Terminating": "of the policy or object", "RuleInvalid": "of the policy",
-	"ApprovalRequired": "waits for a person", "BacklogTooLarge": "waits for a person", "AlwaysRequired": "waits for a person",
+	"ApprovalRequired": "waits for an approval", "BacklogTooLarge": "waits for an approval", "AlwaysRequired": "waits for an approval",
 }
 
-// TestEveryDoubtEnds: each field of a struct in controllers that keeps an error or a SourceError, and each reason, is in recoveries with tests that
-// there are, or in others with why it does not belong there.
+// TestEveryDoubtEnds: each reason, and each field of a struct in controllers that keeps an error or a SourceError, is in
+// recoveries with existing tests, or in others with the reason why it does not belong there.
 func TestEveryDoubtEnds(t *testing.T) {
 	found := map[string]bool{}
 	all := sources(t)
@@ -169,7 +170,7 @@ func TestEveryDoubtEnds(t *testing.T) {
 		})
 	}
 	if len(found) < 30 {
-		t.Errorf("only %d fields were found", len(found))
+		t.Errorf("found only %d fields", len(found))
 	}
 	_, reasons := standings(t)
 	for _, r := range policy.Reasons() {
@@ -180,7 +181,7 @@ func TestEveryDoubtEnds(t *testing.T) {
 	}
 	for state := range found {
 		if recoveries[state] == "" && others[state] == "" {
-			t.Errorf("no test is named that shows how %s ends, nor why none is needed", state)
+			t.Errorf("%s is neither in recoveries nor in others", state)
 		}
 	}
 	for state, tests := range recoveries {
@@ -188,18 +189,18 @@ func TestEveryDoubtEnds(t *testing.T) {
 			t.Errorf("%s is in both tables", state)
 		}
 		if !found[state] {
-			t.Errorf("there is no %s", state)
+			t.Errorf("state %s does not exist", state)
 		}
 		for named := range strings.SplitSeq(tests, ", ") {
 			dir, name, _ := strings.Cut(named, " ")
 			if !hasTest(all, "controllers/"+dir, name) {
-				t.Errorf("%s: there is no %s in controllers/%s", state, name, dir)
+				t.Errorf("%s: test %s does not exist in controllers/%s", state, name, dir)
 			}
 		}
 	}
 	for state := range others {
 		if !found[state] {
-			t.Errorf("there is no %s", state)
+			t.Errorf("state %s does not exist", state)
 		}
 	}
 }
@@ -209,7 +210,7 @@ var (
 	doubtName = regexp.MustCompile(`(?i)unread|lost|doubt|denied|paused|throttled|skew|failing|stale|unknown|misread|invalid`)
 )
 
-// doubts are the fields of a struct that keep an error or a SourceError, or have the name of a doubt.
+// doubts returns the fields of a struct that keep an error or a SourceError, or that are named like a doubt.
 func doubts(of *ast.StructType) (names []string) {
 	for _, field := range of.Fields.List {
 		if _, is := field.Type.(*ast.FuncType); is {

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// TestTheRunbookHasEverything: whoever meets a condition or a reason finds it in docs/runbook.md, and nothing that is not there.
+// TestTheRunbookHasEverything: docs/runbook.md lists every condition and reason, and no others.
 func TestTheRunbookHasEverything(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(root, "docs", "runbook.md"))
 	if err != nil {
@@ -38,18 +38,18 @@ func TestTheRunbookHasEverything(t *testing.T) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(got)) {
 			if !want[name] {
-				t.Errorf("%s: nobody gives %s", heading, name)
+				t.Errorf("%s: %s is not used", heading, name)
 			}
 		}
 	}
 }
 
-// rows are the first cells of the table with a heading.
+// rows returns the first cells of the table with a heading.
 func rows(t *testing.T, page, heading string) map[string]bool {
 	t.Helper()
 	_, table, ok := strings.Cut(page, heading+"\n")
 	if !ok {
-		t.Fatalf("there is no table %s", heading)
+		t.Fatalf("table %s does not exist", heading)
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	names := map[string]bool{}
@@ -59,7 +59,7 @@ func rows(t *testing.T, page, heading string) map[string]bool {
 	return names
 }
 
-// standings are the types of conditions, and the reasons that they are given.
+// standings returns the types of conditions and their reasons.
 func standings(t *testing.T) (conditions, reasons map[string]bool) {
 	t.Helper()
 	conditions, reasons = map[string]bool{}, map[string]bool{}
@@ -71,7 +71,7 @@ func standings(t *testing.T) (conditions, reasons map[string]bool) {
 		}
 	}
 	for _, s := range all {
-		if s.isTest || !under(s.dir, "controllers") || under(s.dir, "controllers/node/images") { // whose trouble the agent words again
+		if s.isTest || !under(s.dir, "controllers") || under(s.dir, "controllers/node/images") { // the agent has its own text for errors of this package
 			continue
 		}
 		ast.Inspect(s.syntax, func(n ast.Node) bool {
@@ -91,12 +91,12 @@ func standings(t *testing.T) (conditions, reasons map[string]bool) {
 		reasons[string(of)] = true
 	}
 	if len(conditions) < 10 || len(reasons) < 25 {
-		t.Fatalf("only %d conditions and %d reasons were found", len(conditions), len(reasons))
+		t.Fatalf("found only %d conditions and %d reasons", len(conditions), len(reasons))
 	}
 	return conditions, reasons
 }
 
-// ofVerdict is the reason in string(policy.REASON).
+// ofVerdict returns the reason in string(policy.REASON).
 func ofVerdict(e ast.Expr, named map[string]string) (string, bool) {
 	if call, ok := e.(*ast.CallExpr); ok && len(call.Args) == 1 {
 		if of, ok := call.Args[0].(*ast.SelectorExpr); ok {
@@ -107,8 +107,8 @@ func ofVerdict(e ast.Expr, named map[string]string) (string, bool) {
 	return "", false
 }
 
-// isCopied reports whether an expression is a field, or a reason of a verdict that is not known before: what it was made of is found
-// elsewhere.
+// isCopied reports whether an expression is a field, or a reason of a verdict that is not a constant: the test finds its
+// origin elsewhere.
 func isCopied(e ast.Expr) bool {
 	if call, ok := e.(*ast.CallExpr); ok {
 		return typeName(call.Fun) == "string"
@@ -117,7 +117,7 @@ func isCopied(e ast.Expr) bool {
 	return ok
 }
 
-// TestEveryReasonOfAVerdictIsListed: policy.Reasons has each constant, so that the runbook, and the tests of what is told where, have it.
+// TestEveryReasonOfAVerdictIsListed: policy.Reasons contains each constant, so that the runbook and other tests cover it.
 func TestEveryReasonOfAVerdictIsListed(t *testing.T) {
 	found := 0
 	for _, s := range sources(t) {
@@ -139,11 +139,11 @@ func TestEveryReasonOfAVerdictIsListed(t *testing.T) {
 		})
 	}
 	if want := len(policy.Reasons()); found != want {
-		t.Errorf("%d constants were found, and there are %d reasons", found, want)
+		t.Errorf("found %d constants, but policy.Reasons has %d", found, want)
 	}
 }
 
-// constants are the texts of string constants, by package and name.
+// constants returns the values of string constants, by package and name.
 func constants(all []source) map[string]map[string]string {
 	named := map[string]map[string]string{}
 	for _, s := range all {
@@ -164,7 +164,7 @@ func constants(all []source) map[string]map[string]string {
 	return named
 }
 
-// given are the expressions of the reasons in a literal of what becomes a condition.
+// given returns the expressions of the reasons in a literal that becomes a condition.
 func given(n ast.Node) []ast.Expr {
 	literal, ok := n.(*ast.CompositeLit)
 	if !ok {
@@ -185,7 +185,7 @@ func given(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// reasonOf is the field Reason of a literal, or the second where fields have no names.
+// reasonOf returns the field Reason of a literal, or the second field of a literal without field names.
 func reasonOf(literal *ast.CompositeLit) []ast.Expr {
 	for i, e := range literal.Elts {
 		field, named := e.(*ast.KeyValueExpr)
@@ -210,7 +210,7 @@ func typeName(e ast.Expr) string {
 	}
 }
 
-// text is what an expression says, as far as it is a string or the name of one.
+// text returns the value of an expression that is a string or the name of a string constant.
 func text(e ast.Expr, named map[string]string) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// TestSamplesCanBeAppliedTogether: a user can apply every policy.yaml to one cluster, again and again, and nothing is deleted.
+// TestSamplesCanBeAppliedTogether: a user can apply every policy.yaml to one cluster, repeatedly, and nothing is deleted.
 func TestSamplesCanBeAppliedTogether(t *testing.T) {
 	files, err := filepath.Glob("../samples/*/policy.yaml")
 	if err != nil || len(files) < 30 {
@@ -33,7 +33,7 @@ func TestSamplesCanBeAppliedTogether(t *testing.T) {
 			}
 			id := policy.GetKind() + " " + policy.GetNamespace() + "/" + policy.GetName()
 			if other, taken := sampleOf[id]; taken {
-				t.Errorf("%s: %s also has %s", file, other, id)
+				t.Errorf("%s: %s also contains %s", file, other, id)
 			}
 			sampleOf[id] = file
 			if mode, _, _ := unstructured.NestedString(policy.Object, "spec", "mode"); mode != string(v1alpha1.DryRun) {

@@ -18,7 +18,7 @@ const (
 	module = "github.com/sunset-k8s/sunset"
 )
 
-// source is one Go file that somebody wrote.
+// source is one Go file that is not generated.
 type source struct {
 	name   string // path from the root of the repository
 	dir    string // its package, from the root of the repository
@@ -27,7 +27,7 @@ type source struct {
 	syntax *ast.File
 }
 
-// imports are the paths that the file imports itself, with the name each has in the file.
+// imports returns the paths that the file imports, with the name of each in the file.
 func (s source) imports() map[string]string {
 	names := map[string]string{}
 	for _, spec := range s.syntax.Imports {
@@ -45,8 +45,8 @@ func (s source) imports() map[string]string {
 
 func (s source) isMain() bool { return s.syntax.Name.Name == "main" }
 
-// sources reads every Go file of the module but generated ones. It reads the files itself, so that a cached result of
-// the tests here is not used when one has changed.
+// sources reads every Go file of the module except generated ones. It reads the files itself, so that go test does not use
+// a cached result after a change.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
@@ -72,7 +72,7 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// enter skips what is not ours to read: hidden directories, test data and other modules.
+// enter skips hidden directories, test data and other modules.
 func enter(dir string) error {
 	if dir == root {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
-var errNoPod = errors.New("this does not run in a Pod (KUBERNETES_SERVICE_HOST and _PORT are not set), and --kubeconfig names no file")
+var errNoPod = errors.New("the program does not run in a Pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): set --kubeconfig")
 
-// Connect says how to reach the API server, which is not asked yet.
+// Connect returns the client configuration for the API server. It sends no request.
 func (f *Flags) Connect() (*rest.Config, error) {
 	config, err := f.find()
 	if errors.Is(err, rest.ErrNotInCluster) {
 		err = errNoPod
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no API server: %w", err)
+		return nil, fmt.Errorf("find the API server: %w", err)
 	}
 	config.UserAgent = version.Get().UserAgent(f.program)
 	return config, nil

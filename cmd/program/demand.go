@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Demand is what has to hold for a setting.
+// Demand is a condition that a setting must meet.
 type Demand struct {
 	Setting string
 	Holds   bool
-	Want    string // what holds, as in "at least 1"
+	Want    string // the condition in words, such as "at least 1"
 }
 
-// Check gives an error about the first demand that does not hold.
+// Check returns an error for the first demand that does not hold; nil if all hold.
 func (f *Flags) Check(demands ...Demand) error {
 	for _, d := range demands {
 		if !d.Holds {
@@ -25,7 +25,7 @@ func (f *Flags) Check(demands ...Demand) error {
 	return nil
 }
 
-// Address demands an address to serve at, or what means nowhere.
+// Address demands an address to listen on, or a value that disables the endpoint: empty or "0".
 func Address(setting, address string) Demand {
 	holds := address == "" || address == "0"
 	if host, port, err := net.SplitHostPort(address); err == nil {

@@ -17,7 +17,7 @@ import (
 // FileVersion is the apiVersion of configuration files.
 const FileVersion = "config.sunset.x-k8s.io/v1alpha1"
 
-// read takes settings from a file, but for those that flags have given.
+// read takes settings from a file, except for those that flags have set.
 func (f *Flags) read(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func (f *Flags) read(path string) error {
 	return nil
 }
 
-// take uses one entry of a file.
+// take applies one entry of a file.
 func (f *Flags) take(key, value *yaml.Node) error {
 	for header, want := range map[string]string{"apiVersion": FileVersion, "kind": f.kind} {
 		if key.Value == header {
@@ -72,13 +72,13 @@ func (f *Flags) take(key, value *yaml.Node) error {
 	return nil
 }
 
-// form is how a setting is written in YAML.
+// form describes how to write a setting in YAML.
 type form struct {
 	name string
 	tags []string
 }
 
-// forms are by the type of the flag. All others are strings.
+// forms is indexed by the type of the flag. Flags of other types are strings.
 var forms = map[string]form{
 	"bool":     {"true or false", []string{"!!bool"}},
 	"int":      {"a whole number", []string{"!!int"}},
@@ -86,9 +86,9 @@ var forms = map[string]form{
 	"duration": {"a duration such as 15s", []string{"!!str"}},
 }
 
-var stringForm = form{`a string (in quotes, if it looks like something else)`, []string{"!!str"}}
+var stringForm = form{`a string (use quotes if YAML reads it as another type)`, []string{"!!str"}}
 
-// asFlag gives what a setting is to be, as a flag would say it.
+// asFlag returns the value of a setting in the syntax of its flag. For a list, it returns one text for each item.
 func asFlag(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if _, isList := setting.Value.(pflag.SliceValue); isList {
 		return asList(setting, value)
@@ -113,19 +113,19 @@ func asList(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	texts := []string{}
 	for _, item := range value.Content {
 		if item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
-			return nil, fault(item, "%s: want a list of strings, not one with %s", setting.Name, show(item))
+			return nil, fault(item, "%s: want a list of strings, not a list with %s", setting.Name, show(item))
 		}
 		texts = append(texts, item.Value)
 	}
 	return texts, nil
 }
 
-// gatesType is the type of a flag such as References=false,NodeImages=true.
+// gatesType is the pflag type of a flag such as References=false,NodeImages=true.
 const gatesType = "mapStringBool"
 
 func asGates(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if value.Kind != yaml.MappingNode {
-		return nil, fault(value, "%s: want names with true or false, as in {References: false}, not %s", setting.Name, show(value))
+		return nil, fault(value, "%s: want feature names with true or false, such as {References: false}, not %s", setting.Name, show(value))
 	}
 	var pairs []string
 	for i := 0; i+1 < len(value.Content); i += 2 {
@@ -138,7 +138,7 @@ func asGates(setting *pflag.Flag, value *yaml.Node) ([]string, error) {
 	return []string{strings.Join(pairs, ",")}, nil
 }
 
-// show names a value that is of the wrong type.
+// show describes a value of the wrong type.
 func show(value *yaml.Node) string {
 	switch {
 	case value.Kind == yaml.SequenceNode:
@@ -148,13 +148,13 @@ func show(value *yaml.Node) string {
 	case value.Kind == yaml.AliasNode:
 		return "an alias"
 	case value.Tag == "!!null":
-		return "nothing"
+		return "null"
 	default:
 		return value.Value
 	}
 }
 
-// mapping is the one document of a file, which is a mapping.
+// mapping returns the only document of a file, which must be a mapping.
 func mapping(text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, next yaml.Node
@@ -165,7 +165,7 @@ func mapping(text []byte) (*yaml.Node, error) {
 	}
 	settings := document.Content[0]
 	if settings.Kind != yaml.MappingNode {
-		return nil, fault(settings, "want settings, as in max-in-flight: 16, not %s", show(settings))
+		return nil, fault(settings, "want settings, such as max-in-flight: 16, not %s", show(settings))
 	}
 	switch err := decoder.Decode(&next); {
 	case errors.Is(err, io.EOF):
@@ -177,13 +177,13 @@ func mapping(text []byte) (*yaml.Node, error) {
 	}
 }
 
-// faulty is what is wrong in a line of a file.
+// faulty is an error in one line of a file.
 type faulty struct {
 	line int
 	error
 }
 
-// Unwrap gives what is wrong.
+// Unwrap returns the error without the line.
 func (f *faulty) Unwrap() error { return f.error }
 
 func fault(in *yaml.Node, format string, args ...any) error {
@@ -192,7 +192,7 @@ func fault(in *yaml.Node, format string, args ...any) error {
 
 var yamlError = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
 
-// syntax is an error of the parser, which has the line in its text alone, and it may be the one before.
+// syntax converts an error of the parser, which has the line only in its text. That line may be the one before the mistake.
 func syntax(err error) error {
 	match := yamlError.FindStringSubmatch(err.Error())
 	if match == nil {
@@ -203,7 +203,7 @@ func syntax(err error) error {
 	return &faulty{line, errors.New(match[2])}
 }
 
-// at adds the name of the file.
+// at adds the path of the file, and the line if it is known.
 func at(path string, err error) error {
 	if f := (&faulty{}); errors.As(err, &f) {
 		return fmt.Errorf("%s:%d: %w", path, f.line, f.error)

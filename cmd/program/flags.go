@@ -21,10 +21,10 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
-// ErrAnswered says that help or the version was asked for, and given: there is nothing else to do.
+// ErrAnswered means that the program has printed its help or version, and has nothing to run.
 var ErrAnswered = errors.New("answered")
 
-// Flags are the settings of a program, those that all programs have included. A file may give them too.
+// Flags holds the settings of a program, including those that all programs share. A file can set them too.
 type Flags struct {
 	*pflag.FlagSet
 	program, kind string
@@ -32,10 +32,10 @@ type Flags struct {
 	kubeconfig    string
 	file          string
 	version       bool
-	lines         map[string]int // of the file, by the setting that it gives
+	lines         map[string]int // line in the file, by setting
 }
 
-// NewFlags makes the flags of a program, and the kind of its configuration file.
+// NewFlags returns the flags that all programs share. kind is the kind of the configuration file of the program.
 func NewFlags(program, kind string) *Flags {
 	f := &Flags{FlagSet: pflag.NewFlagSet(program, pflag.ContinueOnError), program: program, kind: kind, lines: map[string]int{}}
 	f.StringVar(&f.file, configFlag, "", "configuration file, whose settings have the names of the flags; flags on the command line override it")
@@ -47,23 +47,23 @@ func NewFlags(program, kind string) *Flags {
 
 const configFlag, versionFlag = "config", "version"
 
-// AddGates adds the flag that switches features on and off.
+// AddGates adds the flag that enables and disables features.
 func (f *Flags) AddGates(gates features.Gates) {
 	f.Var(gates, "feature-gates", "features to enable or disable, such as References=false:\n"+strings.Join(gates.KnownFeatures(), "\n"))
 }
 
-// addLog adds the flags of the log. Errors say in words where they come from, so that stack traces are for panics.
+// addLog adds the logging flags. By default only panics have stack traces, because errors state their context in words.
 func (f *Flags) addLog() {
 	const stackTraces, atPanics = "zap-stacktrace-level", "panic"
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	f.log.BindFlags(flags)
-	_ = flags.Set(stackTraces, atPanics) // it is one of the levels
+	_ = flags.Set(stackTraces, atPanics) // a valid level
 	flags.Lookup(stackTraces).DefValue = atPanics
 	f.AddGoFlagSet(flags)
 }
 
-// Parse reads the arguments, which are flags alone, and the file that they name, and sets the log up as they say. It gives
-// ErrAnswered when all that was asked is answered.
+// Parse reads the arguments, which must all be flags, and the file that they name. Then it sets up logging. It returns
+// ErrAnswered after it has printed the help or the version.
 func (f *Flags) Parse(args []string) error {
 	switch err := f.FlagSet.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
@@ -87,10 +87,10 @@ func (f *Flags) Parse(args []string) error {
 	return nil
 }
 
-// logger writes every line: controller-runtime would drop lines when a hundred of a second have the same message, without a word. What is
-// to be said of thousands of objects is summed up where it is logged.
+// logger returns a logger that writes every line. By default, controller-runtime silently drops lines if a hundred in one
+// second have the same message. Code that logs about thousands of objects aggregates its lines.
 func (f *Flags) logger() logr.Logger {
-	var unsampled zapcore.Core // as it is before zap.NewRaw wraps it into a sampler
+	var unsampled zapcore.Core // the core before zap.NewRaw wraps it in a sampler
 	remember := func(c zapcore.Core) zapcore.Core {
 		unsampled = c
 		return c
@@ -99,7 +99,7 @@ func (f *Flags) logger() logr.Logger {
 	return zapr.NewLogger(raw.WithOptions(uberzap.WrapCore(func(zapcore.Core) zapcore.Core { return readable{unsampled} })))
 }
 
-// Wrong says of a setting that it cannot be used, and where it was given.
+// Wrong adds to an error the name of the invalid setting, and where it was set: the line of the file, or the flag.
 func (f *Flags) Wrong(setting string, err error) error {
 	if line, ok := f.lines[setting]; ok {
 		return fmt.Errorf("%s:%d: %s: %w", f.file, line, setting, err)
@@ -107,10 +107,12 @@ func (f *Flags) Wrong(setting string, err error) error {
 	return fmt.Errorf("--%s: %w", setting, err)
 }
 
-// readable writes each line so that operators can read it: an error is its text, without the stack trace that some libraries
-// add. What the library logs as an error that keeps the certificate of the webhook is info, because it retries: after an
-// installation there is no certificate yet, or another replica writes it. If none comes, the webhook is not ready, and says so.
-// What libraries log as info of each of their parts that starts or stops is debug, and so is the error with which each leader ends.
+// readable writes lines that operators can read. An error is its text, without the stack trace that some libraries add.
+//
+// It lowers the level of some messages of libraries. Errors of the certificate rotation become info, because the library
+// retries: a new installation has no certificate yet, or another replica writes it. If no certificate appears, the webhook is
+// not ready and reports why. Info messages about parts that start or stop become debug. So does the error that each leader logs
+// when it ends.
 type readable struct{ zapcore.Core }
 
 // With implements zapcore.Core.
@@ -132,16 +134,16 @@ func (r readable) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore
 	return checked.AddCore(e, r)
 }
 
-// isRoutine recognizes messages of controller-runtime (pkg/manager, pkg/internal/controller, pkg/webhook, pkg/metrics/server) and of
-// cert-controller (pkg/rotator) about parts that start or stop. Many of them come without the name of a logger.
+// isRoutine recognizes messages of controller-runtime (pkg/manager, pkg/internal/controller, pkg/webhook, pkg/metrics/server)
+// and of cert-controller (pkg/rotator) about parts that start or stop. Many of these messages have no logger name.
 func isRoutine(message string) bool {
 	return slices.ContainsFunc([]string{"starting ", "stopping ", "serving ", "registering ", "shutting down ", "shutdown signal received",
 		"all workers finished", "wait completed", "ensuring ca cert", "no cert refresh needed"},
 		func(begins string) bool { return strings.HasPrefix(strings.ToLower(message), begins) })
 }
 
-// isOrderlyEnd recognizes the error that controller-runtime (pkg/manager, engageStopProcedure) logs whenever a leader ends as it is told
-// to. Another end of the lead ends the program with an error.
+// isOrderlyEnd recognizes the error that controller-runtime (pkg/manager, engageStopProcedure) logs when a leader shuts down on
+// request. If a leader loses the Lease in another way, the program ends with an error.
 func isOrderlyEnd(message string, fields []zapcore.Field) bool {
 	return message == "error received after stop sequence was engaged" && slices.ContainsFunc(fields, func(f zapcore.Field) bool {
 		err, ok := f.Interface.(error)
@@ -159,7 +161,7 @@ func (r readable) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	return r.Core.Write(e, withTexts(fields))
 }
 
-// withTexts are fields with the texts of errors.
+// withTexts returns the fields with errors replaced by their texts.
 func withTexts(fields []zapcore.Field) []zapcore.Field {
 	texts := slices.Clone(fields)
 	for i, f := range texts {

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/features"
 )
 
-// settings are flags of every type that there is.
+// settings has a flag of each type that programs use.
 type settings struct {
 	*program.Flags
 	On      bool
@@ -42,7 +42,7 @@ func newSettings() *settings {
 
 const header = "apiVersion: config.sunset.x-k8s.io/v1alpha1\nkind: TestConfig\n"
 
-// parse reads a file, and flags beside it. It gives the error without the folder of the file.
+// parse reads a file and flags. It returns the error without the directory of the file.
 func (s *settings) parse(t *testing.T, text string, args ...string) error {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func (s *settings) parse(t *testing.T, text string, args ...string) error {
 	return nil
 }
 
-// values are what settings are after all, as flags say them.
+// values returns the resulting settings in the syntax of flags.
 func (s *settings) values() map[string]string {
 	values := map[string]string{}
 	for _, name := range []string{"on", "many", "rate", "name", "names", "address", "wait"} {
@@ -74,20 +74,20 @@ name: "1"
 names:
 - one, and two
 address: "0"
-wait: 15s # as flags have it
+wait: 15s # the syntax of flags
 `
 	for name, test := range map[string]struct {
 		text string
 		args []string
 		want map[string]string
 	}{
-		"nothing is given": {header, nil,
+		"no settings": {header, nil,
 			map[string]string{"on": "true", "many": "16", "rate": "0.5", "name": "sunset", "names": "[a,b]", "address": ":8080", "wait": "0s"}},
-		"everything is": {all, nil,
+		"all settings": {all, nil,
 			map[string]string{"on": "false", "many": "4", "rate": "2", "name": "1", "names": `["one, and two"]`, "address": "0", "wait": "15s"}},
-		"flags win": {all, []string{"--on", "--many=8", "--names=c,d", "--wait=1s"},
+		"flags override the file": {all, []string{"--on", "--many=8", "--names=c,d", "--wait=1s"},
 			map[string]string{"on": "true", "many": "8", "rate": "2", "name": "1", "names": "[c,d]", "address": "0", "wait": "1s"}},
-		"a flag that says the default wins": {header + "many: 4\n", []string{"--many=16"},
+		"a flag with its default value overrides the file": {header + "many: 4\n", []string{"--many=16"},
 			map[string]string{"on": "true", "many": "16", "rate": "0.5", "name": "sunset", "names": "[a,b]", "address": ":8080", "wait": "0s"}},
 		"JSON, and an empty list": {`{"kind": "TestConfig", "names": [], "apiVersion": "config.sunset.x-k8s.io/v1alpha1", "rate": 1e3}`, nil,
 			map[string]string{"on": "true", "many": "16", "rate": "1000", "name": "sunset", "names": "[]", "address": ":8080", "wait": "0s"}},
@@ -104,7 +104,8 @@ wait: 15s # as flags have it
 	}
 }
 
-// TestAFileSwitchesFeatures, as a mapping. A flag wins as a whole, as with every setting.
+// TestAFileSwitchesFeatures: a file sets features as a mapping. Like any flag, --feature-gates replaces the whole setting of
+// the file.
 func TestAFileSwitchesFeatures(t *testing.T) {
 	for want, test := range map[string]struct {
 		text string
@@ -128,39 +129,39 @@ func TestAFileSwitchesFeatures(t *testing.T) {
 	}
 }
 
-// TestAFileThatCannotBe: one message with the file and the line says what is wrong.
+// TestAFileThatCannotBe: the error names the file, the line and the cause.
 func TestAFileThatCannotBe(t *testing.T) {
 	const head = "apiVersion or kind is missing: a file for sunset-test needs apiVersion: config.sunset.x-k8s.io/v1alpha1 and kind: TestConfig"
 	for name, test := range map[string]struct{ text, want string }{
-		"an unknown setting":    {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": use the name of a flag of sunset-test`},
-		"a file in a file":      {header + "config: more.yaml\n", `sunset.yaml:3: unknown setting "config": use the name of a flag of sunset-test`},
-		"an action":             {header + "version: true\n", `sunset.yaml:3: unknown setting "version": use the name of a flag of sunset-test`},
-		"given twice":           {header + "many: 1\non: true\nmany: 2\n", "sunset.yaml:5: many is set twice"},
-		"a word for a number":   {header + "many: several\n", "sunset.yaml:3: many: want a whole number, not several"},
-		"a fraction":            {header + "many: 1.5\n", "sunset.yaml:3: many: want a whole number, not 1.5"},
-		"a number in quotes":    {header + "rate: '1'\n", "sunset.yaml:3: rate: want a number, not 1"},
-		"a number for a word":   {header + "address: 0\n", "sunset.yaml:3: address: want a string (in quotes, if it looks like something else), not 0"},
-		"nothing":               {header + "name:\n", "sunset.yaml:3: name: want a string (in quotes, if it looks like something else), not nothing"},
-		"yes":                   {header + "on: yes\n", "sunset.yaml:3: on: want true or false, not yes"},
-		"a bare duration":       {header + "wait: 15\n", "sunset.yaml:3: wait: want a duration such as 15s, not 15"},
-		"no duration":           {header + "wait: soon\n", `sunset.yaml:3: wait: time: invalid duration "soon"`},
-		"one name":              {header + "names: a\n", "sunset.yaml:3: names: want a list of strings, not a"},
-		"a number among names":  {header + "names:\n- a\n- 1\n", "sunset.yaml:5: names: want a list of strings, not one with 1"},
-		"a list":                {header + "name: [a]\n", "sunset.yaml:3: name: want a string (in quotes, if it looks like something else), not a list"},
-		"an alias":              {header + "address: &a x\nname: *a\n", "sunset.yaml:4: name: want a string (in quotes, if it looks like something else), not an alias"},
-		"too much":              {header + "many: 99999999999999999999\n", "sunset.yaml:3: many: want a whole number, not 99999999999999999999"},
-		"features as a text":    {header + "feature-gates: References=false\n", "sunset.yaml:3: feature-gates: want names with true or false, as in {References: false}, not References=false"},
-		"half a feature":        {header + "feature-gates:\n  References: off-ish\n", "sunset.yaml:4: feature-gates: References: want true or false, not off-ish"},
-		"an unknown feature":    {header + "feature-gates: {Referenzen: false}\n", "sunset.yaml:3: feature-gates: unrecognized feature gate: Referenzen"},
-		"wrong although hidden": {header + "rate: x\n", "sunset.yaml:3: rate: want a number, not x"},
-		"another version":       {"apiVersion: config.sunset.x-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset.x-k8s.io/v1alpha1, not "config.sunset.x-k8s.io/v2"`},
-		"another kind":          {"kind: ConfigMap\n", `sunset.yaml:1: kind: want TestConfig, not "ConfigMap"`},
-		"no kind":               {"\nmany: 1\n", "sunset.yaml:2: " + head},
-		"two documents":         {header + "---\nmany: 1\n", "sunset.yaml:4: want one YAML document per file"},
-		"a list of settings":    {"- many: 1\n", "sunset.yaml:1: want settings, as in max-in-flight: 16, not a list"},
-		"an empty file":         {"# many: 1\n", "sunset.yaml:1: the file is empty"},
-		"no YAML":               {header + "many: [1\n", "sunset.yaml:2: did not find expected ',' or ']'"},
-		"a tab":                 {header + "\tmany: 1\n", "sunset.yaml:2: found a tab character that violates indentation"},
+		"an unknown setting":                       {header + "many: 1\nmoney: 1\n", `sunset.yaml:4: unknown setting "money": use the name of a flag of sunset-test`},
+		"a file within a file":                     {header + "config: more.yaml\n", `sunset.yaml:3: unknown setting "config": use the name of a flag of sunset-test`},
+		"a flag that is not a setting":             {header + "version: true\n", `sunset.yaml:3: unknown setting "version": use the name of a flag of sunset-test`},
+		"a setting twice":                          {header + "many: 1\non: true\nmany: 2\n", "sunset.yaml:5: many is set twice"},
+		"a word instead of a number":               {header + "many: several\n", "sunset.yaml:3: many: want a whole number, not several"},
+		"a fraction":                               {header + "many: 1.5\n", "sunset.yaml:3: many: want a whole number, not 1.5"},
+		"a number in quotes":                       {header + "rate: '1'\n", "sunset.yaml:3: rate: want a number, not 1"},
+		"a number instead of a string":             {header + "address: 0\n", "sunset.yaml:3: address: want a string (use quotes if YAML reads it as another type), not 0"},
+		"null":                                     {header + "name:\n", "sunset.yaml:3: name: want a string (use quotes if YAML reads it as another type), not null"},
+		"yes":                                      {header + "on: yes\n", "sunset.yaml:3: on: want true or false, not yes"},
+		"a duration without a unit":                {header + "wait: 15\n", "sunset.yaml:3: wait: want a duration such as 15s, not 15"},
+		"an invalid duration":                      {header + "wait: soon\n", `sunset.yaml:3: wait: time: invalid duration "soon"`},
+		"a string instead of a list":               {header + "names: a\n", "sunset.yaml:3: names: want a list of strings, not a"},
+		"a number among names":                     {header + "names:\n- a\n- 1\n", "sunset.yaml:5: names: want a list of strings, not a list with 1"},
+		"a list":                                   {header + "name: [a]\n", "sunset.yaml:3: name: want a string (use quotes if YAML reads it as another type), not a list"},
+		"an alias":                                 {header + "address: &a x\nname: *a\n", "sunset.yaml:4: name: want a string (use quotes if YAML reads it as another type), not an alias"},
+		"a number out of range":                    {header + "many: 99999999999999999999\n", "sunset.yaml:3: many: want a whole number, not 99999999999999999999"},
+		"features as a string":                     {header + "feature-gates: References=false\n", "sunset.yaml:3: feature-gates: want feature names with true or false, such as {References: false}, not References=false"},
+		"a feature that is not true or false":      {header + "feature-gates:\n  References: off-ish\n", "sunset.yaml:4: feature-gates: References: want true or false, not off-ish"},
+		"an unknown feature":                       {header + "feature-gates: {Referenzen: false}\n", "sunset.yaml:3: feature-gates: unrecognized feature gate: Referenzen"},
+		"an invalid setting that a flag overrides": {header + "rate: x\n", "sunset.yaml:3: rate: want a number, not x"},
+		"another version":                          {"apiVersion: config.sunset.x-k8s.io/v2\nkind: TestConfig\n", `sunset.yaml:1: apiVersion: want config.sunset.x-k8s.io/v1alpha1, not "config.sunset.x-k8s.io/v2"`},
+		"another kind":                             {"kind: ConfigMap\n", `sunset.yaml:1: kind: want TestConfig, not "ConfigMap"`},
+		"no kind":                                  {"\nmany: 1\n", "sunset.yaml:2: " + head},
+		"two documents":                            {header + "---\nmany: 1\n", "sunset.yaml:4: want one YAML document per file"},
+		"a list of settings":                       {"- many: 1\n", "sunset.yaml:1: want settings, such as max-in-flight: 16, not a list"},
+		"an empty file":                            {"# many: 1\n", "sunset.yaml:1: the file is empty"},
+		"invalid YAML":                             {header + "many: [1\n", "sunset.yaml:2: did not find expected ',' or ']'"},
+		"a tab":                                    {header + "\tmany: 1\n", "sunset.yaml:2: found a tab character that violates indentation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := newSettings().parse(t, test.text, "--rate=1")
@@ -174,7 +175,7 @@ func TestAFileThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongSaysWhere: a setting that no program can use is told with where it comes from.
+// TestWhatIsWrongSaysWhere: the error about an invalid setting names the line of the file, or the flag.
 func TestWhatIsWrongSaysWhere(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
@@ -205,19 +206,19 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestStackTracesAreForPanics: an error is one line, unless a flag or the file says otherwise.
+// TestStackTracesAreForPanics: an error has no stack trace unless a flag or the file enables it.
 func TestStackTracesAreForPanics(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		args []string
-		want bool // whether an error has one
+		want bool // whether an error has a stack trace
 	}{
-		"by default":             {"", nil, false},
-		"with other flags":       {"", []string{"--zap-devel", "--zap-encoder=json", "--zap-log-level=debug"}, false},
-		"when asked for":         {"", []string{"--zap-stacktrace-level=error"}, true},
-		"when the file asks":     {"zap-stacktrace-level: error\nzap-devel: true\nzap-log-level: '2'\n", nil, true},
-		"when not asked for":     {"zap-stacktrace-level: error\n", []string{"--zap-stacktrace-level=panic"}, false},
-		"when the file does not": {"zap-devel: false\n", nil, false},
+		"by default":                              {"", nil, false},
+		"with other flags":                        {"", []string{"--zap-devel", "--zap-encoder=json", "--zap-log-level=debug"}, false},
+		"enabled by a flag":                       {"", []string{"--zap-stacktrace-level=error"}, true},
+		"enabled by the file":                     {"zap-stacktrace-level: error\nzap-devel: true\nzap-log-level: '2'\n", nil, true},
+		"enabled by the file, disabled by a flag": {"zap-stacktrace-level: error\n", []string{"--zap-stacktrace-level=panic"}, false},
+		"the file has another setting":            {"zap-devel: false\n", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")

@@ -11,15 +11,15 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// traced is an error as some libraries make them.
+// traced is an error that formats with a stack trace, as those of some libraries do.
 type traced struct{}
 
 func (traced) Error() string { return "it has no ca.crt" }
 
 func (traced) Format(s fmt.State, _ rune) { _, _ = fmt.Fprint(s, "it has no ca.crt\nmain.go:7") }
 
-// TestErrorsAreReadable: no line has a stack trace, a fresh installation, which begins without a certificate, logs no errors, and what
-// libraries log of each part that starts or stops is not at info.
+// TestErrorsAreReadable: no line has a stack trace. A new installation, which has no certificate yet, logs no error. Messages
+// of libraries about parts that start or stop are not logged at level info.
 func TestErrorsAreReadable(t *testing.T) {
 	var out bytes.Buffer
 	encoder := zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg", LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder})
@@ -41,7 +41,7 @@ func TestErrorsAreReadable(t *testing.T) {
 	}
 }
 
-// TestNoLineIsDropped: equal lines are summed up where they are logged (retention's sayings), and no library drops them afterwards.
+// TestNoLineIsDropped: no library drops lines with equal messages. The code that logs them aggregates them (package retention).
 func TestNoLineIsDropped(t *testing.T) {
 	f := NewFlags("sunset-test", "TestConfig")
 	var out bytes.Buffer

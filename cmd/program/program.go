@@ -1,4 +1,4 @@
-// Package program is what the programs that run in a cluster have in common: how they are told what to do, start, log and end.
+// Package program is the common part of the programs that run in a cluster: settings, start, logging and shutdown.
 package program
 
 import (
@@ -11,12 +11,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// gcPercent trades processor time, of which little is used, for memory: the heap grows by a fifth of what is kept before
-// garbage is collected. GOGC overrides it.
+// gcPercent trades CPU time, of which the programs use little, for memory: the heap grows by a fifth of the live heap before a
+// garbage collection. GOGC overrides it.
 const gcPercent = 20
 
-// Main parses the arguments of a program and runs what they ask for until a signal ends it. It exits with 2 when they
-// cannot be used and with 1 when the run fails.
+// Main parses the arguments of a program and runs it until a signal ends it. It exits with code 2 if the arguments are invalid,
+// and with code 1 if the run fails.
 func Main(name string, parse func(args []string) (run func(context.Context) error, err error)) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// options are the settings as given.
+// options holds the settings from the command line and the configuration file.
 type options struct {
 	*program.Flags
 	gates      features.Gates
@@ -24,7 +24,7 @@ type options struct {
 	config     manager.Config
 }
 
-// parse reads the settings and sets up logging. program.ErrAnswered says that there is nothing to run.
+// parse reads the settings and sets up logging. It returns program.ErrAnswered if there is nothing to run.
 func parse(args []string) (manager.Config, error) {
 	o := newOptions()
 	if err := o.Parse(args); err != nil {
@@ -69,10 +69,10 @@ func newOptions() *options {
 	return o
 }
 
-// mostJitter is how much longer than its period client-go may wait between two tries.
+// mostJitter is the factor by which client-go may extend the period between two attempts.
 const mostJitter = leaderelection.JitterFactor
 
-// check says what of the settings cannot be used, whatever the cluster is like.
+// check returns an error for a setting that is invalid in every cluster.
 func (o *options) check() error {
 	c, e := o.config, o.config.Election
 	perSecond := c.MaxPerSecond
@@ -80,7 +80,7 @@ func (o *options) check() error {
 		program.Namespaces("namespace", c.Namespace),
 		program.Namespaces("protected-namespaces", o.protected...),
 		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration > e.RenewDeadline, Want: "more than leader-elect-renew-deadline"},
-		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration%time.Second == 0, Want: "whole seconds"}, // the rest is not written
+		program.Demand{Setting: "leader-elect-lease-duration", Holds: e.LeaseDuration%time.Second == 0, Want: "whole seconds"}, // client-go truncates to whole seconds
 		program.Demand{Setting: "leader-elect-renew-deadline", Holds: float64(e.RenewDeadline) > mostJitter*float64(e.RetryPeriod),
 			Want: "more than 1.2 times leader-elect-retry-period"},
 		program.Demand{Setting: "leader-elect-retry-period", Holds: e.RetryPeriod > 0, Want: "more than 0s"},

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/program"
 )
 
-// TestThePageHasEveryFlag: an operator finds every flag of --help in docs/operations.md with its default, and no other.
+// TestThePageHasEveryFlag: docs/operations.md lists exactly the flags of --help, with their defaults.
 func TestThePageHasEveryFlag(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
@@ -29,7 +29,7 @@ func TestThePageHasEveryFlag(t *testing.T) {
 	}
 }
 
-// matches gives what two groups of an expression match: a name, and what belongs to it.
+// matches returns what two groups of an expression match: a name and a value.
 func matches(text, expression string) map[string]string {
 	found := map[string]string{}
 	for _, match := range regexp.MustCompile(expression).FindAllStringSubmatch(text, -1) {
@@ -38,7 +38,7 @@ func matches(text, expression string) map[string]string {
 	return found
 }
 
-// help is what --help prints. A default that is zero is not in it.
+// help returns the output of --help, which leaves out zero defaults.
 func help(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "help")
@@ -62,22 +62,22 @@ func help(t *testing.T) string {
 
 func TestFlagsThatCannotBe(t *testing.T) {
 	for name, test := range map[string]struct{ arg, want string }{
-		"unknown":         {"--no-such-flag", "unknown flag"},
-		"an argument":     {"batch", `unexpected argument "batch"`},
-		"no kind":         {"--allow-kinds=.batch", "--allow-kinds"},
-		"no such file":    {"--kubeconfig=/no/such/file", "no API server"},
-		"a bare duration": {"--leader-elect-lease-duration=15", "invalid argument"},
-		"a short lease":   {"--leader-elect-lease-duration=10s", "--leader-elect-lease-duration: want more than leader-elect-renew-deadline, not \"10s\""},
-		"a slow retry":    {"--leader-elect-retry-period=9s", "--leader-elect-renew-deadline: want more than 1.2 times leader-elect-retry-period"},
-		"no retry":        {"--leader-elect-retry-period=0s", "--leader-elect-retry-period: want more than 0s"},
-		"no deletion":     {"--max-in-flight=0", "--max-in-flight: want at least 1"},
-		"a backward rate": {"--max-deletions-per-second=-1", "--max-deletions-per-second: want a number, 0 or more"},
-		"no rate":         {"--max-deletions-per-second=NaN", "--max-deletions-per-second: want a number, 0 or more"},
-		"no port":         {"--metrics-bind-address=localhost", "--metrics-bind-address: want a host"},
-		"a high port":     {"--webhook-bind-address=:94430", "--webhook-bind-address: want a host"},
-		"no namespace":    {"--namespace=", "--namespace: want valid namespace names"},
-		"a pattern":       {"--protected-namespaces=kube-*", "--protected-namespaces: want valid namespace names"},
-		"no cluster":      {"--leader-elect=false", "no API server: this does not run in a Pod"},
+		"an unknown flag":             {"--no-such-flag", "unknown flag"},
+		"an argument":                 {"batch", `unexpected argument "batch"`},
+		"no kind":                     {"--allow-kinds=.batch", "--allow-kinds"},
+		"no such file":                {"--kubeconfig=/no/such/file", "find the API server: stat /no/such/file"},
+		"a duration without a unit":   {"--leader-elect-lease-duration=15", "invalid argument"},
+		"a short lease":               {"--leader-elect-lease-duration=10s", "--leader-elect-lease-duration: want more than leader-elect-renew-deadline, not \"10s\""},
+		"a slow retry":                {"--leader-elect-retry-period=9s", "--leader-elect-renew-deadline: want more than 1.2 times leader-elect-retry-period"},
+		"no retry":                    {"--leader-elect-retry-period=0s", "--leader-elect-retry-period: want more than 0s"},
+		"no deletion":                 {"--max-in-flight=0", "--max-in-flight: want at least 1"},
+		"a negative rate":             {"--max-deletions-per-second=-1", "--max-deletions-per-second: want a number, 0 or more"},
+		"a rate that is not a number": {"--max-deletions-per-second=NaN", "--max-deletions-per-second: want a number, 0 or more"},
+		"no port":                     {"--metrics-bind-address=localhost", "--metrics-bind-address: want a host"},
+		"a high port":                 {"--webhook-bind-address=:94430", "--webhook-bind-address: want a host"},
+		"no namespace":                {"--namespace=", "--namespace: want valid namespace names"},
+		"a pattern":                   {"--protected-namespaces=kube-*", "--protected-namespaces: want valid namespace names"},
+		"no cluster":                  {"--leader-elect=false", "find the API server: the program does not run in a Pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := parse([]string{test.arg}); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -87,15 +87,15 @@ func TestFlagsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestALeaseIsWrittenInWholeSeconds: client-go cuts off the rest, and another process leads once the seconds that are written are over.
-// A leader that deletes for longer is one of two.
+// TestALeaseIsWrittenInWholeSeconds: client-go truncates the lease duration to whole seconds, after which another process
+// acquires the Lease. A leader that deletes for longer would be a second leader.
 func TestALeaseIsWrittenInWholeSeconds(t *testing.T) {
 	for _, test := range []struct{ lease, renew, retry string }{{"10900ms", "10500ms", "2s"}, {"1900ms", "1800ms", "1s"}} {
 		_, err := parse([]string{
 			"--leader-elect-lease-duration=" + test.lease, "--leader-elect-renew-deadline=" + test.renew, "--leader-elect-retry-period=" + test.retry,
 		})
 		if err == nil || !strings.Contains(err.Error(), "--leader-elect-lease-duration: want") {
-			t.Errorf("a leader deletes for %s after a renewal, and a lease of %s is taken over before that: %v", test.renew, test.lease, err)
+			t.Errorf("renew deadline %s is longer than lease duration %s in whole seconds: %v", test.renew, test.lease, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Command sunset-controller runs Sunset in a cluster: it reads ClusterRetentionPolicies and deletes what they say.
+// Command sunset-controller runs Sunset in a cluster. It evaluates retention policies and deletes the objects that are due.
 package main
 
 import (

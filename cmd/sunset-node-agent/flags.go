@@ -12,14 +12,14 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/features"
 )
 
-// options are the settings as given.
+// options holds the settings from the command line and the configuration file.
 type options struct {
 	*program.Flags
 	gates  features.Gates
 	config agent.Config
 }
 
-// parse reads the settings and sets up logging. program.ErrAnswered says that there is nothing to run.
+// parse reads the settings and sets up logging. It returns program.ErrAnswered if there is nothing to run.
 func parse(args []string) (agent.Config, error) {
 	o := newOptions()
 	if err := o.Parse(args); err != nil {
@@ -39,17 +39,17 @@ func newOptions() *options {
 	f.StringVar(&c.Endpoint, "runtime-endpoint", "unix:///run/containerd/containerd.sock", "CRI endpoint of the container runtime, in the format of the kubelet's containerRuntimeEndpoint")
 	f.StringVar(&c.SandboxImage, "pod-infra-container-image", "", "sandbox (pause) image of Pods, if the container runtime does not report it; the agent never removes this image")
 	f.StringVar(&c.StateDir, "state-dir", "/var/lib/sunset-node-agent", "directory in which the agent stores the ages of images across restarts; no other process may use it")
-	f.DurationVar(&c.Interval, "interval", images.DefaultInterval, "maximum time between two lists of the images while none is due")
+	f.DurationVar(&c.Interval, "interval", images.DefaultInterval, "maximum time between two lists of the images while no image is due")
 	f.IntVar(&c.MaxInFlight, "max-in-flight", 16, "maximum number of images that the agent removes at the same time; it removes fewer while removals slow down the container runtime")
 	f.StringVar(&c.MetricsAddress, "metrics-bind-address", ":8080", `address of the metrics endpoint; "0" disables it`)
 	f.StringVar(&c.ProbeAddress, "health-probe-bind-address", ":8081", `address of the health probe endpoints /healthz and /readyz; "0" disables them`)
 	return o
 }
 
-// shortest is the least time between two looks at a node.
+// shortest is the minimum time between two snapshots of a node.
 const shortest = 100 * time.Millisecond
 
-// check says what of the settings cannot be used, whatever the node is like.
+// check returns an error for a setting that is invalid on every node.
 func (o *options) check() error {
 	return o.Check(
 		program.Demand{Setting: "interval", Holds: o.config.Interval >= shortest, Want: "at least " + shortest.String()},

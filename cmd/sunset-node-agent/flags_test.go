@@ -18,8 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/agent"
 )
 
-// TestThePageHasEveryFlag: an operator finds every flag in docs/images.md with its default, but for those of the log, and no
-// other.
+// TestThePageHasEveryFlag: docs/images.md lists exactly the flags, with their defaults. It leaves out the logging flags.
 func TestThePageHasEveryFlag(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
 	page, err := os.ReadFile("../../docs/images.md")
@@ -41,8 +40,8 @@ func TestThePageHasEveryFlag(t *testing.T) {
 	}
 }
 
-// TestTheManifestStartsTheAgent: what crds/nodes/agent.yaml has, with and without what is commented out, is a DaemonSet whose
-// arguments the agent takes and whose mounts are those that the page promises.
+// TestTheManifestStartsTheAgent: crds/nodes/agent.yaml is a valid DaemonSet, with and without its commented parts. The agent
+// accepts its arguments, and its mounts are the documented ones.
 func TestTheManifestStartsTheAgent(t *testing.T) {
 	text, err := os.ReadFile("../../crds/nodes/agent.yaml")
 	if err != nil {
@@ -51,9 +50,9 @@ func TestTheManifestStartsTheAgent(t *testing.T) {
 	socket, state, images := "/run/containerd/containerd.sock", "/var/lib/sunset-node-agent", "/var/lib/containerd"
 	for name, test := range map[string]struct {
 		text string
-		want map[string]string // read-only or not, by path
+		want map[string]string // "writable" or "read-only", by path
 	}{
-		"as it is":        {string(text), map[string]string{socket: "writable", state: "writable"}},
+		"without changes": {string(text), map[string]string{socket: "writable", state: "writable"}},
 		"with thresholds": {regexp.MustCompile(`(?m)^( +)# (- |  )`).ReplaceAllString(string(text), "$1$2"), map[string]string{socket: "writable", state: "writable", images: "read-only"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +62,7 @@ func TestTheManifestStartsTheAgent(t *testing.T) {
 			}
 			container := d.Spec.Template.Spec.Containers[0]
 			if container.ImagePullPolicy != corev1.PullIfNotPresent {
-				t.Errorf("%s is pulled %s: one that was loaded onto the nodes is nowhere to be pulled", container.Image, container.ImagePullPolicy)
+				t.Errorf("image %s has pull policy %s, want IfNotPresent: no registry may have an image that was loaded onto the nodes", container.Image, container.ImagePullPolicy)
 			}
 			o := newOptions()
 			if err := o.FlagSet.Parse(container.Args); err != nil {
@@ -80,7 +79,7 @@ func TestTheManifestStartsTheAgent(t *testing.T) {
 					mounts[m.MountPath] = "read-only"
 				}
 				if from[m.Name] != m.MountPath {
-					t.Errorf("%s is %s of the host", m.MountPath, from[m.Name])
+					t.Errorf("%s is a mount of host path %s", m.MountPath, from[m.Name])
 				}
 			}
 			if diff := cmp.Diff(test.want, mounts); diff != "" {
@@ -99,16 +98,16 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown":         {[]string{"--no-such-flag"}, "unknown flag"},
-		"an argument":     {[]string{"images"}, `unexpected argument "images"`},
-		"no such file":    {[]string{"--kubeconfig=/no/such/file"}, "no API server"},
-		"a bare duration": {[]string{"--interval=30"}, "invalid argument"},
-		"never":           {[]string{"--interval=0s"}, "--interval: want at least 100ms, not \"0s\""},
-		"no removals":     {[]string{"--max-in-flight=0"}, "--max-in-flight: want at least 1"},
-		"no cluster":      {nil, "no API server: this does not run in a Pod"},
-		"no node":         {[]string{"--kubeconfig", nowhere(t)}, "the name of the node is missing: set --node-name or the environment variable NODE_NAME"},
+		"an unknown flag":           {[]string{"--no-such-flag"}, "unknown flag"},
+		"an argument":               {[]string{"images"}, `unexpected argument "images"`},
+		"no such file":              {[]string{"--kubeconfig=/no/such/file"}, "find the API server: stat /no/such/file"},
+		"a duration without a unit": {[]string{"--interval=30"}, "invalid argument"},
+		"an interval of zero":       {[]string{"--interval=0s"}, "--interval: want at least 100ms, not \"0s\""},
+		"no removals":               {[]string{"--max-in-flight=0"}, "--max-in-flight: want at least 1"},
+		"no cluster":                {nil, "find the API server: the program does not run in a Pod"},
+		"no node":                   {[]string{"--kubeconfig", nowhere(t)}, "the name of the node is missing: set --node-name or the environment variable NODE_NAME"},
 		"no socket": {[]string{"--kubeconfig", nowhere(t), "--node-name=a", "--runtime-endpoint=tcp://127.0.0.1:1234"},
-			`runtime endpoint "tcp://127.0.0.1:1234": want unix:///path/of/the.sock, or that path`},
+			`runtime endpoint "tcp://127.0.0.1:1234": want an absolute path or a URL such as unix:///run/containerd/containerd.sock`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := parse(test.args); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -118,7 +117,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 	}
 }
 
-// nowhere is a kubeconfig of an API server that nobody runs.
+// nowhere returns the path of a kubeconfig for an API server that does not exist.
 func nowhere(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	c := clientcmdapi.NewConfig()

@@ -1,4 +1,4 @@
-// Command sunset-node-agent removes images from the node it runs on, as ClusterRetentionPolicies say.
+// Command sunset-node-agent removes container images from its node according to ClusterRetentionPolicies.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// certify gives a channel that is closed when there are files in CertDir to serve with, and the API server knows them.
+// certify returns a channel that is closed when CertDir contains a certificate and the API server trusts it.
 func (s *Server) certify(ctx context.Context, mgr manager.Manager) (<-chan struct{}, error) {
 	certified := make(chan struct{})
 	if s.Secret == "" {
@@ -20,7 +20,7 @@ func (s *Server) certify(ctx context.Context, mgr manager.Manager) (<-chan struc
 	}
 	key := types.NamespacedName{Namespace: s.Namespace, Name: s.Secret}
 	if err := mgr.GetAPIReader().Get(ctx, key, &corev1.Secret{}); err != nil {
-		return nil, err // the rotator fills a Secret but makes none
+		return nil, err // the rotator updates the Secret, but does not create it
 	}
 	return certified, rotator.AddRotator(mgr, &rotator.CertRotator{
 		SecretKey:      key,
@@ -37,5 +37,6 @@ func (s *Server) certify(ctx context.Context, mgr manager.Manager) (<-chan struc
 
 var rotators atomic.Int64
 
-// rotatorName is another one each time: controller-runtime never forgets a name, and the rotator cannot tell it to.
+// rotatorName returns a new name for each call: controller-runtime refuses a name that was used before, and the rotator has no
+// option to skip that check.
 func rotatorName() string { return fmt.Sprintf("webhook-certificate-%d", rotators.Add(1)) }

@@ -7,12 +7,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// change is what a request asks for. The expressions in crds/admission say the same in CEL.
+// change is the change that a request makes. The CEL expressions in crds/admission implement the same conditions.
 type change struct {
 	before, after *written // before is nil for a new policy
 }
 
-// harmless reports whether the request needs no review: it leaves the spec alone, or does nothing but suspend.
+// harmless reports whether the request needs no review: it does not change the spec, or it only suspends the policy.
 func (c change) harmless() bool {
 	switch {
 	case c.before == nil || c.approves():
@@ -36,20 +36,20 @@ func (c change) approves() bool {
 	return approved != "" && (c.before == nil || approved != c.before.approved())
 }
 
-// empowers reports whether the request lets the policy's rules do more than before, all of them: then the author needs
-// the rights for all of them.
+// empowers reports whether the request lets all rules of the policy do more than before. Then the author needs the permissions
+// for all rules.
 func (c change) empowers() bool {
 	return c.before == nil || c.approves() ||
 		c.after.mode() == string(v1alpha1.Enforce) && c.before.mode() != string(v1alpha1.Enforce) ||
 		c.after.differs(c.before, "variables", "serviceAccountName", "approval")
 }
 
-// changed reports whether the author has to have rights for a rule: it is new or another, or all are empowered.
+// changed reports whether the author needs the permissions for a rule: it is new or changed, or the request empowers all rules.
 func (c change) changed(rule string) bool {
 	return c.empowers() || c.before.rules()[rule] != c.after.rules()[rule]
 }
 
-// actsAs reports whether the author has to be allowed to act as the policy's service account.
+// actsAs reports whether the author needs the permission to act as the policy's ServiceAccount.
 func (c change) actsAs() bool {
 	for rule := range c.after.rules() {
 		if c.changed(rule) {

@@ -11,7 +11,7 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// discovering counts how often all kinds of the cluster are asked for.
+// discovering counts how often the kinds of the cluster are discovered.
 type discovering struct {
 	*fakeCluster
 	times int
@@ -22,7 +22,7 @@ func (d *discovering) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.
 	return d.fakeCluster.ServerGroupsAndResources()
 }
 
-// TestAReviewAsksForTheKindsOnce: each time means a request for every version of every group.
+// TestAReviewAsksForTheKindsOnce: each discovery needs a request for every version of every group.
 func TestAReviewAsksForTheKindsOnce(t *testing.T) {
 	var rules strings.Builder
 	for i := range 64 {
@@ -36,6 +36,6 @@ func TestAReviewAsksForTheKindsOnce(t *testing.T) {
 		Namespace: "team", UserInfo: authenticationv1.UserInfo{Username: "ann"}, Object: object(t, policy),
 	}})
 	if response.Allowed || d.times != 1 {
-		t.Errorf("allowed %t, asked %d times", response.Allowed, d.times)
+		t.Errorf("allowed %t, discovered %d times", response.Allowed, d.times)
 	}
 }

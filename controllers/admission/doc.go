@@ -1,9 +1,11 @@
 // Package admission reviews policies before the API server stores them: the validating webhook, and its certificate.
 //
-// It promises that a refusal names everything that is wrong, that nobody gives rules rights which they do not have
-// themselves, and that any other doubt is a missing warning, never a refusal. Its own trouble, a missing certificate
-// above all, never stops the controller.
+// It promises:
+//   - A refusal names all errors of the policy.
+//   - Users can give rules only permissions that they have themselves.
+//   - Any other check that fails omits a warning, and never refuses the policy.
+//   - An error of the webhook itself, such as a missing certificate, never stops the controller.
 //
-// It refuses to be needed: what it refuses is an invalid rule to the controller too, suspending and deleting a policy
-// never come here, and rights are checked again before anything is deleted.
+// It refuses to be necessary. The controller does not execute rules that the webhook refuses. Requests that only suspend or
+// delete a policy do not reach the webhook. Permissions are checked again before each deletion.
 package admission

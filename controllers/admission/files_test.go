@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// file is a file of crds/admission, with its white space made one.
+// file returns a file of crds/admission, with each run of white space replaced by one space.
 func file(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("../../crds/admission/" + name)
@@ -36,12 +36,13 @@ func TestTheAPIServerKnowsEveryField(t *testing.T) {
 			names = append(names, "'"+name+"'")
 		}
 		if list := "[" + strings.Join(names, ", ") + "]"; !strings.Contains(policies, list) {
-			t.Errorf("%T: policies.yaml has no %s", part, list)
+			t.Errorf("%T: policies.yaml does not contain %s", part, list)
 		}
 	}
 }
 
-// TestTheAPIServerRefusesWhatIsProtected: but for what --allow-kinds lifts, both say the same about a namespace's rules.
+// TestTheAPIServerRefusesWhatIsProtected: without --allow-kinds, the ValidatingAdmissionPolicy refuses the same kinds as
+// Protection in the rules of a RetentionPolicy.
 func TestTheAPIServerRefusesWhatIsProtected(t *testing.T) {
 	policies, protection := file(t, "policies.yaml"), policy.DefaultProtection()
 	for _, kind := range []schema.GroupKind{
@@ -55,19 +56,19 @@ func TestTheAPIServerRefusesWhatIsProtected(t *testing.T) {
 			name = kind.Kind
 		}
 		if !protection.Kind(kind) || !strings.Contains(policies, "'"+name+"'") {
-			t.Errorf("%s: protected by policy %v", kind, protection.Kind(kind))
+			t.Errorf("%s: protected by package policy: %v; it must also be in policies.yaml", kind, protection.Kind(kind))
 		}
 	}
 }
 
-// TestBothWebhookAndAPIServerLetSuspendingPass: the condition stands in three places, and is the same.
+// TestBothWebhookAndAPIServerLetSuspendingPass: the condition is the same in three places.
 func TestBothWebhookAndAPIServerLetSuspendingPass(t *testing.T) {
 	const suspends = "!has(object.spec.mode) || object.spec.mode != 'Suspended' " +
 		"|| dyn(object.spec).exists(k, k != 'mode' && (!(k in dyn(oldObject.spec)) || dyn(object.spec)[k] != dyn(oldObject.spec)[k])) " +
 		"|| dyn(oldObject.spec).exists(k, k != 'mode' && !(k in dyn(object.spec)))"
 	for name, want := range map[string]int{"policies.yaml": 2, "webhook.yaml": 1} {
 		if got := strings.Count(file(t, name), suspends); got != want {
-			t.Errorf("%s has it %d times; want %d", name, got, want)
+			t.Errorf("%s contains the condition %d times; want %d", name, got, want)
 		}
 	}
 }

@@ -14,14 +14,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// A rule that matches something is found out with one short list, most often; of those that match nothing, pages are
-// read until it is certain or not worth more.
+// One short list usually shows that a rule matches an object. Otherwise more pages are read, up to a limit.
 const (
 	idlePage  = 500
 	idlePages = 4
 )
 
-// idle tells which rules match nothing now. A rule whose objects cannot be listed, or not all, is not told.
+// idle returns warnings about rules that match no objects now. It does not warn about a rule if it cannot list all objects.
 func (r *Reviewer) idle(ctx context.Context, v *review) []string {
 	namespaces, err := r.selected(ctx, v)
 	if err != nil {
@@ -47,7 +46,7 @@ func (r *Reviewer) idle(ctx context.Context, v *review) []string {
 	return warnings
 }
 
-// selected are the namespaces of a ClusterRetentionPolicy; nil for a RetentionPolicy, which has its own.
+// selected returns the namespaces of a ClusterRetentionPolicy; nil for a RetentionPolicy, which applies only in its own namespace.
 func (r *Reviewer) selected(ctx context.Context, v *review) (sets.Set[string], error) {
 	if v.Namespace != "" {
 		return nil, nil

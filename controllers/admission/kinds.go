@@ -11,11 +11,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// resolve finds the resource of a rule's target. A kind that is not there may come, so that an administrator is only
-// warned; in a namespace it is fatal, because then the author's rights cannot be checked.
+// resolve finds the resource of a rule's target. An unknown kind may be installed later, so in a ClusterRetentionPolicy it is
+// only a warning. In a RetentionPolicy it is fatal, because the author's permissions cannot be checked.
 func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Problem, fatal bool, err error) {
 	if rule.Kind.Kind == "" || rule.OnNodes() {
-		return nil, false, nil // said already; and no API server has images of nodes
+		return nil, false, nil // a missing kind is reported elsewhere, and the API server does not serve images of nodes
 	}
 	path := fmt.Sprintf("spec.rules[%d].target.kind", rule.Index)
 	mapping, err := r.Mapper.RESTMapping(rule.Kind.GroupKind(), rule.Kind.Version)
@@ -35,7 +35,8 @@ func (r *Reviewer) resolve(v *review, rule *policy.Rule) (problem *policy.Proble
 	return nil, false, nil
 }
 
-// referrers warns of kinds that are declared to refer to others and are not there: until they are they refer to nothing.
+// referrers returns warnings about declared kinds of referrers that do not exist. Until they are installed, they have no
+// references.
 func (r *Reviewer) referrers(v *review) []string {
 	var warnings []string
 	for i, reference := range v.References {
@@ -49,13 +50,13 @@ func (r *Reviewer) referrers(v *review) []string {
 	return warnings
 }
 
-// missing says that the cluster has no such kind. What could not be discovered is just not suggested.
+// missing returns the problem of a kind that the cluster does not have. The hint suggests only kinds that discovery has found.
 func (v *review) missing(path string, kind schema.GroupVersionKind) *policy.Problem {
 	problem, _ := policy.UnknownKind(path, kind, v.served())
 	return &problem
 }
 
-// isNoKind recognises the mapper's answers for a kind, or a whole group, that is not served.
+// isNoKind reports whether the error of the mapper says that the kind, or its whole group, is not served.
 func isNoKind(err error) bool {
 	var status apierrors.APIStatus
 	return meta.IsNoMatchError(err) || errors.As(err, &status) && status.Status().Code == 404

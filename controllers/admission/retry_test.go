@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// hasty is a clock that waits for nothing, and adds up for how long it would have.
+// hasty is a clock that does not wait, and records how long it would have waited.
 type hasty struct {
 	clock.RealClock
 	waited *atomic.Int64
@@ -32,8 +32,8 @@ func (h hasty) After(d time.Duration) <-chan time.Time {
 	return time.After(time.Millisecond)
 }
 
-// TestTheWebhookIsRetriedEverMoreSeldom: what keeps it from being served may last for weeks, and each try adds metrics that nobody
-// removes: controller-runtime counts by the name of the controller, of which each try needs another.
+// TestTheWebhookIsRetriedEverMoreSeldom: an error may last for weeks, and each retry adds metrics that are never removed:
+// controller-runtime has metrics for each name of a controller, and each retry needs a new name.
 func TestTheWebhookIsRetriedEverMoreSeldom(t *testing.T) {
 	var tries, waited atomic.Int64
 	const trouble, most = 6 * time.Hour, 50
@@ -57,10 +57,10 @@ func TestTheWebhookIsRetriedEverMoreSeldom(t *testing.T) {
 			tries.Add(1)
 			fmt.Fprint(w, `{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"sunset-system","name":"sunset-webhook","uid":"1","resourceVersion":"1"}}`)
 		case r.URL.Query().Get("sendInitialEvents") != "":
-			fail(http.StatusUnprocessableEntity, "Invalid") // then it is listed
+			fail(http.StatusUnprocessableEntity, "Invalid") // then the client lists
 		case r.URL.Query().Get("watch") != "":
 			<-r.Context().Done()
-		case path == "/api/v1/namespaces/sunset-system/secrets": // which lacks the Secret: the rotator ends
+		case path == "/api/v1/namespaces/sunset-system/secrets": // without the Secret: the rotator ends
 			fmt.Fprint(w, `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
 		case path == hooks+"/validatingwebhookconfigurations":
 			fmt.Fprint(w, `{"kind":"ValidatingWebhookConfigurationList","apiVersion":"admissionregistration.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
@@ -97,6 +97,6 @@ func TestTheWebhookIsRetriedEverMoreSeldom(t *testing.T) {
 		}
 	}
 	if tries.Load() > most {
-		t.Errorf("%d tries in %s, which have added %d time series", tries.Load(), time.Duration(waited.Load()), series)
+		t.Errorf("%d retries in %s, which added %d time series; want at most %d", tries.Load(), time.Duration(waited.Load()), series, most)
 	}
 }

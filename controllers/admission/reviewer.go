@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// answerWithin is less than the timeout of the webhook, so that the author reads what took so long.
+	// answerWithin is less than the timeout of the webhook, so that the author sees which step took too long.
 	answerWithin = 8 * time.Second
-	// warnWithin is how long to look for warnings.
+	// warnWithin limits the time of the checks for warnings.
 	warnWithin = 3 * time.Second
 )
 
-// Kinds gives the kinds that the cluster serves; a discovery client does.
+// Kinds returns the kinds that the cluster serves. A discovery client implements it.
 type Kinds interface {
 	ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
-// Reviewer answers admission requests for both kinds of policy. All exported fields are required.
-// Compiler is its own, so that what is only asked about displaces nothing that is in force.
+// Reviewer handles admission requests for both kinds of policies. All exported fields are required. It needs its own Compiler,
+// so that reviewed rules evict no active rules from the cache.
 type Reviewer struct {
 	Compiler   *engine.Compiler
 	Protection policy.Protection
@@ -44,9 +44,9 @@ type Reviewer struct {
 	// Ask fills in the status of a review.
 	Ask func(context.Context, *authorizationv1.SubjectAccessReview) error
 
-	turns       turns // of compiling
-	looking     turns // of looking for warnings, which reads schemas
-	discovering turns // of reading all kinds
+	turns       turns // for compilation
+	looking     turns // for warnings, which need schemas
+	discovering turns // for the discovery of all kinds
 }
 
 var _ admission.Handler = (*Reviewer)(nil)
@@ -79,11 +79,11 @@ type review struct {
 	change
 	author   admission.Request
 	programs map[string]*engine.Program
-	targets  map[int]*meta.RESTMapping // by index of the rule; none for a kind that is not known
+	targets  map[int]*meta.RESTMapping // by index of the rule; without unknown kinds
 	served   func() []*metav1.APIResourceList
 }
 
-// read gives nil for a request that needs no review.
+// read returns the review of a request; nil if the request needs no review.
 func (r *Reviewer) read(ctx context.Context, req admission.Request) (*review, error) {
 	after, err := readWritten(req.Object.Raw)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Reviewer) read(ctx context.Context, req admission.Request) (*review, er
 		return nil, err
 	}
 	v := &review{change: change{before: before, after: after}, author: req, targets: map[int]*meta.RESTMapping{}}
-	v.served = sync.OnceValue(func() []*metav1.APIResourceList { // many requests, so once for all rules
+	v.served = sync.OnceValue(func() []*metav1.APIResourceList { // once for all rules: discovery needs many requests
 		done, err := r.discovering.take(ctx, req.Namespace)
 		if err != nil {
 			return nil
@@ -114,7 +114,7 @@ func (r *Reviewer) read(ctx context.Context, req admission.Request) (*review, er
 	return v, nil
 }
 
-// compile compiles the rules, which only those may ask for who may write the policy.
+// compile compiles the rules. Only users with permission to write the policy can cause that.
 func (r *Reviewer) compile(ctx context.Context, v *review) error {
 	done, err := r.turns.take(ctx, v.Namespace)
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *Reviewer) compile(ctx context.Context, v *review) error {
 	return nil
 }
 
-// judge gives what is wrong with a policy, and what may be. The error says that this could not be found out.
+// judge returns the errors and the warnings of a policy. It returns err if the checks failed.
 func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem, warnings []string, err error) {
 	for _, rule := range v.Rules {
 		problem, fatal, err := r.resolve(v, rule)
@@ -145,7 +145,7 @@ func (r *Reviewer) judge(ctx context.Context, v *review) (wrong []policy.Problem
 		if wrong = append(wrong, missing...); err != nil {
 			return nil, nil, err
 		}
-		if len(wrong) > 0 { // compiling is for authors who may do what the rules do
+		if len(wrong) > 0 { // rules are compiled only for authors with the permissions of the rules
 			return append(slices.Clone(v.Problems), wrong...), warnings, nil
 		}
 	}

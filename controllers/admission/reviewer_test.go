@@ -32,11 +32,11 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// fakeCluster is a cluster that serves Jobs, ConfigMaps and Nodes, and has none of them.
+// fakeCluster is a cluster that serves Jobs, ConfigMaps and StorageClasses.
 type fakeCluster struct {
-	rights   []string // "VERB RESOURCE" that the author has
+	rights   []string // the author's permissions, as "VERB RESOURCE"
 	asked    []string
-	trouble  error         // of every question
+	trouble  error         // of each access review
 	slowness time.Duration // of OpenAPI
 	objects  []string      // namespaces with an object of every kind
 
@@ -64,7 +64,7 @@ func (w *fakeCluster) Paths() (map[string]openapi.GroupVersion, error) {
 }
 
 func (w *fakeCluster) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errors.New("nothing is there")
+	return errors.New("not found")
 }
 
 func (w *fakeCluster) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -100,7 +100,7 @@ func (w *fakeCluster) reviewer(t *testing.T) *admission.Reviewer {
 	}
 }
 
-// review has ann write a policy in place of another, which may be empty.
+// review reviews a request of user ann that replaces one policy, which may be empty, by another.
 func (w *fakeCluster) review(t *testing.T, before, after string) webhook.Response {
 	t.Helper()
 	return w.reviewer(t).Handle(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{
@@ -145,18 +145,18 @@ func TestWhatTheAuthorIsAskedFor(t *testing.T) {
 		before, after string
 		want          []string
 	}{
-		"a new policy: everything":      {"", own, mayAll},
-		"nothing new: nothing":          {own, own, nil},
-		"another rule: its kind":        {own, strings.Replace(own, `"true"`, `"false"`, 1), []string{"create pods", "list configmaps", "delete configmaps"}},
-		"a rule less: nothing":          {own, own[:strings.Index(own, "  - name: maps")], nil},
-		"enforced: everything":          {own, strings.Replace(own, "DryRun", "Enforce", 1), mayAll},
-		"no longer enforced: nothing":   {strings.Replace(own, "DryRun", "Enforce", 1), own, nil},
-		"suspended: nothing":            {own, strings.Replace(own, "DryRun", "Suspended", 1), nil},
-		"another account: everything":   {own, strings.Replace(own, "cleaner", "other", 1), mayAll},
-		"a variable: everything":        {own, own + "  variables: [{name: a, expression: 'true'}]\n", mayAll},
-		"approved: everything":          {own, strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), mayAll},
-		"no longer approved: nothing":   {strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), own, nil},
-		"suspended and more: its kinds": {own, strings.NewReplacer("DryRun", "Suspended", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
+		"new policy: all":             {"", own, mayAll},
+		"unchanged: none":             {own, own, nil},
+		"changed rule: its kind":      {own, strings.Replace(own, `"true"`, `"false"`, 1), []string{"create pods", "list configmaps", "delete configmaps"}},
+		"rule removed: none":          {own, own[:strings.Index(own, "  - name: maps")], nil},
+		"enforced: all":               {own, strings.Replace(own, "DryRun", "Enforce", 1), mayAll},
+		"no longer enforced: none":    {strings.Replace(own, "DryRun", "Enforce", 1), own, nil},
+		"suspended: none":             {own, strings.Replace(own, "DryRun", "Suspended", 1), nil},
+		"another account: all":        {own, strings.Replace(own, "cleaner", "other", 1), mayAll},
+		"new variable: all":           {own, own + "  variables: [{name: a, expression: 'true'}]\n", mayAll},
+		"approved: all":               {own, strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), mayAll},
+		"no longer approved: none":    {strings.Replace(own, "name: p}", "name: p, annotations: {sunset.x-k8s.io/approved: a}}", 1), own, nil},
+		"suspended and changed: kind": {own, strings.NewReplacer("DryRun", "Suspended", `"true"`, `"false"`).Replace(own), []string{"create pods", "list configmaps", "delete configmaps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &fakeCluster{rights: mayAll}
@@ -178,7 +178,7 @@ func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
 	}
 	for _, want := range []string{
 		`spec.rules[1].ttl: "soon" is not a duration`,
-		"spec.rules[1].target.kind: there is no kind Secret in v1",
+		"spec.rules[1].target.kind: no matches for kind \"Secret\" in version \"v1\"",
 		"spec.serviceAccountName: the rules act as service account cleaner, and ann may neither create Pods in namespace team nor impersonate it",
 		"spec.rules[0].target.kind: ann may not delete jobs.batch in namespace team",
 	} {
@@ -212,27 +212,27 @@ func TestWhatIsWrongAlreadyCanBeSuspended(t *testing.T) {
 	}
 }
 
-// cluster is the same policy for the cluster.
+// cluster returns the same policy as a ClusterRetentionPolicy.
 func cluster(rules string) string {
 	return strings.NewReplacer("kind: RetentionPolicy", "kind: ClusterRetentionPolicy", "  serviceAccountName: cleaner\n", "", "namespace: team, ", "").Replace(rules)
 }
 
-// referring is it with references.
+// referring returns a ClusterRetentionPolicy with references.
 func referring(apiVersion, kind, names string) string {
 	return cluster(own) + fmt.Sprintf("  references:\n  - from: {apiVersion: %s, kind: %s}\n    to: Secret\n    names: '%s'\n", apiVersion, kind, names)
 }
 
 func TestInvalidReferencesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		referring("v1", "Secret", "[object.data.next]"):      "spec.references[0].names:1:1: of a Secret only metadata can be read, and this reads data",
+		referring("v1", "Secret", "[object.data.next]"):      "spec.references[0].names:1:1: only the metadata of a Secret can be read, but this reads data",
 		referring("batch/v1", "Job", "[objekt.spec.secret]"): "spec.references[0].names:1:2: unknown name \"objekt\" (did you mean object?)\n    [objekt.spec.secret]\n     ^",
 		referring("batch/v1", "Job", "[]") + "    name: x\n": "spec.references[0].name: unknown field",
 		strings.Replace(own, "  serviceAccountName", "  references: []\n  serviceAccountName", 1): "spec.references: unknown field " +
-			"(references count for the whole cluster: write them in a ClusterRetentionPolicy)",
+			"(references apply to the whole cluster: write them in a ClusterRetentionPolicy)",
 	} {
 		response := (&fakeCluster{}).review(t, "", text)
 		if response.Allowed || !strings.Contains(response.Result.Message, want) {
-			t.Errorf("allowed %v; no %q in\n%s", response.Allowed, want, response.Result.Message)
+			t.Errorf("allowed %v; %q missing in\n%s", response.Allowed, want, response.Result.Message)
 		}
 	}
 }
@@ -243,29 +243,29 @@ func TestClusterPolicies(t *testing.T) {
 		objects []string
 		want    []string
 	}{
-		"fine": {cluster(own), []string{"other"}, nil},
-		"a kind to come": {strings.Replace(cluster(own), "kind: Job", "kind: Jobs", 1), []string{"other"},
-			[]string{"spec.rules[0].target.kind: there is no kind Jobs in batch/v1 (did you mean Job?)"}},
-		"images that go within the hour": {
+		"no warning": {cluster(own), []string{"other"}, nil},
+		"unknown kind": {strings.Replace(cluster(own), "kind: Job", "kind: Jobs", 1), []string{"other"},
+			[]string{"spec.rules[0].target.kind: no matches for kind \"Jobs\" in version \"batch/v1\" (did you mean Job?)"}},
+		"images with a TTL below 1h": {
 			strings.NewReplacer("{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {kept: briefly}}}", "{apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}",
 				"object.metadata.creationTimestamp", "object.status.firstSeen", "ttl: 1h", "ttl: 59m").Replace(cluster(own)), []string{"other"},
-			[]string{"spec.rules[1].ttl: images that go after 59m may be pulled again and again " +
-				"(1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)"}},
-		"nothing is matched": {cluster(own), nil, []string{"spec.rules[0].target: matches no Job now", "spec.rules[1].target: matches no ConfigMap now"}},
-		"nothing but what is protected": {cluster(own), []string{"kube-system"}, []string{
+			[]string{"spec.rules[1].ttl: images that are removed after 59m may be pulled again repeatedly " +
+				"(write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent)"}},
+		"rules without objects": {cluster(own), nil, []string{"spec.rules[0].target: matches no Job now", "spec.rules[1].target: matches no ConfigMap now"}},
+		"rules that match only protected objects": {cluster(own), []string{"kube-system"}, []string{
 			"spec.rules[0].target: matches no Job now", "spec.rules[1].target: matches no ConfigMap now"}},
-		"no namespace": {strings.Replace(cluster(own), "spec:\n", "spec:\n  namespaceSelector: {matchLabels: {a: b}}\n", 1), []string{"other"},
+		"selector without a namespace": {strings.Replace(cluster(own), "spec:\n", "spec:\n  namespaceSelector: {matchLabels: {a: b}}\n", 1), []string{"other"},
 			[]string{"spec.namespaceSelector: selects no namespace now"}},
-		"referrers that are there": {referring("batch/v1", "Job", "[object.spec.secret]"), []string{"other"}, nil},
-		"referrers to come": {referring("batch/v1", "Jobs", "[object.spec.secret]"), []string{"other"},
-			[]string{"spec.references[0].from.kind: there is no kind Jobs in batch/v1 (did you mean Job?)"}},
-		"a kind in no namespace": {strings.NewReplacer("batch/v1", "storage.k8s.io/v1", "kind: Job", "kind: StorageClass").Replace(cluster(own)), []string{"", "other"}, nil},
+		"known kind of referrers": {referring("batch/v1", "Job", "[object.spec.secret]"), []string{"other"}, nil},
+		"unknown kind of referrers": {referring("batch/v1", "Jobs", "[object.spec.secret]"), []string{"other"},
+			[]string{"spec.references[0].from.kind: no matches for kind \"Jobs\" in version \"batch/v1\" (did you mean Job?)"}},
+		"cluster-scoped kind": {strings.NewReplacer("batch/v1", "storage.k8s.io/v1", "kind: Job", "kind: StorageClass").Replace(cluster(own)), []string{"", "other"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &fakeCluster{objects: test.objects}
 			response := w.review(t, "", test.text)
 			if !response.Allowed || len(w.asked) > 0 {
-				t.Errorf("allowed %v, asked %v: %s", response.Allowed, w.asked, response.Result.Message)
+				t.Errorf("allowed %v, access reviews %v: %s", response.Allowed, w.asked, response.Result.Message)
 			}
 			if diff := cmp.Diff(test.want, response.Warnings); diff != "" {
 				t.Errorf("-want +warned\n%s", diff)
@@ -291,11 +291,11 @@ func TestNobodyWaitsForWarnings(t *testing.T) {
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("took %s", took)
 		}
-		time.Sleep(2 * w.slowness) // until nobody looks any more
+		time.Sleep(2 * w.slowness) // until the checks have ended
 	})
 }
 
-// TestSchemasAreReadOneAtATime: each takes megabytes, and any author may ask for many at once.
+// TestSchemasAreReadOneAtATime: each schema needs megabytes, and any author can cause many reads at once.
 func TestSchemasAreReadOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const authors = 20
@@ -314,7 +314,7 @@ func TestSchemasAreReadOneAtATime(t *testing.T) {
 		all.Wait()
 		expect.Equal(t, "read at once", 1, w.mostAtOnce.Load())
 		if reads := w.reads.Load(); reads != authors {
-			t.Errorf("%d were read for %d policies, each about one group", reads, authors)
+			t.Errorf("%d reads for %d policies with one group each", reads, authors)
 		}
 	})
 }
@@ -336,7 +336,8 @@ func TestWarningsAreNotWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestExpressionsOfForbiddenRequestsAreNotCompiled: what is wrong with an expression is only told to who may delete what it is about.
+// TestExpressionsOfForbiddenRequestsAreNotCompiled: only an author with permission to delete the targets sees errors of
+// expressions.
 func TestExpressionsOfForbiddenRequestsAreNotCompiled(t *testing.T) {
 	w := &fakeCluster{}
 	response := w.review(t, "", strings.Replace(own, "finished(object)", "nothing(object)", 1))

@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// rights gives what the author of a RetentionPolicy lacks to give its rules their rights: to act as the service account,
-// and to list and delete every kind that a new or changed rule targets.
+// Returns the permissions that the author of a RetentionPolicy needs but does not have: to act as the ServiceAccount of the
+// rules, and to list and delete each kind that a new or changed rule targets.
 func (r *Reviewer) rights(ctx context.Context, v *review) ([]policy.Problem, error) {
 	var missing []policy.Problem
 	if v.actsAs() {
@@ -61,11 +61,12 @@ func notAllowed(v *review, resource schema.GroupResource, verbs []string) *polic
 	}
 	return &policy.Problem{
 		Message: fmt.Sprintf("%s may not %s %s in namespace %s", v.author.UserInfo.Username, strings.Join(verbs, " and "), resource, v.Namespace),
-		Hint:    "nobody has Sunset delete what they may not delete themselves",
+		Hint:    "you need permission to list and delete the kinds that your rules target",
 	}
 }
 
-// mayActAs asks what the ValidatingAdmissionPolicy asks: who creates Pods in a namespace acts as any account of it.
+// mayActAs checks the same as the ValidatingAdmissionPolicy. A user who can create Pods in a namespace can act as any
+// ServiceAccount in it.
 func (r *Reviewer) mayActAs(ctx context.Context, v *review) (bool, error) {
 	pods := authorizationv1.ResourceAttributes{Namespace: v.Namespace, Verb: "create", Version: "v1", Resource: "pods"}
 	if allowed, err := r.may(ctx, v.author.UserInfo, pods); err != nil || allowed {
@@ -75,7 +76,7 @@ func (r *Reviewer) mayActAs(ctx context.Context, v *review) (bool, error) {
 	return r.may(ctx, v.author.UserInfo, account)
 }
 
-// lacking are those of the verbs that the author may not use.
+// lacking returns the verbs for which the author has no permission.
 func (r *Reviewer) lacking(ctx context.Context, v *review, resource schema.GroupVersionResource, verbs ...string) ([]string, error) {
 	var lacking []string
 	for _, verb := range verbs {
@@ -101,7 +102,7 @@ func (r *Reviewer) may(ctx context.Context, user authenticationv1.UserInfo, attr
 		ResourceAttributes: &attributes, User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
 	}}
 	if err := r.Ask(ctx, question); err != nil {
-		return false, fmt.Errorf("ask whether %s may %s %s: %w", user.Username, attributes.Verb, attributes.Resource, err)
+		return false, fmt.Errorf("check whether %s may %s %s: %w", user.Username, attributes.Verb, attributes.Resource, err)
 	}
 	return question.Status.Allowed && !question.Status.Denied, nil
 }

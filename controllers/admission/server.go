@@ -22,25 +22,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Path is where the webhook is served.
+// Path is the path of the webhook.
 const Path = "/review"
 
-// Serving is where the webhook is served and where its certificate comes from. The zero value means not at all.
+// Serving says where the webhook is served, and where its certificate comes from. The zero value disables the webhook.
 type Serving struct {
-	Address string // HOST:PORT or :PORT; empty or "0" for nowhere
-	CertDir string // has tls.crt and tls.key, of the mounted Secret
+	Address string // HOST:PORT or :PORT; empty or "0" disables the webhook
+	CertDir string // contains tls.crt and tls.key of the mounted Secret
 
-	// Secret, of Sunset's namespace, is given a certificate of our own, which is renewed in time. Empty means that
-	// somebody else, cert-manager perhaps, keeps what is in CertDir and the caBundle.
+	// Secret is the name of the Secret in Sunset's namespace to which Sunset writes its own certificate, which it renews in time. If
+	// empty, another program such as cert-manager provides the files in CertDir and the caBundle.
 	Secret        string
-	Service       string // of Sunset's namespace: the certificate is for its name
-	Configuration string // the ValidatingWebhookConfiguration that is given the caBundle
+	Service       string // in Sunset's namespace; the certificate is for its DNS name
+	Configuration string // the ValidatingWebhookConfiguration to which Sunset writes the caBundle
 }
 
-// Enabled reports whether there is a webhook.
+// Enabled reports whether the webhook is enabled.
 func (s Serving) Enabled() bool { return s.Address != "" && s.Address != "0" }
 
-// Check says what cannot be.
+// Check returns an error if the address is invalid.
 func (s Serving) Check() error {
 	_, err := s.server()
 	return err
@@ -58,13 +58,13 @@ func (s Serving) server() (webhook.Server, error) {
 	return webhook.NewServer(webhook.Options{Host: host, Port: int(number), CertDir: s.CertDir}), nil
 }
 
-// Server serves a handler on every replica, leader or not. What keeps it from serving is tried again: it never ends the
-// manager it runs in.
+// Server serves a handler on every replica, whether it is the leader or not. After an error it retries. It never stops the
+// manager in which it runs.
 type Server struct {
 	Serving
 	Rest      *rest.Config
 	Scheme    *runtime.Scheme
-	Namespace string // Sunset's own
+	Namespace string // of Sunset
 	Handler   admission.Handler
 	Clock     clock.Clock
 
@@ -74,11 +74,11 @@ type Server struct {
 // served is a server that has been started.
 type served struct{ webhook.Server }
 
-// NeedLeaderElection says that every replica serves.
+// NeedLeaderElection returns false: every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// againAfter is how long to wait after trouble, such as a certificate that is not there yet, and againAtMost after the same trouble
-// again and again: each try adds metrics. What was served for longer than that has forgotten it.
+// againAfter is the first delay of the backoff after an error, such as a missing certificate. againAtMost is the longest delay,
+// because each retry adds metrics. The backoff is reset after the webhook was served for longer than againAtMost.
 const againAfter, againAtMost = 10 * time.Second, 10 * time.Minute
 
 // Start serves until ctx ends.
@@ -88,7 +88,7 @@ func (s *Server) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err, again := s.serve(ctx), delay()
 		if err != nil {
-			log.FromContext(ctx).Error(err, "webhook not served; trying again", "after", again)
+			log.FromContext(ctx).Error(err, "webhook not served; retrying", "after", again)
 		}
 		select {
 		case <-ctx.Done():
@@ -107,7 +107,7 @@ func (s *Server) Ready(r *http.Request) error {
 	return server.StartedChecker()(r)
 }
 
-// serve runs a manager of its own, because the rotator ends the one it runs in when it has trouble.
+// serve runs a separate manager, because the rotator stops its manager after an error.
 func (s *Server) serve(ctx context.Context) error {
 	defer s.serving.Store(nil)
 	server, err := s.server()
@@ -120,20 +120,20 @@ func (s *Server) serve(ctx context.Context) error {
 		HealthProbeBindAddress: "0",
 		WebhookServer:          server,
 
-		GracefulShutdownTimeout: ptr.To(answerWithin), // no review takes longer, and the leader's deletions wait for the end
+		GracefulShutdownTimeout: ptr.To(answerWithin), // reviews take no longer, and the leader's deletions wait for the shutdown
 	})
 	if err != nil {
 		return err
 	}
 	certified, err := s.certify(ctx, mgr)
 	if err != nil {
-		return fmt.Errorf("keep a certificate: %w", err)
+		return fmt.Errorf("manage the webhook certificate: %w", err)
 	}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-certified:
-			mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: s.Handler}) // which starts it
+			mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: s.Handler}) // GetWebhookServer starts the server
 			s.serving.Store(&served{server})
 		}
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestARequestThatDoesNotEndDelaysNoShutdown: controller-runtime stops the webhook first, and the leader's deletions get what is left of
-// the time. A review takes 8s at most; whoever reaches the port may open a request and never end it.
+// TestARequestThatDoesNotEndDelaysNoShutdown: controller-runtime stops the webhook first, and the rest of the shutdown time is
+// for the leader's deletions. A review takes at most 8s, but any client of the port can open a request and never end it.
 func TestARequestThatDoesNotEndDelaysNoShutdown(t *testing.T) {
 	dir := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
@@ -54,11 +54,11 @@ func TestARequestThatDoesNotEndDelaysNoShutdown(t *testing.T) {
 	if _, err := fmt.Fprintf(held, "POST %s HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", admission.Path); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond) // it has been read
+	time.Sleep(200 * time.Millisecond) // until the server has read it
 	stop()
 	select {
 	case <-ended:
 	case <-time.After(12 * time.Second):
-		t.Error("12s after the end was asked for the webhook still waits for one request")
+		t.Error("the webhook still waits for a request 12s after the shutdown began")
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// turns lets the reviews of ClusterRetentionPolicies compile one after the other, and beside them those of RetentionPolicies. Of
-// the namespaces that wait, the one comes first whose last turn is the longest ago: a namespace that has not compiled for a while
-// waits for one policy of another, however many there are. The zero value is ready to use.
+// turns is a fair queue: one review of a ClusterRetentionPolicy and one review of a RetentionPolicy run at a time. The waiting
+// namespace whose last turn is the longest ago comes first. So a namespace without recent turns waits for at most one policy of
+// another namespace. The zero value is ready to use.
 type turns struct {
 	mu      sync.Mutex
-	running map[bool]bool // for the cluster, and for namespaces
+	running map[bool]bool // true for ClusterRetentionPolicies, false for RetentionPolicies
 	waiting []*turn
 	last    map[string]int // the number of the last turn of a namespace
 	count   int
@@ -20,13 +20,13 @@ type turns struct {
 
 type turn struct {
 	namespace string
-	begins    chan struct{} // closed when it does
+	begins    chan struct{} // closed when the turn begins
 }
 
-// mostRemembered bounds the namespaces whose last turn is remembered.
+// mostRemembered limits for how many namespaces the last turn is kept in memory.
 const mostRemembered = 10_000
 
-// take waits for a turn of a namespace, "" for the cluster, until ctx ends. Call done after it.
+// take waits for a turn of a namespace, "" for a ClusterRetentionPolicy, until ctx ends. Call done at the end of the turn.
 func (t *turns) take(ctx context.Context, namespace string) (done func(), err error) {
 	own := &turn{namespace: namespace, begins: make(chan struct{})}
 	t.mu.Lock()
@@ -38,11 +38,11 @@ func (t *turns) take(ctx context.Context, namespace string) (done func(), err er
 		return func() { t.end(own) }, nil
 	case <-ctx.Done():
 		t.end(own)
-		return nil, fmt.Errorf("other policies are being compiled; try again: %w", ctx.Err())
+		return nil, fmt.Errorf("timeout while other policies are compiled; retry later: %w", ctx.Err())
 	}
 }
 
-// end ends a turn, or leaves it to others when it has not begun.
+// end ends a turn. If the turn has not begun, end removes it from the queue.
 func (t *turns) end(own *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *turns) end(own *turn) {
 	t.next(ofCluster)
 }
 
-// next begins a turn if none has begun.
+// next begins the next turn, unless one is running.
 func (t *turns) next(ofCluster bool) {
 	if t.running[ofCluster] {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestANamespaceThatHasNotCompiledForAWhileIsNext although fifty others have ten policies each that wait.
+// TestANamespaceThatHasNotCompiledForAWhileIsNext: the namespace is next although fifty others have ten waiting policies each.
 func TestANamespaceThatHasNotCompiledForAWhileIsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const takes = 300 * time.Millisecond
@@ -62,7 +62,7 @@ func TestAnAbandonedTurnIsGivenToOthers(t *testing.T) {
 		short, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		if _, err := all.take(short, "b"); err == nil {
-			t.Error("two at a time")
+			t.Error("two turns at a time")
 		}
 		done()
 		if done, err = all.take(t.Context(), "c"); err != nil {
@@ -70,7 +70,7 @@ func TestAnAbandonedTurnIsGivenToOthers(t *testing.T) {
 		}
 		done()
 		if len(all.waiting) > 0 || all.running[false] {
-			t.Errorf("%d wait, running %v, and nobody is there", len(all.waiting), all.running)
+			t.Errorf("%d turns wait, running %v; want none", len(all.waiting), all.running)
 		}
 	})
 }

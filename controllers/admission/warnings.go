@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// mostWarnings is how many warnings an author is given.
+// mostWarnings limits the number of warnings in a response.
 const mostWarnings = 10
 
 func atMost(warnings []string) []string {
@@ -19,7 +19,7 @@ func atMost(warnings []string) []string {
 	return warnings
 }
 
-// warnings gives what may be wrong with a policy that is accepted; nothing of it if it takes too long to find out.
+// warnings returns the warnings about an accepted policy; none if the checks take longer than warnWithin.
 func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 	ctx, cancel := context.WithTimeout(ctx, warnWithin)
 	defer cancel()
@@ -28,7 +28,7 @@ func (r *Reviewer) warnings(ctx context.Context, v *review) []string {
 		return nil
 	}
 	found := make(chan []string, 1)
-	go func() { // OpenAPI is read without a context
+	go func() { // reading OpenAPI accepts no context
 		defer done()
 		var all []string
 		for _, warning := range v.Warnings() {
@@ -51,7 +51,7 @@ func (r *Reviewer) protected(v *review) []string {
 	if !r.Protection.Namespace(v.Namespace) {
 		return nil
 	}
-	return []string{fmt.Sprintf("namespace %s is protected: no policy touches anything in it", v.Namespace)}
+	return []string{fmt.Sprintf("namespace %s is protected: no policy deletes objects in it", v.Namespace)}
 }
 
 // typeCheck compares the rules with the schemas of their kinds.
@@ -74,7 +74,7 @@ func (r *Reviewer) typeCheck(ctx context.Context, v *review) []string {
 	return warnings
 }
 
-// overrides tells which name a policy or a rule that is not there.
+// overrides returns warnings about overrides of policies or rules that do not exist.
 func (r *Reviewer) overrides(ctx context.Context, v *review) []string {
 	if len(v.Overrides) == 0 {
 		return nil

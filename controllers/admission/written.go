@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// written is a policy as it stands in a request, as far as it matters whether somebody has changed it.
+// written is the fields of a policy in a request whose changes matter.
 type written struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        struct {
@@ -20,7 +20,7 @@ type written struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// readWritten gives nil for no data.
+// readWritten decodes a policy. It returns nil if data is empty.
 func readWritten(data []byte) (*written, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -39,14 +39,14 @@ func (w *written) mode() string {
 	return mode
 }
 
-// rules are the rules by name, each as JSON.
+// rules returns the rules by name, each as JSON.
 func (w *written) rules() map[string]string {
 	byName := map[string]string{}
 	list, _ := w.Spec["rules"].([]any)
 	for _, rule := range list {
 		fields, _ := rule.(map[string]any)
 		name, _ := fields["name"].(string)
-		text, err := json.Marshal(rule) // keys in order
+		text, err := json.Marshal(rule) // sorts the keys
 		if err == nil {
 			byName[name] = string(text)
 		}
@@ -54,7 +54,7 @@ func (w *written) rules() map[string]string {
 	return byName
 }
 
-// differs reports whether any of the fields of the spec is another.
+// differs reports whether any of these fields of the spec differs.
 func (w *written) differs(o *written, fields ...string) bool {
 	for _, field := range fields {
 		if !reflect.DeepEqual(w.Spec[field], o.Spec[field]) {

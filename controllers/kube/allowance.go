@@ -14,34 +14,36 @@ import (
 )
 
 const (
-	freeTime  = time.Millisecond       // for the rules of RetentionPolicies on one object; a longer time is a debt of their namespace,
-	freeOfOne = 100 * time.Millisecond // as is what takes less, beyond this in a second in a namespace,
-	freeOfAll = 250 * time.Millisecond // or beyond this in all namespaces together and the namespace's own part of it
-	mostDebt  = 500 * time.Millisecond // with more, no rule of the namespace is evaluated
+	// The evaluation of the rules of RetentionPolicies is free within these limits. Other time becomes a debt of their namespace.
+	freeTime  = time.Millisecond       // on one object
+	freeOfOne = 100 * time.Millisecond // in one second in one namespace
+	freeOfAll = 250 * time.Millisecond // in one second in all namespaces together; each namespace may always use its own part
+
+	mostDebt = 500 * time.Millisecond // with more, no rule of the namespace is evaluated
 	// A namespace pays back a tenth of the time that passes, and all namespaces together half of it.
 	shareOfOne, shareOfAll = 10, 2
 )
 
-var errNoTime = fmt.Errorf("not evaluated yet, Sunset retries it: rules of RetentionPolicies that take more than %s on one object, or %s in a second, "+
-	"may use %s at once and a tenth of the time in each namespace; simplify the expressions", freeTime, freeOfOne, mostDebt)
+var errNoTime = fmt.Errorf("not evaluated yet, Sunset retries: the rules of the RetentionPolicies in this namespace used up their evaluation time "+
+	"(beyond %s on one object or %s in a second: %s at once, then a tenth of the time that passes); simplify the expressions", freeTime, freeOfOne, mostDebt)
 
-// allowance bounds for how long the rules of each namespace's RetentionPolicies are evaluated, so that all other evaluations wait
-// for one of them at most.
+// allowance limits how long the rules of each namespace's RetentionPolicies are evaluated, so that every other evaluation waits
+// for at most one of them.
 type allowance struct {
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
-	debts map[string]time.Duration // by namespace; no more than those that have some
-	paid  time.Time                // when some of them was last paid back
+	debts map[string]time.Duration // by namespace; only namespaces in debt
+	paid  time.Time                // when debts were last paid back
 
 	second  time.Time                // when the current second began
-	free    map[string]time.Duration // what each namespace used in it without a debt
-	freeAll time.Duration            // and all together
-	users   int                      // how many namespaces used some in the second before
+	free    map[string]time.Duration // free time that each namespace used in this second
+	freeAll time.Duration            // free time that all namespaces used in this second
+	users   int                      // how many namespaces used free time in the second before
 }
 
-// ask asks the rules about an object, but for those of its namespace while that has no time left: their facts have an error. It
-// reports whether some facts are worth asking for again.
+// ask evaluates the rules on an object. If the object's namespace has no time left, the facts of that namespace's rules have an
+// error instead. again is true if some facts should be evaluated again later.
 func (a *allowance) ask(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) (facts []policy.Facts, again bool) {
 	rules, general := q.About(namespace).Rules, len(q.Everywhere.Rules)
 	facts = make([]policy.Facts, len(rules))
@@ -68,7 +70,7 @@ func (a *allowance) ask(e *engine.Evaluator, q retention.RuleSet, namespace stri
 	return facts, again
 }
 
-// left is the time that the rules of a namespace may take now.
+// left returns how long the rules of a namespace may take now.
 func (a *allowance) left(namespace string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,7 +78,7 @@ func (a *allowance) left(namespace string) time.Duration {
 	return mostDebt - a.debts[namespace]
 }
 
-// owe adds the time that the rules of a namespace took on one object to its debt, unless it is free.
+// owe adds the time that the rules of a namespace took on one object to the namespace's debt, unless the time is free.
 func (a *allowance) owe(namespace string, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,14 +92,14 @@ func (a *allowance) owe(namespace string, took time.Duration) {
 	a.debts[namespace] += took
 }
 
-// isFree reports whether a time on one object is free, and uses it.
+// isFree reports whether the time that rules took on one object is free. If so, it counts the time as used.
 func (a *allowance) isFree(namespace string, took time.Duration) bool {
 	if a.free == nil || a.paid.Sub(a.second) >= time.Second {
 		a.users = len(a.free)
 		a.second, a.free, a.freeAll = a.paid, map[string]time.Duration{}, 0
 	}
 	used := a.free[namespace] + took
-	own := freeOfAll / time.Duration(max(a.users, len(a.free), 1)) // which no other namespace can use up
+	own := freeOfAll / time.Duration(max(a.users, len(a.free), 1)) // no other namespace can use up this part
 	if took > freeTime || used > freeOfOne || a.freeAll+took > freeOfAll && used > own {
 		return false
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// evaluating is a clock on which every evaluation takes some time.
+// evaluating is a clock on which each evaluation takes a fixed time.
 type evaluating struct {
 	now   time.Time
 	takes time.Duration
@@ -29,9 +29,9 @@ func (c *evaluating) Since(t time.Time) time.Duration {
 	return c.now.Sub(t)
 }
 
-// TestNamespacesShareTheTimeOfEvaluations: some have rules that take long and are asked about objects all the time. They leave
-// a quarter of the time to others, or half of it if they take long on each object. The rules of the cluster are always asked, and so are those
-// of a namespace whose rules take their ordinary time.
+// TestNamespacesShareTheTimeOfEvaluations: some namespaces have slow rules and objects that change all the time. They leave a
+// quarter of the time to others, or half of it if each object takes long. The rules of ClusterRetentionPolicies are always
+// evaluated. The rules of a namespace that take an ordinary time are always evaluated too.
 func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
@@ -66,7 +66,7 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 				facts, again := a.Ask(e, q, namespace, object)
 				used[namespace] += clock.now.Sub(before)
 				if facts[0].Err != nil || !facts[0].Eligible {
-					t.Fatalf("a rule of the cluster: %+v", facts[0])
+					t.Fatalf("facts of the rule of a ClusterRetentionPolicy: %+v", facts[0])
 				}
 				last := facts[len(facts)-1]
 				if again != (last.Err != nil) || last.Err != nil && (last.Eligible || !last.Selected) {
@@ -80,7 +80,7 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 				}
 				if !clock.now.Before(quiet) {
 					if !ask("quiet", 100*time.Microsecond) {
-						t.Fatal("the rule of another namespace was not asked")
+						t.Fatal("the rule of another namespace was not evaluated")
 					}
 					quiet = clock.now.Add(10 * time.Millisecond)
 				}
@@ -104,25 +104,25 @@ func TestNamespacesShareTheTimeOfEvaluations(t *testing.T) {
 			}
 			most := time.Duration(floods)*(kube.MostDebt+3*takes) + passed/kube.ShareOfAll
 			if 3*takes <= kube.FreeTime {
-				most += passed / time.Second * 2 * kube.FreeOfAll // in any order, and each its own part
+				most += passed / time.Second * 2 * kube.FreeOfAll // the shared time, and each namespace's own part
 			}
 			if all > most {
 				t.Errorf("all took %s of %s, want up to %s", all, passed, most)
 			}
 			clock.now = clock.now.Add(time.Hour)
 			if !ask("flood-0", takes) {
-				t.Error("not asked after a pause")
+				t.Error("not evaluated after a pause")
 			}
 			clock.now = clock.now.Add(time.Hour)
 			if n := a.Debtors(); n > 0 {
-				t.Errorf("%d are remembered", n)
+				t.Errorf("%d namespaces in debt, want none", n)
 			}
 		})
 	}
 }
 
-// TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers: a hundred namespaces with ordinary rules are evaluated beside three that take all they
-// can get.
+// TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers: a hundred namespaces with ordinary rules are evaluated beside three that use
+// as much time as possible.
 func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
 	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
@@ -154,7 +154,7 @@ func TestAFewNamespacesDoNotUseUpTheFreeTimeOfOthers(t *testing.T) {
 	}
 }
 
-// TestALargeNamespaceIsEvaluatedAtOnce where its rules take their ordinary time.
+// TestALargeNamespaceIsEvaluatedAtOnce: many objects are evaluated without a pause if the rules take an ordinary time.
 func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 	c := fixture.Compiler(t)
 	e := c.NewEvaluator(t.Context())
@@ -168,12 +168,12 @@ func TestALargeNamespaceIsEvaluatedAtOnce(t *testing.T) {
 		if facts, again := a.Ask(e, q, "large", object); again {
 			t.Fatalf("object %d: %v", i, facts[0].Err)
 		}
-		clock.now = clock.now.Add(100 * time.Microsecond) // to read and decode it
+		clock.now = clock.now.Add(100 * time.Microsecond) // to read and decode an object
 	}
 }
 
-// TestAnEvaluationThatTookTooLongIsWorthAskingAgain: on a busy machine it may end in time later, be the rule one of the cluster or of
-// a namespace. Any other error stays until the object changes.
+// TestAnEvaluationThatTookTooLongIsWorthAskingAgain: if an evaluation exceeds its deadline on a busy machine, a retry may
+// succeed. This holds for the rules of both kinds of policies. Any other error stays until the object changes.
 func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
 	some := "[" + strings.Repeat("0,", 179) + "0]"
 	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"
@@ -199,10 +199,10 @@ func TestAnEvaluationThatTookTooLongIsWorthAskingAgain(t *testing.T) {
 			}
 		}
 		if !errors.Is(f.Err, engine.ErrDeadline) || !again {
-			t.Errorf("of a namespace %v: %v, again %v", own, f.Err, again)
+			t.Errorf("RetentionPolicy %v: deadline error %v, again %v", own, f.Err, again)
 		}
 		if f, again = ask(time.Hour, "object.spec.absent == 1", own); f.Err == nil || again {
-			t.Errorf("of a namespace %v: %v, again %v", own, f.Err, again)
+			t.Errorf("RetentionPolicy %v: other error %v, again %v", own, f.Err, again)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func indexedFor(q retention.RuleSet) indexed {
 func (s indexed) Replace(rows []*index.FactRow) { s.into.Replace(s.listing, rows, now) }
 func (s indexed) Apply(row *index.FactRow)      { s.into.Apply(s.listing.ID, row, now) }
 
-// kept is the memory of a source of many objects, in 100 namespaces, each labelled and applied by kubectl.
+// kept returns the memory of a source of many objects in 100 namespaces. Each has labels and was applied with kubectl.
 func kept(b *testing.B, of string, expression string, sink func(retention.RuleSet) retention.Sink) (*kube.Memory, *references.Index) {
 	b.Helper()
 	compiler, kind := fixture.Compiler(b), fixture.ConfigMaps
@@ -66,7 +66,7 @@ func discarded(retention.RuleSet) retention.Sink { return discard{} }
 
 func inAnIndex(q retention.RuleSet) retention.Sink { return indexedFor(q) }
 
-// BenchmarkDoubt comes and ends: each time everything is asked about again, and the index takes it in.
+// BenchmarkDoubt measures the begin and end of doubt: each evaluates all objects again and updates the index.
 func BenchmarkDoubt(b *testing.B) {
 	m, x := kept(b, "ConfigMap", unused, inAnIndex)
 	b.ReportAllocs()
@@ -79,7 +79,7 @@ func BenchmarkDoubt(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/manyObjects/2, "ns/object")
 }
 
-// BenchmarkReferenceChanges asks about one object again, and the index takes it in.
+// BenchmarkReferenceChanges evaluates one object again and updates the index.
 func BenchmarkReferenceChanges(b *testing.B) {
 	for name, expression := range map[string]string{"count": unused, "by": "references.by.all(r, r.kind == 'ReplicaSet')", "data": unused + " && object.data.mode == 'fast'"} {
 		b.Run(name, func(b *testing.B) {
@@ -95,13 +95,13 @@ func BenchmarkReferenceChanges(b *testing.B) {
 	}
 }
 
-// BenchmarkKept is what stays in memory of each of many objects, beside its row in the index.
+// BenchmarkKept measures the memory for each object, without its row in the index.
 func BenchmarkKept(b *testing.B) {
 	for name, test := range map[string]struct{ of, expression string }{
-		"ConfigMaps":                        {"ConfigMap", unused},
-		"ConfigMaps of which data are read": {"ConfigMap", unused + " && object.data.mode == 'fast'"},
-		"Secrets":                           {"Secret", unused},
-		"Secrets of which labels are read":  {"Secret", unused + " && object.metadata.labels['app.kubernetes.io/managed-by'] != 'Helm'"},
+		"ConfigMaps":                             {"ConfigMap", unused},
+		"ConfigMaps with a rule that reads data": {"ConfigMap", unused + " && object.data.mode == 'fast'"},
+		"Secrets":                                {"Secret", unused},
+		"Secrets with a rule that reads labels":  {"Secret", unused + " && object.metadata.labels['app.kubernetes.io/managed-by'] != 'Helm'"},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

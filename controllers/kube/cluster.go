@@ -19,23 +19,23 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Cluster opens the Sources of a cluster's objects and is the Remover of them all. Create it with New.
+// Cluster opens the Sources of API objects, and is their Remover. Create it with New.
 type Cluster struct {
 	base       *url.URL         // of the API server
-	requests   *http.Client     // about single objects; a redirect is no answer to a DELETE
+	requests   *http.Client     // about single objects; does not follow redirects: a redirect is not the result of a DELETE
 	rest       *rest.RESTClient // for paths of any group
 	mapper     meta.RESTMapper
 	clock      clock.Clock
 	compiler   *engine.Compiler
 	protection policy.Protection
-	changes    *changes // nil where nobody knows what refers to objects
+	changes    *changes // nil if references are not tracked
 	allowance  allowance
 
 	mu         sync.Mutex
-	servedHere map[schema.GroupVersion]time.Time // of owners, when that was last found
+	servedHere map[schema.GroupVersion]time.Time // when the API server itself was last found to serve owners of this version
 }
 
-// Options is what a Cluster is made of. All but References are required; the zero Protection protects no namespace.
+// Options configures a Cluster. All fields except References are required. The zero Protection protects no namespace.
 type Options struct {
 	Config     *rest.Config
 	HTTP       *http.Client
@@ -43,12 +43,12 @@ type Options struct {
 	Clock      clock.Clock
 	Compiler   *engine.Compiler
 	Protection policy.Protection // kinds of aggregated API servers are protected too
-	// References is what refers to ConfigMaps and Secrets: rules that read that are asked again when it changes. nil when
-	// nobody follows it; such rules fail then. The Cluster is the only one who may take its changes.
+	// References knows the references to ConfigMaps and Secrets. When they change, rules that read them are evaluated again. If nil,
+	// references are not tracked, and such rules fail. Only the Cluster may take the changes of the index.
 	References *references.Index
 }
 
-// New makes a Cluster. The error says that the configuration cannot be used.
+// New returns a Cluster. It returns an error if the configuration is invalid.
 func New(o Options) (*Cluster, error) {
 	c := rest.CopyConfig(o.Config)
 	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -81,14 +81,14 @@ func (c *Cluster) Open(q retention.RuleSet) retention.Source {
 	return s
 }
 
-// follows reports whether what rules say of objects is followed beyond the objects themselves.
+// follows reports whether the rules read references, and references are tracked.
 func (c *Cluster) follows(q retention.RuleSet) bool { return c.changes != nil && q.ReadsReferences() }
 
 func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
 	return slices.Contains(c.protection.AllowKinds, kind)
 }
 
-// collection is where the API server serves all objects of a kind, or those of one namespace.
+// collection returns the path of all objects of a kind, or only of the objects in one namespace.
 func collection(mapping *meta.RESTMapping, namespace string) []string {
 	segments := root(mapping)
 	if namespace != "" {
@@ -97,7 +97,7 @@ func collection(mapping *meta.RESTMapping, namespace string) []string {
 	return append(segments, mapping.Resource.Resource)
 }
 
-// path is where the API server serves one object.
+// path returns the path of one object.
 func path(mapping *meta.RESTMapping, namespace, name string) []string {
 	return append(collection(mapping, namespace), name)
 }

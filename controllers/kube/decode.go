@@ -15,16 +15,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// observation is what is left of a decoded object: its row, or for what is no subject only its version. Where what rules say
-// depends on more than the object, the row says who it is, and the rules are asked later.
+// observation is what is kept of a decoded object: its row, or only its version if the object needs no row. If rules also read
+// references, the row has only the identity of the object, and the rules are evaluated later.
 type observation struct {
 	listwatch.Rest
 	row     *index.FactRow
-	version *string     // nil for a row: there are many
-	kept    *remembered // nil where the row has the facts
+	version *string     // nil if there is a row, to save memory
+	kept    *remembered // nil if the row has the facts
 }
 
-// DeepCopyObject gives the observation itself: it never changes.
+// DeepCopyObject returns the observation itself, which never changes.
 func (o *observation) DeepCopyObject() runtime.Object { return o }
 
 func (o *observation) GetNamespace() string {
@@ -48,32 +48,32 @@ func (o *observation) GetResourceVersion() string {
 	return o.row.Subject().ResourceVersion
 }
 
-// decoder turns the JSON of an object into facts. It implements stream.Decoder.
+// decoder turns the JSON of an object into facts. It implements listwatch.Decoder.
 type decoder struct {
 	kind      schema.GroupVersionKind
 	allowance *allowance
 
-	keeps bool                                          // what it takes to ask rules later
-	knows func(s policy.Subject, l *index.Columns) bool // what need not be evaluated; nil for nothing
+	keeps bool                                          // keep what the rules read, and evaluate them later
+	knows func(s policy.Subject, l *index.Columns) bool // whether a subject needs no evaluation; nil if all need one
 
-	mu   sync.Mutex // not held while an object is evaluated, so that a change of questions does not wait
+	mu   sync.Mutex // not held during an evaluation, so that ask does not wait for one
 	asks *asking
 	json func() *engine.Decoder
 
-	one       sync.Mutex // held for one object: an ending watch, the next listing and the end of the source may overlap
+	one       sync.Mutex // held for one object: the ending watch, the next listing and the end of the source may overlap
 	closed    bool
 	evaluator *engine.Evaluator
-	identity  *engine.Decoder // reads what tells subjects apart
+	identity  *engine.Decoder // reads only the identity of a subject
 }
 
-// newDecoder makes a decoder, which owns the evaluator from now on.
+// newDecoder returns a decoder, which owns the evaluator from then on.
 func newDecoder(q retention.RuleSet, e *engine.Evaluator, a *allowance) *decoder {
 	d := &decoder{kind: q.Kind, allowance: a, evaluator: e, identity: engine.NewDecoder()}
 	d.ask(q)
 	return d
 }
 
-// ask changes what is asked of objects from now on, but for one that is being asked about.
+// ask sets the rules for later objects. An evaluation in progress continues with the earlier rules.
 func (d *decoder) ask(q retention.RuleSet) {
 	asks, json := newAsking(q), decoderOf(q)
 	d.mu.Lock()
@@ -87,7 +87,7 @@ func (d *decoder) asked() (*asking, func() *engine.Decoder) {
 	return d.asks, d.json
 }
 
-// close gives the evaluator back. A read that still runs gets an error.
+// close releases the evaluator. Later reads return errClosed.
 func (d *decoder) close() {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -97,9 +97,9 @@ func (d *decoder) close() {
 	}
 }
 
-var errClosed = errors.New("the source has ended")
+var errClosed = errors.New("the source is closed")
 
-// Object implements stream.Decoder.
+// Object implements listwatch.Decoder.
 func (d *decoder) Object(data []byte) (listwatch.Object, error) {
 	o, err := d.object(data)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *decoder) Object(data []byte) (listwatch.Object, error) {
 	return o, nil
 }
 
-// Deleted implements stream.Decoder: it gives who it was, without facts.
+// Deleted implements listwatch.Decoder. It returns the identity of the object, without facts.
 func (d *decoder) Deleted(data []byte) (listwatch.Object, error) {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -119,7 +119,7 @@ func (d *decoder) Deleted(data []byte) (listwatch.Object, error) {
 	return o, nil
 }
 
-// object observes an object.
+// object decodes and evaluates an object.
 func (d *decoder) object(data []byte) (*observation, error) {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -140,9 +140,9 @@ func (d *decoder) observed(data []byte, with *engine.Decoder, asks *asking) (*ob
 	return d.observe(object, asks)
 }
 
-// observe gives what the rules that are asked say about an object; nil asks none.
+// observe evaluates the rules of asks on an object. If asks is nil, it evaluates none.
 func (d *decoder) observe(object map[string]any, asks *asking) (*observation, error) {
-	// A metadata-only answer calls itself PartialObjectMetadata; the rules know the object by its kind.
+	// The kind of a metadata-only response is PartialObjectMetadata; the rules read the kind of the object.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	if engine.IsMirror(object) {
 		meta, _ := object["metadata"].(map[string]any)

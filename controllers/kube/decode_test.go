@@ -19,7 +19,7 @@ import (
 const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"nightly","namespace":"team-a","uid":"uid-1","resourceVersion":"17",
 	"creationTimestamp":"2026-03-01T12:00:00Z","annotations":{"a":"b"}},"status":{"succeeded":1}}`
 
-// pod is a Pod whose metadata has more.
+// pod returns a Pod with more metadata.
 func pod(metadata string) string {
 	return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"team-a","uid":"uid-1","resourceVersion":"17","creationTimestamp":"2026-03-01T12:00:00Z"` + metadata + `}}`
 }
@@ -55,14 +55,14 @@ func TestDecodeFlags(t *testing.T) {
 	}{
 		"none":            {``, 0},
 		"held":            {`,"annotations":{"sunset.x-k8s.io/hold":"true"}`, policy.IsHeld},
-		"held no more":    {`,"annotations":{"sunset.x-k8s.io/hold":"false"}`, 0},
+		"hold: false":     {`,"annotations":{"sunset.x-k8s.io/hold":"false"}`, 0},
 		"terminating":     {`,"deletionTimestamp":"2026-03-01T12:00:00Z"`, policy.IsTerminating},
 		"not counted yet": {`,"finalizers":["batch.kubernetes.io/job-tracking"]`, policy.IsUncounted},
-		"all of them": {`,"finalizers":["batch.kubernetes.io/job-tracking"],"deletionTimestamp":"2026-03-01T12:00:00Z","annotations":{"sunset.x-k8s.io/hold":""}`,
+		"all": {`,"finalizers":["batch.kubernetes.io/job-tracking"],"deletionTimestamp":"2026-03-01T12:00:00Z","annotations":{"sunset.x-k8s.io/hold":""}`,
 			policy.IsHeld | policy.IsTerminating | policy.IsUncounted},
 	}
 	for name, test := range tests {
-		for _, as := range []string{"as a Pod", "as metadata alone"} {
+		for _, as := range []string{"as a Pod", "as metadata"} {
 			t.Run(name+" "+as, func(t *testing.T) {
 				text := pod(test.metadata)
 				if as != "as a Pod" {
@@ -90,16 +90,16 @@ func TestBallastIsDropped(t *testing.T) {
 		expression string
 		want       bool
 	}{
-		"managedFields":                          {"has(object.metadata.managedFields)", false},
-		"managedFields, by index":                {"'managedFields' in object.metadata", false},
-		"managedFields, in all":                  {"object.metadata.exists(k, k == 'managedFields')", false},
-		"one of the managedFields":               {"object.metadata.managedFields[0].manager == 'x'", false},
-		"the last applied configuration":         {"'" + applied + "' in object.metadata.annotations", false},
-		"the last applied configuration, read":   {"object.metadata.annotations['" + applied + "'] == '{}'", false},
-		"the last applied configuration, if any": {"object.metadata.annotations[?'" + applied + "'].hasValue()", false},
-		"all annotations":                        {"object.metadata.annotations.exists(k, k.startsWith('kubectl'))", false},
-		"another annotation":                     {"object.metadata.annotations.a == 'b'", true},
-		"another annotation, in all":             {"object.metadata.annotations.exists(k, k == 'a')", true},
+		"managedFields":                            {"has(object.metadata.managedFields)", false},
+		"managedFields, by index":                  {"'managedFields' in object.metadata", false},
+		"managedFields, in all":                    {"object.metadata.exists(k, k == 'managedFields')", false},
+		"one of the managedFields":                 {"object.metadata.managedFields[0].manager == 'x'", false},
+		"the last applied configuration":           {"'" + applied + "' in object.metadata.annotations", false},
+		"the last applied configuration, read":     {"object.metadata.annotations['" + applied + "'] == '{}'", false},
+		"the last applied configuration, optional": {"object.metadata.annotations[?'" + applied + "'].hasValue()", false},
+		"all annotations":                          {"object.metadata.annotations.exists(k, k.startsWith('kubectl'))", false},
+		"another annotation":                       {"object.metadata.annotations.a == 'b'", true},
+		"another annotation, in all":               {"object.metadata.annotations.exists(k, k == 'a')", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAMirrorPodIsNoSubject(t *testing.T) {
 		isRow bool
 	}{
 		"a mirror Pod": {fixture.Pods, pod(`,"annotations":{"kubernetes.io/config.mirror":"x"}`), false},
-		"a Job that carries the annotation of mirror Pods": {fixture.Jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true},
+		"a Job with the annotation of mirror Pods": {fixture.Jobs, strings.Replace(job, `"a":"b"`, `"kubernetes.io/config.mirror":"x"`, 1), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,12 +130,12 @@ func TestAMirrorPodIsNoSubject(t *testing.T) {
 
 func TestDecodeFails(t *testing.T) {
 	for name, text := range map[string]string{
-		"not JSON":              `{`,
-		"not an object":         `[]`,
-		"no name":               `{"metadata":{"uid":"x"}}`,
-		"no UID":                strings.Replace(job, `"uid":"uid-1",`, "", 1),
-		"a Status":              `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410}`,
-		"a creation in no time": strings.Replace(job, "2026-03-01T12:00:00Z", "yesterday", 1),
+		"not JSON":                 `{`,
+		"not an object":            `[]`,
+		"no name":                  `{"metadata":{"uid":"x"}}`,
+		"no UID":                   strings.Replace(job, `"uid":"uid-1",`, "", 1),
+		"a Status":                 `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410}`,
+		"an invalid creation time": strings.Replace(job, "2026-03-01T12:00:00Z", "yesterday", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if row, err := decoder(t, fixture.Jobs, "true").Object(text); err == nil {
@@ -166,7 +166,7 @@ func TestTheSameErrorIsHeldOnce(t *testing.T) {
 		rows = append(rows, row)
 	}
 	if rows[0].Facts()[0].Err != rows[1].Facts()[0].Err {
-		t.Error("two errors that say the same")
+		t.Error("two errors with the same message, want one")
 	}
 }
 
@@ -177,7 +177,7 @@ func TestWhatIsGoneHasNoFacts(t *testing.T) {
 	expect.Equal(t, "facts", 0, len(row.Facts()))
 }
 
-// TestNothingIsReadAfterTheEndOfASource: whoever still reads when it ends gets an error, and reads nothing half.
+// TestNothingIsReadAfterTheEndOfASource: a read after the end returns an error, and no partial facts.
 func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 	d := decoder(t, fixture.Jobs, "object.status.succeeded == 1")
 	began, done := make(chan struct{}), make(chan error)
@@ -199,7 +199,7 @@ func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 	}()
 	<-began
 	d.Close()
-	if err := <-done; !strings.Contains(err.Error(), "ended") {
+	if err := <-done; !strings.Contains(err.Error(), "closed") {
 		t.Error(err)
 	}
 	if row, err := d.Object(job); err == nil {
@@ -208,7 +208,7 @@ func TestNothingIsReadAfterTheEndOfASource(t *testing.T) {
 	d.Close()
 }
 
-// TestNewQuestionsDoNotWaitForAnEvaluation: the live check before a deletion waits for the caller.
+// TestNewQuestionsDoNotWaitForAnEvaluation: the live check before a deletion waits for the caller of Ask.
 func TestNewQuestionsDoNotWaitForAnEvaluation(t *testing.T) {
 	d := decoder(t, fixture.Pods, "true")
 	end := d.Busy()
@@ -216,6 +216,6 @@ func TestNewQuestionsDoNotWaitForAnEvaluation(t *testing.T) {
 	end()
 	row, err := d.Object(pod(""))
 	if err != nil || len(row.Facts()) != 0 {
-		t.Errorf("the next object has facts %v, %v; want what is asked by now", row.Facts(), err)
+		t.Errorf("the next object has facts %v, %v; want the facts of the new rules", row.Facts(), err)
 	}
 }

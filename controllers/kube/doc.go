@@ -1,9 +1,11 @@
-// Package kube is how API objects come and go: the Source that lists and watches a kind, and the Remover that deletes.
+// Package kube implements the Source and the Remover of API objects: it lists and watches kinds, and deletes objects.
 //
-// It promises that an object becomes facts while it is decoded, so that no listing is ever held as objects; that a kind
-// which cannot be listed is told as a Trouble, retried and delays no other kind; and that every DELETE carries the UID
-// and resourceVersion that were judged, and a propagation policy. Where what rules say depends on what refers to an object,
-// they are asked again when that changes, and no answer is overtaken by an older one. Of Secrets only metadata is ever read.
+// It promises:
+//   - It decodes each object straight into facts. No listing is held in memory as objects.
+//   - If a kind cannot be listed, the Source reports a SourceError and retries. Other kinds are not delayed.
+//   - Every DELETE carries a propagation policy, and the evaluated UID and resourceVersion as preconditions.
+//   - If rules read references, it evaluates them again when the references change. An older result never replaces a newer one.
+//   - It reads only the metadata of Secrets.
 //
 // It refuses to decide anything. It never sends a DELETE without a policy.DeletePermit.
 package kube

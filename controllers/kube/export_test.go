@@ -13,30 +13,30 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// OutcomeOf is what an answer to a DELETE means.
+// OutcomeOf returns what a response to a DELETE means.
 var OutcomeOf = outcomeOf
 
-// TroubleOf is what a failed list or watch means to people.
+// TroubleOf returns the SourceError of a failed list or watch.
 var TroubleOf = troubleOf
 
-// Allowance bounds the evaluation of rules of RetentionPolicies for the tests.
+// Allowance limits the evaluation of rules of RetentionPolicies for the tests.
 type Allowance struct{ allowance }
 
-// NewAllowance makes one.
+// NewAllowance returns an Allowance.
 func NewAllowance(c clock.PassiveClock) *Allowance { return &Allowance{allowance{clock: c}} }
 
-// Ask asks the rules about an object.
+// Ask evaluates the rules on an object.
 func (a *Allowance) Ask(e *engine.Evaluator, q retention.RuleSet, namespace string, object map[string]any) ([]policy.Facts, bool) {
 	return a.ask(e, q, namespace, object)
 }
 
-// Debtors is how many namespaces have used more than others.
+// Debtors returns the number of namespaces in debt.
 func (a *Allowance) Debtors() int {
 	_ = a.left("")
 	return len(a.debts)
 }
 
-// The bounds of an Allowance.
+// The limits of an Allowance.
 const (
 	MostDebt, ShareOfOne, ShareOfAll = mostDebt, shareOfOne, shareOfAll
 	FreeTime, FreeOfOne, FreeOfAll   = freeTime, freeOfOne, freeOfAll
@@ -45,12 +45,12 @@ const (
 // Decoder decodes objects of a kind into facts for the tests.
 type Decoder struct{ *decoder }
 
-// NewDecoder makes one.
+// NewDecoder returns a Decoder.
 func NewDecoder(q retention.RuleSet, e *engine.Evaluator) Decoder {
 	return Decoder{newDecoder(q, e, &allowance{clock: clock.RealClock{}})}
 }
 
-// Ask changes what it asks.
+// Ask sets the rules for later objects.
 func (d Decoder) Ask(q retention.RuleSet) { d.ask(q) }
 
 // Object decodes one object.
@@ -62,7 +62,7 @@ func (d Decoder) Object(data string) (*index.FactRow, error) {
 	return o.row, nil
 }
 
-// Deleted decodes an object that is gone.
+// Deleted decodes a deleted object.
 func (d Decoder) Deleted(data string) (*index.FactRow, error) {
 	o, err := d.decoder.Deleted([]byte(data))
 	if err != nil {
@@ -71,13 +71,13 @@ func (d Decoder) Deleted(data string) (*index.FactRow, error) {
 	return o.(*observation).row, nil
 }
 
-// Close ends the decoder.
+// Close closes the decoder.
 func (d Decoder) Close() { d.close() }
 
-// MetadataOnly reports whether a source that asks this watches no more than metadata.
+// MetadataOnly reports whether a source with these rules watches only metadata.
 func MetadataOnly(q retention.RuleSet) bool { return (&source{asks: q}).metadataOnly() }
 
-// Kept is what a source keeps of objects to ask about them again, by namespace/name.
+// Kept returns what a source keeps of objects to evaluate them again, by namespace/name.
 func Kept(s retention.Source) map[string]string {
 	m := s.(*source).memory
 	if m == nil {
@@ -92,7 +92,7 @@ func Kept(s retention.Source) map[string]string {
 	return kept
 }
 
-// Spoil makes what a source keeps of objects unreadable.
+// Spoil makes the kept objects of a source unreadable.
 func Spoil(s retention.Source) {
 	m := s.(*source).memory
 	m.mu.Lock()
@@ -103,13 +103,13 @@ func Spoil(s retention.Source) {
 	}
 }
 
-// Memory is a memory for the benchmarks. It asks only when it is told to.
+// Memory is a reevaluator for the benchmarks. It evaluates only when a method is called.
 type Memory struct {
 	*reevaluator
 	decoder *decoder
 }
 
-// NewMemory makes one that tells a sink.
+// NewMemory returns a Memory that writes to a sink.
 func NewMemory(ctx context.Context, q retention.RuleSet, x *references.Index, c *engine.Compiler, k retention.Sink) *Memory {
 	m := &reevaluator{
 		kind: q.Kind, clock: clock.RealClock{}, changes: newChanges(x), waiting: newWaiting(),
@@ -134,13 +134,13 @@ func (m *Memory) Replace(objects []string) error {
 	return m.reevaluator.Replace(list, "")
 }
 
-// AskAll asks about everything again.
+// AskAll evaluates all objects again.
 func (m *Memory) AskAll(ctx context.Context) { m.askAll(ctx) }
 
-// Ask asks about one object again.
+// Ask evaluates one object again.
 func (m *Memory) Ask(name types.NamespacedName) { m.askAgain([]types.NamespacedName{name}) }
 
-// WaitsAtMost bounds how many objects wait by name to be asked about again.
+// WaitsAtMost limits how many objects wait by name for another evaluation.
 const WaitsAtMost = waitsAtMost
 
 var (
@@ -149,7 +149,7 @@ var (
 	_ retention.Confirmer = (*source)(nil)
 )
 
-// Busy has the decoder look at an object until the func it gives is called.
+// Busy simulates an evaluation that lasts until end is called.
 func (d Decoder) Busy() (end func()) {
 	d.one.Lock()
 	return d.one.Unlock

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// answer asks the rules about an object that was just read, and gives what to keep of it.
+// answer evaluates an object that was just read, and returns what to remember of it.
 func (m *reevaluator) answer(o *observation) (*index.FactRow, remembered, error) {
 	if o.kept == nil {
 		return o.row, remembered{version: o.row.Subject().ResourceVersion}, nil
@@ -23,8 +23,8 @@ func (m *reevaluator) answer(o *observation) (*index.FactRow, remembered, error)
 	return row, remembered{version: o.kept.version}, nil
 }
 
-// order compares an object that was just read with the version of it that is known; one that is not known is older than
-// nothing. It orders as the index does, which knows the same.
+// order compares an object that was just read with its known version. It returns -1 if no version is known, or if the versions
+// cannot be compared. The index knows the same versions and orders them in the same way.
 func (m *reevaluator) order(o *observation) int {
 	known, ok := m.objects[nameOf(o.row)]
 	if !ok {
@@ -65,7 +65,7 @@ func (m *reevaluator) Add(obj any) error {
 // Update implements cache.ReflectorStore.
 func (m *reevaluator) Update(obj any) error { return m.Add(obj) }
 
-// Delete implements cache.ReflectorStore. Another object may have the name by now, which a list has shown.
+// Delete implements cache.ReflectorStore. A list may already have shown a newer object of the same name, which Delete keeps.
 func (m *reevaluator) Delete(obj any) error {
 	o := obj.(*observation)
 	m.mu.Lock()
@@ -99,7 +99,7 @@ func (m *reevaluator) replace(list []*observation) error {
 	return nil
 }
 
-// answers asks the rules about objects that were just read.
+// answers evaluates objects that were just read.
 func (m *reevaluator) answers(list []*observation) ([]*index.FactRow, map[types.NamespacedName]remembered, error) {
 	rows, all := make([]*index.FactRow, 0, len(list)), make(map[types.NamespacedName]remembered, len(list))
 	for _, o := range list {
@@ -115,7 +115,8 @@ func (m *reevaluator) answers(list []*observation) ([]*index.FactRow, map[types.
 // Resync implements cache.ReflectorStore.
 func (m *reevaluator) Resync() error { return nil }
 
-// reread takes in an object that was read past the watch: it is handed to take, and kept if the watch has not brought as much.
+// reread handles an object that was read outside of the watch. It passes the row to take, and remembers the object if the
+// watch has not brought the same or a newer version.
 func (m *reevaluator) reread(o *observation, take func(*index.FactRow)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,8 +134,8 @@ func (m *reevaluator) reread(o *observation, take func(*index.FactRow)) error {
 	return nil
 }
 
-// miss forgets an object that is there no more, read past the watch: else it would be told of again, which nobody would take
-// back. Another one of its name stays.
+// miss forgets an object that no longer exists according to a read outside of the watch. Otherwise a change of references would
+// pass it to the sink again, and no event would remove it. Another object of the same name stays.
 func (m *reevaluator) miss(s policy.Subject, take func(*index.FactRow)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,8 +148,8 @@ func (m *reevaluator) miss(s policy.Subject, take func(*index.FactRow)) {
 	take(nil)
 }
 
-// relist takes in the objects of a namespace that was listed past the watch, if take does, but for those of which the watch
-// has brought more.
+// relist handles the objects of a namespace that was listed outside of the watch. If take accepts the rows, relist remembers the
+// objects, except where the watch has brought a newer version.
 func (m *reevaluator) relist(list []*observation, take func([]*index.FactRow) bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,27 +12,29 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// remembered is what is kept of one version of an object.
+// remembered is what the reevaluator keeps of one version of an object.
 type remembered struct {
 	version string
-	text    string  // what the rules read, as JSON
-	asks    *asking // nil where the answers depend on the object alone; there is no text then
+	text    string  // the fields that the rules read, as JSON
+	asks    *asking // nil if the results depend on the object alone; then text is empty
 }
 
-// asking is what is asked of objects. Whoever is asked again is asked the same, as no more was kept.
+// asking is the rules for objects. A kept object is evaluated again with the same rules, because only the fields that those rules
+// read were kept.
 type asking struct {
 	retention.RuleSet
-	json func() *engine.Decoder // of what is kept; for whoever holds the memory
+	json func() *engine.Decoder // of what is kept; the caller holds the lock of the reevaluator
 }
 
 func newAsking(q retention.RuleSet) *asking { return &asking{q, decoderOf(q)} }
 
-// decoderOf makes a decoder for what rules read with the first object that it is needed for: questions can change often without any.
+// decoderOf returns a func that makes a decoder for what rules read when it is first called: rules can change often between
+// objects.
 func decoderOf(q retention.RuleSet) func() *engine.Decoder {
 	return sync.OnceValue(func() *engine.Decoder { return engine.NewDecoder(q.Rules()...) })
 }
 
-// keep writes down what was read of an object, but for its kind.
+// keep encodes what was read of an object, without its apiVersion and kind.
 func (a *asking) keep(version string, object map[string]any) (*remembered, error) {
 	object = maps.Clone(object)
 	delete(object, "apiVersion")
@@ -46,7 +48,7 @@ func (a *asking) keep(version string, object map[string]any) (*remembered, error
 	return &remembered{version: version, text: string(bytes.TrimSpace(text.Bytes())), asks: a}, nil
 }
 
-// read gives back what was kept.
+// read decodes what was kept.
 func (a *asking) read(text string) (policy.Subject, map[string]any, error) {
 	object, err := a.json().Decode([]byte(text))
 	if err != nil {

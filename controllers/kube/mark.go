@@ -16,8 +16,8 @@ import (
 
 var errNoMarking = errors.New("internal error: mark without a permit")
 
-// Mark implements retention.Remover: one PATCH of an annotation that the API server refuses unless the object is exactly
-// the version the marking names.
+// Mark implements retention.Remover. It sends one PATCH of an annotation. The API server refuses it unless the object has exactly
+// the UID and resourceVersion in m.
 func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
 	if !m.Valid() {
 		return retention.Outcome{Result: retention.Refused, Err: errNoMarking, Unsent: true}
@@ -38,7 +38,7 @@ func (c *Cluster) Mark(ctx context.Context, kind schema.GroupVersionKind, m poli
 	return o
 }
 
-// patchOf writes the annotation, or removes it. UID and resourceVersion are what the API server compares.
+// patchOf returns the patch that sets or removes the annotation. The API server compares the UID and resourceVersion.
 func patchOf(m policy.EligibleSincePatch) map[string]any {
 	var value any
 	if text := m.Annotation(); text != "" {

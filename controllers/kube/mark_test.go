@@ -23,14 +23,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// marking permits to write on a subject since when it has been eligible, or to take that off one that is not.
+// marking returns a patch that records since when a subject has been eligible, or removes that if the subject is not eligible.
 func marking(t *testing.T, s policy.Subject, eligible bool) policy.EligibleSincePatch {
 	t.Helper()
 	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, Mark: "0a1b"}
 	facts := policy.Facts{Selected: true, Eligible: eligible, Marked: true, Estimated: eligible, Start: now}
 	m := policy.EligibleSincePatchOf(s, []policy.Evaluation{{Rule: r, Facts: facts, Known: true}}, now)
 	if !m.Valid() {
-		t.Fatal("nothing to write")
+		t.Fatal("no patch")
 	}
 	return m
 }
@@ -44,10 +44,10 @@ func TestMark(t *testing.T) {
 		path     string
 		value    any
 	}{
-		"eligible":              {fixture.Jobs, nightly, true, "/apis/batch/v1/namespaces/team-a/jobs/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
-		"not eligible any more": {fixture.Jobs, nightly, false, "/apis/batch/v1/namespaces/team-a/jobs/nightly", nil},
-		"of the core group":     {fixture.Pods, nightly, true, "/api/v1/namespaces/team-a/pods/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
-		"in no namespace": {
+		"eligible":           {fixture.Jobs, nightly, true, "/apis/batch/v1/namespaces/team-a/jobs/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
+		"no longer eligible": {fixture.Jobs, nightly, false, "/apis/batch/v1/namespaces/team-a/jobs/nightly", nil},
+		"core group":         {fixture.Pods, nightly, true, "/api/v1/namespaces/team-a/pods/nightly", `{"0a1b":"2026-03-01T12:00:00Z"}`},
+		"cluster-scoped": {
 			clusters, policy.Subject{Name: "c-1", UID: "uid-2", ResourceVersion: "5"}, true,
 			"/apis/example.org/v1/clusters/c-1", `{"0a1b":"2026-03-01T12:00:00Z"}`,
 		},
@@ -62,7 +62,7 @@ func TestMark(t *testing.T) {
 				Method: "PATCH", Path: test.path, ContentType: "application/merge-patch+json",
 				Body: map[string]any{"metadata": map[string]any{
 					"uid": string(test.subject.UID), "resourceVersion": test.subject.ResourceVersion,
-					"annotations": map[string]any{annotation: test.value}, // null takes it off
+					"annotations": map[string]any{annotation: test.value}, // null removes it
 				}},
 			}}, *requests)
 		})
@@ -84,12 +84,12 @@ func TestHowMarkingGoes(t *testing.T) {
 		want retention.Result
 	}{
 		"another version":      {409, answer.StatusText(409), retention.Changed},
-		"gone":                 {404, `{"kind":"Status","reason":"NotFound","code":404,"message":"jobs.batch \"nightly\" not found"}`, retention.Gone},
+		"not found":            {404, `{"kind":"Status","reason":"NotFound","code":404,"message":"jobs.batch \"nightly\" not found"}`, retention.Gone},
 		"busy":                 {429, "slow down", retention.Busy},
 		"overloaded":           {503, "", retention.Busy},
 		"not valid":            {422, answer.StatusText(422), retention.Refused},
 		"refused by a webhook": {403, answer.StatusText(403), retention.Refused},
-		"without the right": {403, `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,` +
+		"permission missing": {403, `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,` +
 			`"message":"jobs.batch \"nightly\" is forbidden: User \"x\" cannot patch resource \"jobs\" in API group \"batch\" in the namespace \"team-a\""}`, retention.Denied},
 	}
 	for name, test := range tests {
@@ -106,7 +106,7 @@ func TestHowMarkingGoes(t *testing.T) {
 	}
 }
 
-// teams asks one rule everywhere, and another in team-a.
+// teams returns a rule for all namespaces and another for team-a.
 func teams(t *testing.T, everywhere, inTeamA string) retention.RuleSet {
 	t.Helper()
 	c := fixture.Compiler(t)
@@ -130,15 +130,15 @@ func TestANamespaceIsAskedItsOwn(t *testing.T) {
 	}
 	expect.Equal(t, "in team-a", []bool{true, true}, answers("team-a"))
 	expect.Equal(t, "in team-b", []bool{true}, answers("team-b"))
-	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1")) // which nobody has read so far
-	expect.Equal(t, "in team-a, asked anew", []bool{true, true}, answers("team-a"))
+	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 1")) // no earlier rule reads this field
+	expect.Equal(t, "in team-a, second rules", []bool{true, true}, answers("team-a"))
 	d.Ask(teams(t, "has(object.metadata.name)", "object.status.succeeded == 2"))
-	expect.Equal(t, "in team-a, asked once more", []bool{true, false}, answers("team-a"))
+	expect.Equal(t, "in team-a, third rules", []bool{true, false}, answers("team-a"))
 	d.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil))
-	expect.Equal(t, "in team-a, asked nothing", nil, answers("team-a"))
+	expect.Equal(t, "in team-a, without rules", nil, answers("team-a"))
 }
 
-// listing answers with these pages, one request after the other, and notes the requests.
+// listing returns a source that receives these pages, one for each request, and its requests.
 func listing(t *testing.T, q retention.RuleSet, pages ...*http.Response) (fullSource, *[]*http.Request) {
 	t.Helper()
 	var requests []*http.Request
@@ -166,14 +166,14 @@ func TestListOfANamespace(t *testing.T) {
 		requests []string
 		metadata bool
 	}{
-		"of two pages": {
+		"two pages": {
 			"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), pageOf("", jobAt("b", "2"))},
 			2, false, []string{path + "limit=500", path + "continue=2&limit=500"}, false,
 		},
 		"empty":         {"has(object.status)", []*http.Response{pageOf("")}, 0, false, []string{path + "limit=500"}, false},
 		"metadata only": {"has(object.metadata.labels)", []*http.Response{pageOf("", jobAt("a", "1"))}, 1, false, []string{path + "limit=500"}, true},
-		"half of it":    {"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), answer.Status(410)}, 0, true, nil, false},
-		"not allowed":   {"has(object.status)", []*http.Response{answer.Status(403)}, 0, true, nil, false},
+		"expired":       {"has(object.status)", []*http.Response{pageOf("2", jobAt("a", "1")), answer.Status(410)}, 0, true, nil, false},
+		"forbidden":     {"has(object.status)", []*http.Response{answer.Status(403)}, 0, true, nil, false},
 		"not JSON":      {"has(object.status)", []*http.Response{answer.Text(200, "<html>")}, 0, true, nil, false},
 	}
 	for name, test := range tests {
@@ -188,7 +188,7 @@ func TestListOfANamespace(t *testing.T) {
 			var uris []string
 			for _, r := range *requests {
 				uris = append(uris, r.URL.RequestURI())
-				expect.Equal(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"))
+				expect.Equal(t, "requests only metadata", test.metadata, strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"))
 			}
 			if test.requests != nil {
 				expect.Equal(t, "requests", test.requests, uris)
@@ -236,16 +236,16 @@ func TestASourceIsAskedWhileItWatches(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, objects: []string{jobAt("a", "1")}}
 			following(t, s, nil, func(t *testing.T, k *sink, source fullSource) {
-				expect.Equal(t, "can be asked", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
+				expect.Equal(t, "accepts rules", true, source.Ask(teams(t, "has(object.status)", "has(object.spec)")))
 				s.event("MODIFIED", jobAt("a", "101"))
 				expect.Equal(t, "facts of the watch", 2, k.facts("a"))
 				s.event("MODIFIED", strings.Replace(jobAt("b", "102"), "team-a", "team-b", 1))
-				expect.Equal(t, "facts elsewhere", 1, k.facts("b"))
+				expect.Equal(t, "facts in another namespace", 1, k.facts("b"))
 				time.Sleep(2 * time.Second) // a watch that ends at once counts as broken
 				k.take()
 				s.event("ERROR", answer.StatusText(410))
 				bubble.Pass(30 * time.Second)
-				expect.Equal(t, "told", []string{"lost", "replace [a]"}, k.take())
+				expect.Equal(t, "calls", []string{"lost", "replace [a]"}, k.take())
 				expect.Equal(t, "facts of the next listing", 2, k.facts("a"))
 				rows, err := listed(t.Context(), source, "team-a")
 				if err != nil || len(rows) != 1 {
@@ -263,18 +263,18 @@ func TestAWatchOfMetadataCannotBeAskedMore(t *testing.T) {
 	}
 	s := &server{objects: []string{jobAt("a", "1")}}
 	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{metadata}, func(t *testing.T, k *sink, source fullSource) {
-		expect.Equal(t, "asked for status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
+		expect.Equal(t, "accepts a rule that reads status", false, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.status)")))
 		s.event("MODIFIED", jobAt("a", "101"))
 		expect.Equal(t, "facts", 1, k.facts("a"))
-		expect.Equal(t, "asked for other metadata", true, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
+		expect.Equal(t, "accepts a rule that reads other metadata", true, source.Ask(teams(t, "has(object.metadata.labels)", "has(object.metadata.annotations)")))
 		s.event("MODIFIED", jobAt("a", "102"))
-		expect.Equal(t, "facts then", 2, k.facts("a"))
+		expect.Equal(t, "facts of the new rules", 2, k.facts("a"))
 	})
 }
 
 func TestASourceCanBeAskedBeforeItRuns(t *testing.T) {
 	source, _ := listing(t, teams(t, "has(object.status)", "true"), pageOf("", jobAt("a", "1")))
-	expect.Equal(t, "can be asked", true, source.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil)))
+	expect.Equal(t, "accepts rules", true, source.Ask(retention.NewRuleSet(fixture.Jobs, nil, nil)))
 	rows, err := listed(t.Context(), source, "team-a")
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows: %v", len(rows), err)

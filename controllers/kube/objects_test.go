@@ -21,7 +21,7 @@ var (
 	clusters = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Cluster"}
 )
 
-// mapper knows the kinds above.
+// mapper knows the kinds of these tests.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(fixture.Jobs, meta.RESTScopeNamespace)
@@ -32,7 +32,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// compile compiles a rule that makes everything of a kind eligible from its creation on, or what the options say.
+// compile compiles a rule that makes every object of a kind eligible from its creation on. Options change the rule.
 func compile(t testing.TB, c *engine.Compiler, kind schema.GroupVersionKind, options ...func(*v1alpha1.Rule)) *engine.Program {
 	t.Helper()
 	r := v1alpha1.Rule{
@@ -61,7 +61,7 @@ func selected(label, value string) func(*v1alpha1.Rule) {
 	}
 }
 
-// permit permits the deletion of a subject, on the word of the only rule there is.
+// warrant returns a permit to delete a subject because of a single rule.
 func warrant(t *testing.T, kind schema.GroupVersionKind, s policy.Subject, propagation metav1.DeletionPropagation) policy.DeletePermit {
 	t.Helper()
 	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Kind: kind, Mode: v1alpha1.Enforce, Propagation: propagation}
@@ -69,7 +69,7 @@ func warrant(t *testing.T, kind schema.GroupVersionKind, s policy.Subject, propa
 	facts := policy.Facts{Selected: true, Eligible: true, Start: now}
 	_, w := policy.Decide(s, []policy.Evaluation{{Rule: snapshot.Rules(kind.GroupKind())[0], Facts: facts, Known: true}}, now.Add(time.Hour))
 	if !w.Valid() {
-		t.Fatal("no warrant")
+		t.Fatal("no permit")
 	}
 	return w
 }

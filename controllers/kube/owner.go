@@ -19,12 +19,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// aimAtOwner finds the owner that is to go, as it is now, and makes sure that it may. Whoever may write the
-// subject may have written any owner into it: all that counts is what the owner itself says.
+// aimAtOwner reads the owner to delete as it is now, and checks that the rule may delete it. A user who can write the subject can
+// write any owner reference into it, so only the content of the owner itself counts.
 func (c *Cluster) aimAtOwner(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	owner := i.Owner
 	if owner == nil {
-		return policy.Target{}, refused("the rule deletes the owner of the object, and the object names none")
+		return policy.Target{}, refused("the rule deletes the owner of the object, and the object has none")
 	}
 	mapping, blocked := c.resolveOwner(ctx, owner)
 	if blocked != nil {
@@ -56,7 +56,7 @@ func refused(format string, args ...any) *retention.Outcome {
 	return &retention.Outcome{Result: retention.Refused, Err: fmt.Errorf(format, args...)}
 }
 
-// resolveOwner finds the resource that serves the owner's kind, if Sunset may touch that at all.
+// resolveOwner finds the resource that serves the owner's kind, and refuses a kind that Sunset must not delete.
 func (c *Cluster) resolveOwner(ctx context.Context, owner *policy.Owner) (*meta.RESTMapping, *retention.Outcome) {
 	if c.protection.Kind(owner.Kind.GroupKind()) {
 		return nil, refused("owner %s: %s is a protected kind", owner, owner.Kind.GroupKind())
@@ -77,7 +77,7 @@ func (c *Cluster) resolveOwner(ctx context.Context, owner *policy.Owner) (*meta.
 	return mapping, nil
 }
 
-// isServedHere reports whether the API server itself was found to serve a kind, not long ago.
+// isServedHere reports whether the API server itself was found to serve a kind less than allowedEvery ago.
 func (c *Cluster) isServedHere(kind schema.GroupVersionKind) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *Cluster) noteServedHere(kind schema.GroupVersionKind) {
 	c.servedHere[kind.GroupVersion()] = c.clock.Now()
 }
 
-// outOfReach refuses an owner where the rule has no say.
+// outOfReach refuses an owner that is outside of the scope of the rule, or in a protected namespace.
 func (c *Cluster) outOfReach(i policy.Intent, mapping *meta.RESTMapping, t policy.Target) *retention.Outcome {
 	switch {
 	case t.Namespace == "" && i.Rule.Namespace != "":
@@ -107,7 +107,7 @@ func (c *Cluster) outOfReach(i policy.Intent, mapping *meta.RESTMapping, t polic
 	return nil
 }
 
-// read gives an object as it is now, of a Secret its metadata alone.
+// read returns an object as it is now; of a Secret, only the metadata.
 func (c *Cluster) read(ctx context.Context, mapping *meta.RESTMapping, t policy.Target) (map[string]any, *retention.Outcome) {
 	accept := listwatch.AcceptJSON
 	if isSecret(t.Kind) {
@@ -125,7 +125,8 @@ func (c *Cluster) read(ctx context.Context, mapping *meta.RESTMapping, t policy.
 	return object, nil
 }
 
-// get reads an object past every cache. The Outcome says why there is none to read; nothing has happened then for sure.
+// get reads an object without any cache. If the read fails, the Outcome says why; it is never Unsure, because a read changes
+// nothing.
 func (c *Cluster) get(ctx context.Context, mapping *meta.RESTMapping, t policy.Target, accept string) ([]byte, *retention.Outcome) {
 	a, err := c.ask(ctx, mapping, t, request{method: http.MethodGet, accept: accept})
 	switch {
@@ -145,8 +146,8 @@ func (c *Cluster) get(ctx context.Context, mapping *meta.RESTMapping, t policy.T
 
 var errOwnerLeaves = errors.New("the owner is deleted or terminating, and garbage collection deletes the objects that it owns")
 
-// mayGo gives what of the owner itself, read as s, stands in the way. One that is gone or terminating takes the subject
-// along, and needs nobody's help.
+// mayGo checks the owner itself, read as s. It returns the Outcome that prevents the deletion, or nil. If the owner is gone or
+// terminating, garbage collection deletes the subject.
 func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string]any) *retention.Outcome {
 	owner := i.Owner
 	switch {
@@ -155,8 +156,8 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	case s.Name != t.Name, s.Namespace != t.Namespace, s.ResourceVersion == "":
 		return refused("owner %s: the API server returned another object", owner)
 	}
-	// No rule allows an unfinished or managed owner outside of the subject's namespace: a user who may write in one namespace could name
-	// anything there is in none.
+	// Outside of the subject's namespace no rule may delete an unfinished or managed owner: a user with write permission in one
+	// namespace could name any cluster-scoped object as the owner.
 	beyond := t.Namespace != i.Subject.Namespace
 	allowed := engine.Allowed{}
 	if !beyond {
@@ -175,11 +176,11 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	return nil
 }
 
-// subjectTimeout limits the read of a subject before its owner is deleted: the answer may be this old.
+// subjectTimeout limits the read of a subject before the deletion of its owner, and so how old the response can be.
 const subjectTimeout = 3 * time.Second
 
-// unchanged makes sure that the subject is still the version that was judged. The Outcome says that it is not, or that
-// nobody knows.
+// unchanged checks that the subject is still the version that was evaluated, and returns nil if so. The Outcome says that the
+// subject has changed, or that this is unknown.
 func (c *Cluster) unchanged(ctx context.Context, w policy.DeletePermit) *retention.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
 	defer cancel()

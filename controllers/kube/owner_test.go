@@ -28,7 +28,7 @@ var owned = policy.Subject{Namespace: "team-a", Name: "pod", UID: "uid-pod", Res
 
 var owner = &policy.Owner{Kind: fixture.Jobs, Name: "nightly", UID: "uid-job"}
 
-// ownerWarrant lets the owner of a Pod go.
+// ownerWarrant returns a permit to delete the owner of a Pod.
 func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options ...func(*policy.Rule)) policy.DeletePermit {
 	t.Helper()
 	r := &policy.Rule{
@@ -41,7 +41,7 @@ func ownerWarrant(t *testing.T, s policy.Subject, owner *policy.Owner, options .
 	facts := policy.Facts{Selected: true, Eligible: true, Start: now, Owner: owner}
 	_, w := policy.Decide(s, []policy.Evaluation{{Rule: snapshot.Rules(r.Kind.GroupKind())[0], Facts: facts, Known: true}}, now)
 	if w.Owner() == nil {
-		t.Fatal("no warrant for an owner")
+		t.Fatal("no permit for an owner")
 	}
 	return w
 }
@@ -50,7 +50,7 @@ func allowUnfinished(r *policy.Rule) { r.AllowUnfinished = true }
 func allowManaged(r *policy.Rule)    { r.AllowManaged = true }
 func ofATeam(r *policy.Rule)         { r.Namespace = "team-a" }
 
-// answers are the API server's by METHOD PATH; what has none is not found.
+// answers is the responses of the API server by METHOD PATH; without one, the response is NotFound.
 type answers map[string]string
 
 const (
@@ -60,7 +60,7 @@ const (
 	finished    = `"status":{"conditions":[{"type":"Complete","status":"True"}]}`
 )
 
-// jobWith is a Job with this in its metadata, at version 9.
+// jobWith returns a Job at version 9 with more metadata.
 func jobWith(metadata, rest string) string {
 	return fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"nightly","namespace":"team-a","uid":"uid-job","resourceVersion":"9"%s},%s}`, metadata, rest)
 }
@@ -69,7 +69,7 @@ func podAt(uid, version string) string {
 	return fmt.Sprintf(`{"kind":"PartialObjectMetadata","metadata":{"name":"pod","namespace":"team-a","uid":%q,"resourceVersion":%q}}`, uid, version)
 }
 
-// fine are the answers when nothing stands in the way, but for what is given.
+// fine returns the responses that allow the deletion, with some of them replaced.
 func fine(but answers) answers {
 	all := answers{
 		"GET " + batchServed: `{"spec":{}}`, "GET " + jobPath: jobWith("", finished), "GET " + podPath: podAt("uid-pod", "5"),
@@ -81,7 +81,7 @@ func fine(but answers) answers {
 	return all
 }
 
-// on is a Cluster whose API server gives the answers: JSON, or CODE REASON MESSAGE.
+// on returns a Cluster with an API server that sends these responses: JSON, or CODE REASON MESSAGE.
 func on(t *testing.T, all answers) (*kube.Cluster, *[]asked) {
 	t.Helper()
 	c, requests := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func on(t *testing.T, all answers) (*kube.Cluster, *[]asked) {
 	return c, requests
 }
 
-// order is what was asked, in order.
+// order returns the requests in order.
 func order(requests *[]asked) []string {
 	var all []string
 	for _, r := range *requests {
@@ -122,7 +122,7 @@ func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 	if blocked != nil {
 		t.Fatal(blocked.Err)
 	}
-	expect.Equal(t, "requests before the rules are asked again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
+	expect.Equal(t, "requests before the rules are evaluated again", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath}, order(requests))
 	expect.Equal(t, "result", retention.Removed, prepared.Send(t.Context(), w, time.Now()).Result)
 	expect.Equal(t, "requests", []string{"GET " + batchServed, "GET " + jobPath, "GET " + podPath, "DELETE " + jobPath}, order(requests))
 	expect.Equal(t, "DELETE", map[string]any{
@@ -130,14 +130,14 @@ func TestTheRequestsThatLetAnOwnerGo(t *testing.T) {
 		"preconditions": map[string]any{"uid": "uid-job", "resourceVersion": "9"},
 	}, (*requests)[3].Body)
 	for _, r := range *requests {
-		expect.Equal(t, "query", "", r.Query) // above all no resourceVersion, which would let a cache answer
+		expect.Equal(t, "query", "", r.Query) // in particular no resourceVersion, which would permit a response from a cache
 	}
 	*requests = nil
 	_, _ = c.ResolveTarget(t.Context(), w.Intent())
-	expect.Equal(t, "who serves the kind is remembered", []string{"GET " + jobPath}, order(requests))
+	expect.Equal(t, "requests with the API server of the kind in memory", []string{"GET " + jobPath}, order(requests))
 }
 
-// TestWhatStandsInTheWayOfAnOwner: nothing is deleted, and the error says why.
+// TestWhatStandsInTheWayOfAnOwner: if something prevents the deletion, nothing is deleted and the error says why.
 func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 	const running = `"status":{"active":1}`
 	secret := &policy.Owner{Kind: fixture.Secrets, Name: "s", UID: "uid-s"}
@@ -168,43 +168,43 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 		result  retention.Result
 		err     string
 	}{
-		"it is not there":             {owner, nil, owned, answers{"GET " + jobPath: ""}, retention.Gone, "not found"},
-		"a namesake":                  {owner, nil, owned, answers{"GET " + jobPath: strings.Replace(jobWith("", finished), "uid-job", "uid-2", 1)}, retention.Gone, "garbage collection"},
+		"not found":                   {owner, nil, owned, answers{"GET " + jobPath: ""}, retention.Gone, "not found"},
+		"another UID":                 {owner, nil, owned, answers{"GET " + jobPath: strings.Replace(jobWith("", finished), "uid-job", "uid-2", 1)}, retention.Gone, "garbage collection"},
 		"terminating":                 {owner, nil, owned, answers{"GET " + jobPath: jobWith(`,"deletionTimestamp":"2026-03-01T12:00:00Z"`, finished)}, retention.Gone, "garbage collection"},
 		"held":                        {owner, nil, owned, answers{"GET " + jobPath: jobWith(`,"annotations":{"sunset.x-k8s.io/hold":"true"}`, finished)}, retention.Refused, "owner Job/nightly is held"},
 		"held without a reason":       {owner, nil, owned, answers{"GET " + jobPath: jobWith(`,"annotations":{"sunset.x-k8s.io/hold":""}`, finished)}, retention.Refused, "is held"},
-		"not held any more":           {owner, nil, owned, answers{"GET " + jobPath: jobWith(`,"annotations":{"sunset.x-k8s.io/hold":"false"}`, finished)}, retention.Removed, ""},
+		"hold: false":                 {owner, nil, owned, answers{"GET " + jobPath: jobWith(`,"annotations":{"sunset.x-k8s.io/hold":"false"}`, finished)}, retention.Removed, ""},
 		"not finished":                {owner, nil, owned, answers{"GET " + jobPath: jobWith("", running)}, retention.Refused, "owner Job/nightly has not finished; set allowUnfinishedOwner: true"},
-		"not finished, which may be":  {owner, []func(*policy.Rule){allowUnfinished}, owned, answers{"GET " + jobPath: jobWith("", running)}, retention.Removed, ""},
+		"not finished, but allowed":   {owner, []func(*policy.Rule){allowUnfinished}, owned, answers{"GET " + jobPath: jobWith("", running)}, retention.Removed, ""},
 		"held and not finished":       {owner, []func(*policy.Rule){allowUnfinished}, owned, answers{"GET " + jobPath: jobWith(`,"annotations":{"sunset.x-k8s.io/hold":"true"}`, running)}, retention.Refused, "is held"},
-		"it cannot be told":           {secret, nil, owned, answers{"GET /api/v1/namespaces/team-a/secrets/s": `{"metadata":{"name":"s","namespace":"team-a","uid":"uid-s","resourceVersion":"1"}}`}, retention.Refused, "owner Secret/s has not finished, or Sunset cannot tell: v1 Secret never finishes; set allowUnfinishedOwner: true"},
+		"a kind that never finishes":  {secret, nil, owned, answers{"GET /api/v1/namespaces/team-a/secrets/s": `{"metadata":{"name":"s","namespace":"team-a","uid":"uid-s","resourceVersion":"1"}}`}, retention.Refused, "owner Secret/s has not finished, or Sunset cannot determine it: v1 Secret never finishes; set allowUnfinishedOwner: true"},
 		"an uncounted Pod":            {podOwner, nil, owned, pods2, retention.Refused, "has not been counted"},
 		"a mirror Pod":                {podOwner, nil, owned, mirror, retention.Refused, "mirror"},
-		"another object answers":      {owner, nil, owned, answers{"GET " + jobPath: strings.Replace(jobWith("", finished), `"team-a"`, `"team-b"`, 1)}, retention.Refused, "another object"},
-		"Argo CD tracks it":           {owner, []func(*policy.Rule){allowUnfinished}, owned, answers{"GET " + jobPath: jobWith(tracked, finished)}, retention.Refused, "owner Job/nightly is managed by another controller: Argo CD tracks it, by annotation argocd.argoproj.io/tracking-id; set allowManaged: true"},
-		"tracked, which may be":       {owner, []func(*policy.Rule){allowManaged}, owned, answers{"GET " + jobPath: jobWith(tracked, finished)}, retention.Removed, ""},
+		"another object is returned":  {owner, nil, owned, answers{"GET " + jobPath: strings.Replace(jobWith("", finished), `"team-a"`, `"team-b"`, 1)}, retention.Refused, "another object"},
+		"Argo CD tracks it":           {owner, []func(*policy.Rule){allowUnfinished}, owned, answers{"GET " + jobPath: jobWith(tracked, finished)}, retention.Refused, "owner Job/nightly is managed by another controller: Argo CD tracks it (annotation argocd.argoproj.io/tracking-id); set allowManaged: true"},
+		"tracked, but allowed":        {owner, []func(*policy.Rule){allowManaged}, owned, answers{"GET " + jobPath: jobWith(tracked, finished)}, retention.Removed, ""},
 		"tracked, and not finished":   {owner, []func(*policy.Rule){allowManaged}, owned, answers{"GET " + jobPath: jobWith(tracked, running)}, retention.Refused, "has not finished"},
-		"tracked, in no namespace":    {cluster, []func(*policy.Rule){allowManaged}, owned, trackedCluster, retention.Refused, "owner Cluster/c is managed by another controller"},
+		"tracked and cluster-scoped":  {cluster, []func(*policy.Rule){allowManaged}, owned, trackedCluster, retention.Refused, "owner Cluster/c is managed by another controller"},
 		"another is tracked":          {owner, nil, owned, answers{"GET " + jobPath: jobWith(strings.Replace(tracked, "nightly", "other", 1), finished)}, retention.Removed, ""},
-		"nobody may read it":          {owner, nil, owned, answers{"GET " + jobPath: `403 Forbidden cannot get resource "jobs"`}, retention.Refused, "cannot get"},
-		"nobody may delete it":        {owner, nil, owned, answers{"DELETE " + jobPath: `403 Forbidden cannot delete resource "jobs"`}, retention.Refused, "cannot delete"},
+		"no permission to get":        {owner, nil, owned, answers{"GET " + jobPath: `403 Forbidden cannot get resource "jobs"`}, retention.Refused, "cannot get"},
+		"no permission to delete":     {owner, nil, owned, answers{"DELETE " + jobPath: `403 Forbidden cannot delete resource "jobs"`}, retention.Refused, "cannot delete"},
 		"the server is busy":          {owner, nil, owned, answers{"GET " + jobPath: "429 TooManyRequests"}, retention.Busy, "429"},
 		"a protected kind":            {of(schema.GroupVersionKind{Version: "v1", Kind: "Node"}), nil, owned, nil, retention.Refused, "Node is a protected kind"},
 		"a protected claim":           {of(schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}), []func(*policy.Rule){allowUnfinished}, owned, nil, retention.Refused, "protected kind"},
-		"rights":                      {of(schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}), []func(*policy.Rule){allowUnfinished}, owned, nil, retention.Refused, "protected kind"},
-		"our own kinds":               {of(v1alpha1.RetentionPolicyKind), []func(*policy.Rule){allowUnfinished}, owned, nil, retention.Refused, "protected kind"},
-		"a kind nobody serves":        {of(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Nothing"}), nil, owned, nil, retention.Refused, "no kind Nothing"},
-		"another API server's kind":   {owner, nil, owned, answers{"GET " + batchServed: `{"spec":{"service":{"name":"x"}}}`}, retention.Refused, "aggregated API server"},
-		"in no namespace":             {cluster, []func(*policy.Rule){allowUnfinished}, owned, cluster1, retention.Refused, "has not finished, and is cluster-scoped"},
-		"in no namespace, of a team":  {cluster, []func(*policy.Rule){allowUnfinished, ofATeam}, owned, cluster1, retention.Refused, "the rules of a RetentionPolicy apply only in its namespace"},
-		"in a namespace of a cluster": {owner, nil, policy.Subject{Name: "c", UID: "uid-c", ResourceVersion: "1", Created: now}, nil, retention.Refused, "the object that it owns is cluster-scoped"},
+		"a Role":                      {of(schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}), []func(*policy.Rule){allowUnfinished}, owned, nil, retention.Refused, "protected kind"},
+		"a kind of Sunset":            {of(v1alpha1.RetentionPolicyKind), []func(*policy.Rule){allowUnfinished}, owned, nil, retention.Refused, "protected kind"},
+		"a kind that is not served":   {of(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Nothing"}), nil, owned, nil, retention.Refused, `no matches for kind "Nothing"`},
+		"an aggregated API server":    {owner, nil, owned, answers{"GET " + batchServed: `{"spec":{"service":{"name":"x"}}}`}, retention.Refused, "aggregated API server"},
+		"cluster-scoped":              {cluster, []func(*policy.Rule){allowUnfinished}, owned, cluster1, retention.Refused, "has not finished, and is cluster-scoped"},
+		"cluster-scoped, team's rule": {cluster, []func(*policy.Rule){allowUnfinished, ofATeam}, owned, cluster1, retention.Refused, "the rules of a RetentionPolicy apply only in its namespace"},
+		"cluster-scoped subject":      {owner, nil, policy.Subject{Name: "c", UID: "uid-c", ResourceVersion: "1", Created: now}, nil, retention.Refused, "the object that it owns is cluster-scoped"},
 		"in a protected namespace":    {owner, nil, policy.Subject{Namespace: "kube-system", Name: "c", UID: "uid-c", ResourceVersion: "1", Created: now}, nil, retention.Refused, "protected namespace"},
 
 		"the subject has changed":   {owner, nil, owned, answers{"GET " + podPath: podAt("uid-pod", "6")}, retention.Changed, "the object has changed since it was evaluated"},
-		"the subject is gone":       {owner, nil, owned, answers{"GET " + podPath: ""}, retention.Gone, "not found"},
-		"the subject is a namesake": {owner, nil, owned, answers{"GET " + podPath: podAt("uid-2", "5")}, retention.Gone, "another object now has its name"},
-		"an answer without it":      {owner, nil, owned, answers{"GET " + podPath: "204 Nothing"}, retention.Failed, "read Pod"},
-		"nobody can read it":        {owner, nil, owned, answers{"GET " + podPath: "500 InternalError"}, retention.Busy, "500"},
+		"the subject is deleted":    {owner, nil, owned, answers{"GET " + podPath: ""}, retention.Gone, "not found"},
+		"the subject has a new UID": {owner, nil, owned, answers{"GET " + podPath: podAt("uid-2", "5")}, retention.Gone, "another object now has its name"},
+		"the response has no body":  {owner, nil, owned, answers{"GET " + podPath: "204 Nothing"}, retention.Failed, "read Pod"},
+		"the read fails":            {owner, nil, owned, answers{"GET " + podPath: "500 InternalError"}, retention.Busy, "500"},
 		"the owner has changed":     {owner, nil, owned, answers{"DELETE " + jobPath: "409 Conflict"}, retention.Changed, "409"},
 	}
 	for name, test := range tests {
@@ -217,16 +217,16 @@ func TestWhatStandsInTheWayOfAnOwner(t *testing.T) {
 			}
 			asked := strings.Join(order(requests), " ")
 			if deletes := strings.Contains(test.err, "delete") || strings.Contains(test.err, "409") || test.err == ""; strings.Contains(asked, "DELETE") != deletes {
-				t.Errorf("asked %s", asked)
+				t.Errorf("requests %s", asked)
 			}
 			if o.Unsure && !strings.Contains(asked, "DELETE") {
-				t.Error("unsure of what was not tried")
+				t.Error("unsure without a DELETE")
 			}
 		})
 	}
 }
 
-// TestAFinishedOwnerInNoNamespaceMayGo: on the word of a rule of the cluster.
+// TestAFinishedOwnerInNoNamespaceMayGo: a rule of a ClusterRetentionPolicy deletes a finished owner that is cluster-scoped.
 func TestAFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
 	const path = "/apis/example.org/v1/clusters/c"
 	c, requests := on(t, fine(answers{
@@ -239,7 +239,8 @@ func TestAFinishedOwnerInNoNamespaceMayGo(t *testing.T) {
 	expect.Equal(t, "the last request", "DELETE "+path, order(requests)[len(*requests)-1])
 }
 
-// TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute: another API server may serve it by then, which may ignore preconditions.
+// TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute: an aggregated API server may serve the kind by then, and may ignore
+// preconditions.
 func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 	clock, all := clocktesting.NewFakeClock(now), fine(nil)
 	server := answer.Func(func(r *http.Request) (*http.Response, error) {
@@ -264,7 +265,7 @@ func TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute(t *testing.T) {
 	expect.Equal(t, "blocked after a minute", true, blocked())
 }
 
-// TestOnlyWhatWasAimedAtIsRemoved: a target that is not the permit's is refused without a request.
+// TestOnlyWhatWasAimedAtIsRemoved: a target that the permit does not name is refused without a request.
 func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 	c, requests := on(t, fine(nil))
 	ofOwner, ofSubject := ownerWarrant(t, owned, owner), warrant(t, fixture.Pods, owned, metav1.DeletePropagationBackground)
@@ -274,12 +275,12 @@ func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 	unread := target
 	unread.ResourceVersion = ""
 	for name, o := range map[string]retention.Outcome{
-		"another owner":               removeTarget(t.Context(), c, ofOwner, other),
-		"an owner nobody has read":    removeTarget(t.Context(), c, ofOwner, unread),
-		"the subject for the owner":   removeTarget(t.Context(), c, ofOwner, policy.TargetOf(fixture.Pods, owned)),
-		"the owner for the subject":   removeTarget(t.Context(), c, ofSubject, target),
-		"nothing at all":              removeTarget(t.Context(), c, ofSubject, policy.Target{}),
-		"without a warrant, an owner": removeTarget(t.Context(), c, policy.DeletePermit{}, target),
+		"another owner":             removeTarget(t.Context(), c, ofOwner, other),
+		"an owner without version":  removeTarget(t.Context(), c, ofOwner, unread),
+		"the subject for the owner": removeTarget(t.Context(), c, ofOwner, policy.TargetOf(fixture.Pods, owned)),
+		"the owner for the subject": removeTarget(t.Context(), c, ofSubject, target),
+		"the zero target":           removeTarget(t.Context(), c, ofSubject, policy.Target{}),
+		"without a permit":          removeTarget(t.Context(), c, policy.DeletePermit{}, target),
 	} {
 		if o.Result != retention.Refused || o.Err == nil {
 			t.Errorf("%s: %s, %v", name, o.Result, o.Err)
@@ -288,7 +289,7 @@ func TestOnlyWhatWasAimedAtIsRemoved(t *testing.T) {
 	expect.Equal(t, "requests", nil, order(requests))
 }
 
-// TestOfASecretOnlyMetadataIsRead: even where a Secret is an owner.
+// TestOfASecretOnlyMetadataIsRead: only the metadata of a Secret is read, even if the Secret is an owner.
 func TestOfASecretOnlyMetadataIsRead(t *testing.T) {
 	accepts := map[string]string{}
 	c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -18,9 +18,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// reevaluator is what it takes to ask rules about objects again when what refers to them changes: of each object the fields that
-// the rules read. It hands the answers to the sink, one after the other, so that none is overtaken by an older one. It
-// implements cache.ReflectorStore.
+// reevaluator evaluates rules on an object again when references to the object change. It keeps the fields of each object that the
+// rules read. It passes results to the sink one at a time, so that an older result never replaces a newer one. It implements
+// cache.ReflectorStore.
 type reevaluator struct {
 	kind      schema.GroupVersionKind
 	clock     clock.Clock
@@ -28,14 +28,14 @@ type reevaluator struct {
 	allowance *allowance
 	waiting   waiting
 
-	mu        lockorder.Mutex[lockorder.Reevaluator] // held while the sink is told
-	sink      retention.Sink                         // nil while nobody listens
-	endWatch  func()                                 // ends the watch, so that everything is listed again; nil for none
+	mu        lockorder.Mutex[lockorder.Reevaluator] // held during calls of the sink
+	sink      retention.Sink                         // nil before begin and after the end
+	endWatch  func()                                 // ends the watch, so that everything is listed again; nil without a watch
 	evaluator *engine.Evaluator
 	objects   map[types.NamespacedName]remembered
 }
 
-// begin tells a sink from now on, and of what changes until the func it gives is called.
+// begin sets the sink, and passes changed results to it until end is called.
 func (m *reevaluator) begin(ctx context.Context, sink retention.Sink, c *engine.Compiler) (end func()) {
 	m.mu.Lock()
 	m.sink, m.evaluator, m.objects = sink, c.NewEvaluator(ctx), map[types.NamespacedName]remembered{}
@@ -58,12 +58,12 @@ func (m *reevaluator) begin(ctx context.Context, sink retention.Sink, c *engine.
 	}
 }
 
-// restFactor is how much longer than it took to ask about everything nobody does so again.
+// restFactor times the duration of the last full evaluation is the pause before the next one.
 const restFactor = 10
 
-// follow asks again about whatever refers to changes, until ctx ends.
+// follow evaluates objects again when references to them change, until ctx ends.
 func (m *reevaluator) follow(ctx context.Context) {
-	var rest <-chan time.Time // nil when everything may be asked about
+	var rest <-chan time.Time // nil when a full evaluation may begin
 	for {
 		select {
 		case <-ctx.Done():
@@ -83,7 +83,7 @@ func (m *reevaluator) follow(ctx context.Context) {
 	}
 }
 
-// askAll asks about everything, and meanwhile about what changes first.
+// askAll evaluates all objects again. In between, it evaluates objects whose references have just changed.
 func (m *reevaluator) askAll(ctx context.Context) {
 	for names := range slices.Chunk(m.names(), askedAtOnce) {
 		if ctx.Err() != nil {
@@ -107,10 +107,11 @@ func (m *reevaluator) names() []types.NamespacedName {
 	return names
 }
 
-// askedAtOnce is after how many of all objects those that have changed come first.
+// askedAtOnce is how many objects askAll evaluates before it turns to those whose references have changed.
 const askedAtOnce = 100
 
-// askAgain asks about objects that are known, with what refers to them now. Others wait to tell the sink for one of them.
+// askAgain evaluates known objects with the current references. Other callers of the sink wait for at most one of these
+// evaluations.
 func (m *reevaluator) askAgain(names []types.NamespacedName) {
 	for _, name := range names {
 		m.askOne(name)
@@ -131,24 +132,23 @@ func (m *reevaluator) askOne(name types.NamespacedName) {
 	}
 }
 
-// watching says how to end the watch that is about to begin.
+// watching sets how to end the watch that is about to begin.
 func (m *reevaluator) watching(end func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.endWatch = end
 }
 
-// lose is called when something that was kept cannot be read, which must not be: nothing is deleted until everything is listed
-// again, which begins soon.
+// lose handles a kept object that cannot be read, which is a bug. Nothing is deleted until everything is listed again, which
+// begins soon.
 func (m *reevaluator) lose(err error) {
-	m.sink.Lost(&retention.SourceError{Reason: "ListFailed", Message: fmt.Sprintf("an object cannot be reevaluated: %v", err)})
+	m.sink.Lost(&retention.SourceError{Reason: "ListFailed", Message: fmt.Sprintf("cannot evaluate an object again: %v", err)})
 	if m.endWatch != nil {
 		m.endWatch()
 	}
 }
 
-// ask asks the rules about what was kept of an object. It also reports whether their answers may change though the object
-// does not.
+// ask evaluates the rules on what was kept of an object. mayChange is true if the results can change while the object does not.
 func (m *reevaluator) ask(kept *remembered) (row *index.FactRow, mayChange bool, err error) {
 	subject, object, err := kept.asks.read(kept.text)
 	if err != nil {
@@ -163,7 +163,7 @@ func (m *reevaluator) ask(kept *remembered) (row *index.FactRow, mayChange bool,
 	return index.NewFactRow(subject, asked.Layout, facts...).AskAgain(again), mayChange, nil
 }
 
-// referencesTo is what refers to an object now.
+// referencesTo returns the current references to an object.
 func (m *reevaluator) referencesTo(s policy.Subject) *engine.References {
 	target := references.Target{Kind: references.Kind(m.kind.Kind), Namespace: s.Namespace, Name: s.Name}
 	uses := m.changes.index.Of(target)

@@ -30,7 +30,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// referred is a source of ConfigMaps with what refers to them in the hands of the test.
+// referred is a source of ConfigMaps, and an index of references that the test controls.
 type referred struct {
 	*testing.T
 	*server
@@ -43,11 +43,11 @@ type referred struct {
 	versions   int // of objects, so far
 }
 
-// unused is what most rules of these tests ask.
+// unused is the expression of most rules of these tests.
 const unused = "references.count == 0"
 
-// inUse runs a test with a source that follows ConfigMaps named a and b at version 1 for some rules, in a bubble. What
-// refers to them is known: nothing does.
+// inUse runs a test in a bubble with a source that watches ConfigMaps a and b at version 1 for some rules. At first, no object
+// refers to them.
 func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func inUse(t *testing.T, expressions []string, test func(u *referred)) {
 	})
 }
 
-// questions asks everywhere, and in team-a what is its own.
+// questions returns rules for all namespaces, and the own rules of team-a.
 func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywhere ...string) retention.RuleSet {
 	compiled := func(expressions []string) (rules []*engine.Program) {
 		for _, e := range expressions {
@@ -85,7 +85,7 @@ func (u *referred) questions(kind schema.GroupVersionKind, own []string, everywh
 	return retention.NewRuleSet(kind, compiled(everywhere), map[string][]*engine.Program{"team-a": compiled(own)})
 }
 
-// refer makes a Pod refer to ConfigMaps of team-a, and to nothing else.
+// refer sets the references of a Pod to ConfigMaps of team-a.
 func (u *referred) refer(pod string, names ...string) {
 	r := references.Referrer{UID: types.UID(pod), Name: references.Name{Kind: "Pod", Namespace: "team-a", Name: pod}}
 	for _, name := range names {
@@ -94,14 +94,14 @@ func (u *referred) refer(pod string, names ...string) {
 	u.references.Put("Pod", r)
 }
 
-// configAt is the JSON of a ConfigMap with ballast.
+// configAt returns the JSON of a ConfigMap with content that rules do not read.
 func configAt(name, version string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"team-a","uid":"uid-%s","resourceVersion":%q,
 		"creationTimestamp":"1999-12-31T12:00:00Z","labels":{"app":"<web>"},"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"private"},
 		"managedFields":[{"manager":"private"}]},"data":{"mode":"fast","key":"private"}}`, name, name, version)
 }
 
-// says is what a row says of each rule: yes, no or doubt.
+// says returns the result of each rule in a row: yes, no, doubt or an error.
 func says(row *index.FactRow) (answers []string) {
 	for _, f := range row.Facts() {
 		switch {
@@ -118,14 +118,14 @@ func says(row *index.FactRow) (answers []string) {
 	return answers
 }
 
-// says is what was told last of a ConfigMap.
+// says returns the last results for a ConfigMap.
 func (u *referred) says(name string) string {
 	u.sink.mu.Lock()
 	defer u.sink.mu.Unlock()
 	return strings.Join(says(u.sink.rows[name]), " ")
 }
 
-// told is what the sink was told since, sorted: everything is asked in any order.
+// told returns the calls of the sink since the last told, sorted: the order of evaluations is random.
 func (u *referred) told() []string {
 	synctest.Wait()
 	told := u.sink.take()
@@ -133,21 +133,21 @@ func (u *referred) told() []string {
 	return told
 }
 
-var errLost = errors.New("no right to list Pods")
+var errLost = errors.New("no permission to list Pods")
 
 func TestWhoeverIsReferredToIsAskedAboutAgain(t *testing.T) {
 	inUse(t, []string{unused, "references.by.all(r, r.kind == 'ReplicaSet')"}, func(u *referred) {
 		began := time.Now()
-		expect.Equal(t, "at first", "yes yes", u.says("a"))
+		expect.Equal(t, "a without references", "yes yes", u.says("a"))
 		u.refer("web", "a")
-		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
-		expect.Equal(t, "referred to", "no no", u.says("a"))
+		expect.Equal(t, "calls for a reference to a", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "a with a reference", "no no", u.says("a"))
 		u.refer("web", "b", "elsewhere")
-		expect.Equal(t, "told of both", []string{"apply a@1", "apply b@1"}, u.told())
-		expect.Equal(t, "referred to no more", "yes yes", u.says("a"))
-		expect.Equal(t, "the other", "no no", u.says("b"))
+		expect.Equal(t, "calls for a reference to b instead", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "a without a reference again", "yes yes", u.says("a"))
+		expect.Equal(t, "b with a reference", "no no", u.says("b"))
 		u.refer("web", "elsewhere")
-		expect.Equal(t, "told of the other", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "calls without a reference to b", []string{"apply b@1"}, u.told())
 		expect.Equal(t, "time passed", 0, time.Since(began))
 	})
 }
@@ -159,29 +159,29 @@ func TestUnreadableKeptObjectsAreRelisted(t *testing.T) {
 		u.refer("web", "a")
 		lost := u.told()
 		if !slices.Contains(lost, "lost ListFailed") {
-			t.Errorf("told %v, want that the kind is lost", lost)
+			t.Errorf("calls %v, want lost ListFailed", lost)
 		}
 		time.Sleep(time.Second)
 		if told := u.told(); len(told) != 1 || !strings.HasPrefix(told[0], "replace") {
-			t.Errorf("told %v within a second, want one listing", told)
+			t.Errorf("calls %v within a second, want one listing", told)
 		}
-		expect.Equal(t, "referred to", "no", u.says("a"))
+		expect.Equal(t, "result after the relist", "no", u.says("a"))
 	})
 }
 
 func TestDoubtIsToldOfEverything(t *testing.T) {
 	inUse(t, []string{unused, "has(object.metadata.labels)"}, func(u *referred) {
 		u.references.Lose("Pod", errLost)
-		expect.Equal(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "calls when doubt begins", []string{"apply a@1", "apply b@1"}, u.told())
 		expect.Equal(t, "in doubt", "doubt yes", u.says("a"))
 		u.refer("web", "a")
 		u.references.Replace("Pod", nil)
-		expect.Equal(t, "told then", []string{"apply a@1", "apply b@1"}, slices.Compact(u.told()))
-		expect.Equal(t, "out of doubt", "yes yes", u.says("a"))
+		expect.Equal(t, "calls when doubt ends", []string{"apply a@1", "apply b@1"}, slices.Compact(u.told()))
+		expect.Equal(t, "after doubt", "yes yes", u.says("a"))
 	})
 }
 
-// TestAQuietPeriodBeginsWithTheLastReference, and with the end of doubt.
+// TestAQuietPeriodBeginsWithTheLastReference: a quiet period begins when the last reference is removed, and when doubt ends.
 func TestAQuietPeriodBeginsWithTheLastReference(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		quiet := func() time.Duration {
@@ -208,19 +208,19 @@ func TestWhatTheWatchBringsIsAnsweredByWhatRefersToItNow(t *testing.T) {
 		u.told()
 		u.event("MODIFIED", configAt("a", "101"))
 		u.event("ADDED", configAt("c", "102"))
-		expect.Equal(t, "told", []string{"apply a@101", "apply c@102"}, u.told())
-		expect.Equal(t, "the one", "no", u.says("a"))
-		expect.Equal(t, "the other", "no", u.says("c"))
+		expect.Equal(t, "calls for the events", []string{"apply a@101", "apply c@102"}, u.told())
+		expect.Equal(t, "a", "no", u.says("a"))
+		expect.Equal(t, "c", "no", u.says("c"))
 		u.refer("web")
-		expect.Equal(t, "told of the versions known", []string{"apply a@101", "apply c@102"}, u.told())
+		expect.Equal(t, "calls for the known versions", []string{"apply a@101", "apply c@102"}, u.told())
 		u.event("DELETED", configAt("a", "103"))
 		u.refer("web", "a", "c")
-		expect.Equal(t, "told of who is left", []string{"apply c@102", "forget uid-a"}, u.told())
+		expect.Equal(t, "calls after the deletion of a", []string{"apply c@102", "forget uid-a"}, u.told())
 	})
 }
 
-// TestWhileAListIsMissing what is known is asked about all the same, and the list is answered by what refers to it when it
-// has come.
+// TestWhileAListIsMissing: while lists fail, the known objects are still evaluated again. When a list succeeds, its objects are
+// evaluated with the references at that time.
 func TestWhileAListIsMissing(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		u.server.mu.Lock()
@@ -230,24 +230,25 @@ func TestWhileAListIsMissing(t *testing.T) {
 		u.event("ERROR", answer.StatusText(410))
 		u.sink.take()
 		u.refer("web", "a")
-		expect.Equal(t, "told", true, slices.Contains(u.told(), "apply a@1"))
+		expect.Equal(t, "evaluated again without a list", true, slices.Contains(u.told(), "apply a@1"))
 		u.refer("web", "b")
 		time.Sleep(time.Minute)
 		told := u.told()
 		expect.Equal(t, "listed", true, slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "replace") }))
-		expect.Equal(t, "the one", "yes", u.says("a"))
-		expect.Equal(t, "the other", "no", u.says("b"))
+		expect.Equal(t, "a", "yes", u.says("a"))
+		expect.Equal(t, "b", "no", u.says("b"))
 	})
 }
 
-// TestOnlyWhatRulesReadIsKept: of objects that no such rule selects not even that, and never what others applied.
+// TestOnlyWhatRulesReadIsKept: a source keeps only the fields that rules read, nothing of objects that no such rule selects,
+// and never the last applied configuration.
 func TestOnlyWhatRulesReadIsKept(t *testing.T) {
 	const identity = `"annotations":{},"creationTimestamp":"1999-12-31T12:00:00Z",%s"name":"a","namespace":"team-a","resourceVersion":"1","uid":"uid-a"`
 	tests := map[string]struct {
 		rules []string
 		want  string
 	}{
-		"nothing":       {[]string{unused}, `{"metadata":{` + fmt.Sprintf(identity, `"labels":{},`) + `}}`},
+		"no fields":     {[]string{unused}, `{"metadata":{` + fmt.Sprintf(identity, `"labels":{},`) + `}}`},
 		"one label":     {[]string{unused + " && object.metadata.labels.app == '<web>'"}, `{"metadata":{` + fmt.Sprintf(identity, `"labels":{"app":"<web>"},`) + `}}`},
 		"data":          {[]string{unused, "object.data.mode == 'fast'"}, `{"data":{"mode":"fast"},"metadata":{` + fmt.Sprintf(identity, `"labels":{},`) + `}}`},
 		"no references": {[]string{"object.data.mode == 'fast'"}, ""},
@@ -258,7 +259,7 @@ func TestOnlyWhatRulesReadIsKept(t *testing.T) {
 				kept := kube.Kept(u.source)["team-a/a"]
 				expect.Equal(t, "kept", test.want, kept)
 				if strings.Contains(kept, "private") {
-					t.Error("more is kept than is read")
+					t.Error("the source keeps fields that no rule reads")
 				}
 			})
 		})
@@ -274,35 +275,35 @@ func TestOfWhatIsNotSelectedNothingIsKept(t *testing.T) {
 		k.take()
 		u.refer("web", "a")
 		synctest.Wait()
-		expect.Equal(t, "told", nil, k.take())
+		expect.Equal(t, "calls while no object is selected", nil, k.take())
 		u.event("MODIFIED", strings.Replace(configAt("a", "101"), "<web>", "other", 1))
 		u.refer("web", "b")
 		synctest.Wait()
-		expect.Equal(t, "told when it is selected", []string{"apply a@101", "apply a@101"}, k.take())
+		expect.Equal(t, "calls when a is selected", []string{"apply a@101", "apply a@101"}, k.take())
 	})
 }
 
-// TestSeveralFollow: while a kind is listed for other rules two sources follow it, and Secrets are a kind of their own.
+// TestSeveralFollow: while a kind is listed for new rules, two sources of the kind run, and both receive changes of references.
 func TestSeveralFollow(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		next, k := u.cluster.Open(u.questions(fixture.ConfigMaps, nil, unused, "references.count > 0")).(fullSource), &sink{}
 		stop := running(u.T, next, k)
 		k.take()
 		u.refer("web", "a")
-		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
-		expect.Equal(t, "the next is told", []string{"apply a@1"}, k.take())
+		expect.Equal(t, "calls of the first source", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "calls of the next source", []string{"apply a@1"}, k.take())
 		stop()
 		u.refer("web", "a", "b")
-		expect.Equal(t, "told then", []string{"apply b@1"}, u.told())
-		expect.Equal(t, "who has ended is told", nil, k.take())
+		expect.Equal(t, "later calls of the first source", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "calls of the ended source", nil, k.take())
 		_, err := listed(u.ctx, next, "team-a")
-		expect.Equal(t, "fails when it has ended", true, err != nil)
+		expect.Equal(t, "list of the ended source fails", true, err != nil)
 		_ = next.Confirm(policy.Subject{Namespace: "team-a", Name: "a"})
-		expect.Equal(t, "who has ended is told when asked", nil, k.take())
+		expect.Equal(t, "calls of the ended source after Confirm", nil, k.take())
 	})
 }
 
-// TestConfirmLeavesNothingUntold: whoever has returned from it has heard what was known before.
+// TestConfirmLeavesNothingUntold: when Confirm returns, the sink has received the result of all changes that were known before.
 func TestConfirmLeavesNothingUntold(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		want := map[bool]string{true: "no", false: "yes"}
@@ -315,35 +316,36 @@ func TestConfirmLeavesNothingUntold(t *testing.T) {
 			}
 			_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"})
 			if got := u.says("a"); got != want[used] {
-				t.Fatalf("says %q, want %q", got, want[used])
+				t.Fatalf("result %q, want %q", got, want[used])
 			}
 		}
 		u.told()
-		_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "nobody"})
-		expect.Equal(t, "told of nobody", nil, u.told())
+		_ = u.source.Confirm(policy.Subject{Namespace: "team-a", Name: "unknown"})
+		expect.Equal(t, "calls for an unknown subject", nil, u.told())
 	})
 }
 
-// TestWhatMayBeOutOfDateIsNotConfirmed, and nobody is told of doubt.
+// TestWhatMayBeOutOfDateIsNotConfirmed: Confirm fails while references may be out of date, but the result is not in doubt.
 func TestWhatMayBeOutOfDateIsNotConfirmed(t *testing.T) {
 	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
 	inUse(t, []string{unused}, func(u *referred) {
 		expect.Equal(t, "confirmed", nil, u.source.Confirm(a))
 		u.references.Pause("Pod")
 		u.told()
-		expect.Equal(t, "confirmed while nothing is watched", true, u.source.Confirm(a) != nil)
-		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
-		expect.Equal(t, "says", "yes", u.says("a"))
+		expect.Equal(t, "Confirm fails during a pause", true, u.source.Confirm(a) != nil)
+		expect.Equal(t, "calls", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "result", "yes", u.says("a"))
 		u.references.Resume("Pod")
-		expect.Equal(t, "confirmed then", nil, u.source.Confirm(a))
+		expect.Equal(t, "error after the pause", nil, u.source.Confirm(a))
 	})
 	inUse(t, []string{"true"}, func(u *referred) {
 		u.references.Pause("Pod")
-		expect.Equal(t, "confirmed where no rule asks", nil, u.source.Confirm(a))
+		expect.Equal(t, "error if no rule reads references", nil, u.source.Confirm(a))
 	})
 }
 
-// TestAReadPastTheWatchIsAskedAboutToo, until the watch brings more.
+// TestAReadPastTheWatchIsAskedAboutToo: a version that was read outside of the watch is evaluated again too, until the watch
+// brings a newer one.
 func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
 	inUse(t, []string{unused}, func(u *referred) {
@@ -354,30 +356,31 @@ func TestAReadPastTheWatchIsAskedAboutToo(t *testing.T) {
 		expect.NoError(t, err)
 		expect.Equal(t, "version", "105", row.Subject().ResourceVersion)
 		u.refer("web", "a")
-		expect.Equal(t, "told", []string{"apply a@105"}, u.told())
+		expect.Equal(t, "calls for the version that was read", []string{"apply a@105"}, u.told())
 		row, err = readBy(u.ctx, u.source, a)
-		expect.Equal(t, "read then", []string{"no"}, says(row))
+		expect.Equal(t, "result of the next read", []string{"no"}, says(row))
 		expect.Equal(t, "error", nil, err)
 		u.event("MODIFIED", configAt("a", "106"))
 		_, err = readBy(u.ctx, u.source, a)
 		expect.Equal(t, "error", nil, err)
 		u.refer("web")
-		expect.Equal(t, "told then", []string{"apply a@106", "apply a@106"}, u.told())
+		expect.Equal(t, "calls for the version of the watch", []string{"apply a@106", "apply a@106"}, u.told())
 	})
 }
 
-// TestWhatIsMissedPastTheWatchIsNotToldOfAgain, unless it is another object of that name that the watch has brought.
+// TestWhatIsMissedPastTheWatchIsNotToldOfAgain: an object that a read shows to be deleted is not evaluated again, unless the
+// watch has brought another object of its name.
 func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 	a := policy.Subject{Namespace: "team-a", Name: "a", UID: "uid-a"}
 	another := strings.Replace(configAt("a", "105"), "uid-a", "uid-another", 1)
 	tests := map[string]struct {
 		objects []string // of the API server
-		brought bool     // another one, by the watch
+		brought bool     // the watch has brought the other object
 		want    []string
 	}{
-		"nothing is found":                   {nil, false, []string{"apply a@1"}}, // the watch still has it
-		"another has its name":               {[]string{another}, false, nil},
-		"another has its name, and was seen": {[]string{another}, true, []string{"apply a@105"}},
+		"not found":                       {nil, false, []string{"apply a@1"}}, // only the watch reports deletions
+		"another UID":                     {[]string{another}, false, nil},
+		"another UID, known by the watch": {[]string{another}, true, []string{"apply a@105"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -387,21 +390,22 @@ func TestWhatIsMissedPastTheWatchIsNotToldOfAgain(t *testing.T) {
 					u.told()
 				}
 				u.server.mu.Lock()
-				u.server.objects, u.server.failList = test.objects, []int{404} // what is none of these
+				u.server.objects, u.server.failList = test.objects, []int{404} // for every other object
 				u.server.mu.Unlock()
 				row, err := readBy(u.ctx, u.source, a)
 				if row != nil {
 					t.Errorf("read %v", row)
 				}
-				expect.Equal(t, "nothing is found", test.objects == nil, apierrors.IsNotFound(err))
+				expect.Equal(t, "not found", test.objects == nil, apierrors.IsNotFound(err))
 				u.refer("web", "a")
-				expect.Equal(t, "told", test.want, u.told())
+				expect.Equal(t, "calls", test.want, u.told())
 			})
 		})
 	}
 }
 
-// TestADeletionThatComesLateLeavesTheNamesake: a list has shown another object of the name, which is asked about again.
+// TestADeletionThatComesLateLeavesTheNamesake: if a list has shown a newer object of the name, a late deletion event does not
+// remove it.
 func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		u.server.mu.Lock()
@@ -412,57 +416,57 @@ func TestADeletionThatComesLateLeavesTheNamesake(t *testing.T) {
 		u.event("DELETED", configAt("a", "104"))
 		u.told()
 		u.refer("web", "a")
-		expect.Equal(t, "told", []string{"apply a@105"}, u.told())
+		expect.Equal(t, "calls", []string{"apply a@105"}, u.told())
 	})
 }
 
 func TestANamespaceAsksForItself(t *testing.T) {
 	own := []string{"references.count > 0 && object.metadata.labels.app == '<web>'"}
 	inUse(t, []string{unused}, func(u *referred) {
-		expect.Equal(t, "asks", true, u.source.Ask(u.questions(fixture.ConfigMaps, own, unused)))
+		expect.Equal(t, "accepts rules", true, u.source.Ask(u.questions(fixture.ConfigMaps, own, unused)))
 		u.refer("web", "a")
-		expect.Equal(t, "told", []string{"apply a@1"}, u.told())
+		expect.Equal(t, "calls before the list", []string{"apply a@1"}, u.told())
 		expect.Equal(t, "before the list", "no", u.says("a"))
 
 		var rows []*index.FactRow
 		expect.Equal(t, "error", nil, u.source.List(u.ctx, "team-a", nil, func(all []*index.FactRow) bool { rows = all; return false }))
-		expect.Equal(t, "listed too late", []string{"no", "yes"}, says(rows[0]))
+		expect.Equal(t, "in a list that take refuses", []string{"no", "yes"}, says(rows[0]))
 		u.refer("web", "a", "b")
-		expect.Equal(t, "told", []string{"apply b@1"}, u.told())
-		expect.Equal(t, "after a list too late", "no", u.says("b"))
+		expect.Equal(t, "calls after the refused list", []string{"apply b@1"}, u.told())
+		expect.Equal(t, "after the refused list", "no", u.says("b"))
 
 		_, err := listed(u.ctx, u.source, "team-a")
 		expect.Equal(t, "error", nil, err)
 		u.refer("web")
-		expect.Equal(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "calls after the list", []string{"apply a@1", "apply b@1"}, u.told())
 		expect.Equal(t, "after the list", "yes no", u.says("a"))
 	})
 }
 
-// TestWhoKeepsNothingIsOpenedAnew to answer a rule that reads references.
+// TestWhoKeepsNothingIsOpenedAnew: a source that keeps nothing refuses a rule that reads references.
 func TestWhoKeepsNothingIsOpenedAnew(t *testing.T) {
 	const labels = "has(object.metadata.labels)"
 	inUse(t, []string{labels}, func(u *referred) {
 		expect.Equal(t, "kept", nil, kube.Kept(u.source))
-		expect.Equal(t, "asks", false, u.source.Ask(u.questions(fixture.ConfigMaps, []string{unused}, labels)))
-		expect.Equal(t, "asks no more than metadata", true, u.source.Ask(u.questions(fixture.ConfigMaps, []string{"object.metadata.name == 'a'"}, labels)))
+		expect.Equal(t, "accepts a rule that reads references", false, u.source.Ask(u.questions(fixture.ConfigMaps, []string{unused}, labels)))
+		expect.Equal(t, "accepts a rule that reads metadata", true, u.source.Ask(u.questions(fixture.ConfigMaps, []string{"object.metadata.name == 'a'"}, labels)))
 		u.refer("web", "a")
-		expect.Equal(t, "told", nil, u.told())
+		expect.Equal(t, "calls", nil, u.told())
 	})
 }
 
-// TestWithoutAnIndexOfReferencesRulesThatReadThemFail.
+// TestWithoutAnIndexOfReferencesRulesThatReadThemFail: if references are not tracked, rules that read them are in doubt.
 func TestWithoutAnIndexOfReferencesRulesThatReadThemFail(t *testing.T) {
 	s := &server{objects: []string{configAt("a", "1")}}
 	asking := func(t *testing.T, c *engine.Compiler) *engine.Program {
 		return compile(t, c, fixture.ConfigMaps, eligible(unused))
 	}
 	followingKind(t, fixture.ConfigMaps, s, []func(*testing.T, *engine.Compiler) *engine.Program{asking}, func(t *testing.T, k *sink, _ fullSource) {
-		expect.Equal(t, "says", []string{"doubt"}, says(k.rows["a"]))
+		expect.Equal(t, "result", []string{"doubt"}, says(k.rows["a"]))
 	})
 }
 
-// TestManyChangesAreOne: beyond a bound everything is asked about once.
+// TestManyChangesAreOne: beyond WaitsAtMost changes, each object is evaluated once.
 func TestManyChangesAreOne(t *testing.T) {
 	inUse(t, []string{unused}, func(u *referred) {
 		pods := make([]references.Referrer, kube.WaitsAtMost+1)
@@ -472,7 +476,7 @@ func TestManyChangesAreOne(t *testing.T) {
 			}}
 		}
 		u.references.Replace("Pod", pods)
-		expect.Equal(t, "told", []string{"apply a@1", "apply b@1"}, u.told())
+		expect.Equal(t, "calls", []string{"apply a@1", "apply b@1"}, u.told())
 	})
 }
 
@@ -496,7 +500,7 @@ func TestSecretsAreMetadata(t *testing.T) {
 					requests := u.asked("/secrets")
 					for _, r := range requests {
 						if !strings.HasPrefix(r.Header.Get("Accept"), "application/json;as=PartialObjectMetadata") {
-							t.Errorf("%s asks for %s", r.URL, r.Header.Get("Accept"))
+							t.Errorf("%s has Accept %s", r.URL, r.Header.Get("Accept"))
 						}
 						if many := strings.HasSuffix(r.URL.Path, "/secrets"); many {
 							expect.Equal(t, "selector of "+r.URL.String(), types, r.URL.Query().Get("fieldSelector"))

@@ -18,13 +18,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// requestTimeout bounds one request about a subject, and so how long stopping may take. What is not answered by then may
-// or may not have happened; the watch tells.
+// requestTimeout limits one request about a subject, and so how long a shutdown may take. If no response arrives in time, the
+// request may or may not have taken effect; the watch shows which.
 const requestTimeout = 20 * time.Second
 
 var errNoWarrant = errors.New("internal error: deletion without a permit")
 
-// ResolveTarget implements retention.TargetResolver: what goes is the subject itself, for which nothing is asked, or its owner.
+// ResolveTarget implements retention.TargetResolver. The target is the subject itself, which needs no request, or its owner.
 func (c *Cluster) ResolveTarget(ctx context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	if i.Rule.Owner {
 		return c.aimAtOwner(ctx, i)
@@ -34,7 +34,7 @@ func (c *Cluster) ResolveTarget(ctx context.Context, i policy.Intent) (policy.Ta
 
 var errNotAimed = errors.New("internal error: the target is not the object that the permit names")
 
-// isAimed reports whether a target is what a permit lets go.
+// isAimed reports whether a target is the object that a permit names.
 func isAimed(w policy.DeletePermit, t policy.Target) bool {
 	if owner := w.Owner(); w.Rule().Owner {
 		return owner != nil && t.UID == owner.UID && t.ResourceVersion != ""
@@ -42,8 +42,8 @@ func isAimed(w policy.DeletePermit, t policy.Target) bool {
 	return t.Is(policy.TargetOf(w.Rule().Kind, w.Subject()))
 }
 
-// Prepare implements retention.Remover. Before an owner goes the subject is read once more, as no condition on a DELETE is about
-// another object.
+// Prepare implements retention.Remover. Before the deletion of an owner, it reads the subject once more, because the preconditions
+// of a DELETE do not cover another object.
 func (c *Cluster) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
 	if err := mayRemove(w, t); err != nil {
 		return retention.Prepared{}, refused("%w", err)
@@ -62,7 +62,7 @@ func (c *Cluster) Prepare(ctx context.Context, w policy.DeletePermit, t policy.T
 	}}, nil
 }
 
-// mayRemove returns why a permit does not permit the deletion of a target; nil if it does.
+// mayRemove returns why a permit does not cover the deletion of a target; nil if it does.
 func mayRemove(w policy.DeletePermit, t policy.Target) error {
 	switch {
 	case !w.Valid():
@@ -73,8 +73,8 @@ func mayRemove(w policy.DeletePermit, t policy.Target) error {
 	return nil
 }
 
-// remove sends one DELETE that the API server refuses unless the object is exactly the version of the target. It goes past
-// client-go's REST client, which retries by itself and does not tell Retry-After.
+// remove sends one DELETE. The API server refuses it unless the object has exactly the UID and resourceVersion of the target.
+// It does not use client-go's REST client, which retries automatically and does not return Retry-After.
 func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, w policy.DeletePermit, t policy.Target, since time.Time) retention.Outcome {
 	if err := mayRemove(w, t); err != nil {
 		return retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
@@ -90,12 +90,12 @@ func (c *Cluster) remove(ctx context.Context, mapping *meta.RESTMapping, w polic
 	}
 	o := c.send(ctx, mapping, t, request{method: http.MethodDelete, contentType: listwatch.AcceptJSON, body: body, since: since})
 	if w.Rule().Owner && o.Result == retention.Denied {
-		o.Result = retention.Refused // other subjects of the namespace have other owners, or none
+		o.Result = retention.Refused // not for the whole namespace: other subjects have other owners, or none
 	}
 	return o
 }
 
-// outcomeOf says what an answer means for the subject.
+// outcomeOf returns what a response means for the subject.
 func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	if code < http.StatusMultipleChoices {
 		return retention.Outcome{Result: retention.Removed}
@@ -109,7 +109,7 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	case failed:
 		o.Result, o.Unsure = retention.Unadmitted, code >= http.StatusInternalServerError
 	case code == http.StatusNotFound && status.Reason == metav1.StatusReasonNotFound:
-		o.Result = retention.Gone // the object; a server that does not know the resource has no reason to give
+		o.Result = retention.Gone // a 404 for an unknown resource has no reason
 	case code == http.StatusNotFound, code < http.StatusBadRequest:
 		o.Result = retention.Failed
 	case code == http.StatusConflict:
@@ -125,8 +125,8 @@ func outcomeOf(code int, header http.Header, body []byte) retention.Outcome {
 	return o
 }
 
-// admission reports whether admission denied a request, or failed to answer: that concerns objects like this one, whatever the
-// code, which is the webhook's choice when it denies. A failure is an internal error; only the words tell it from one of the API
+// admission reports whether an admission webhook denied a request, or failed to answer. Both concern only objects like this one.
+// The code of a denial is the webhook's choice. A failure is an internal error, and only its message differs from one of the API
 // server: ErrCallingWebhook in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/util/webhook/error.go and ToStatusErr in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go
@@ -139,15 +139,15 @@ var (
 	webhookFails  = regexp.MustCompile(`^(Internal error occurred: )?failed calling webhook "`)
 )
 
-// lacksRight tells an authorizer's refusal, which holds for the whole namespace, from an admission plugin's, which
-// concerns one object. Both are Forbidden; only the words differ (k8s.io/apiserver, endpoints/handlers/responsewriters).
+// lacksRight reports whether the authorizer refused a request, which concerns the whole namespace. If an admission plugin refuses,
+// that concerns one object. Both are Forbidden; only the messages differ (k8s.io/apiserver, endpoints/handlers/responsewriters).
 func lacksRight(status *metav1.Status) bool {
 	return status.Reason == metav1.StatusReasonForbidden && lacksVerb.MatchString(status.Message)
 }
 
 var lacksVerb = regexp.MustCompile(` cannot (delete|patch) resource `)
 
-// statusOf reads a Status; an answer that is none becomes one whose message is the answer.
+// statusOf decodes a Status. If the body is not a Status, the message is the code and the first bytes of the body.
 func statusOf(code int, body []byte) *metav1.Status {
 	status := &metav1.Status{}
 	if err := json.Unmarshal(body, status); err != nil || status.Message == "" {

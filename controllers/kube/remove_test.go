@@ -23,13 +23,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// asked is a request as the server got it.
+// asked is a request that the server received.
 type asked struct {
 	Method, Path, Query, ContentType string
 	Body                             map[string]any
 }
 
-// serve starts an API server that answers every request alike, and a Cluster on it.
+// serve starts an API server that handles every request with answer, and returns a Cluster of it and its requests.
 func serve(t *testing.T, answer http.HandlerFunc) (*kube.Cluster, *[]asked) {
 	t.Helper()
 	var requests []asked
@@ -63,7 +63,7 @@ func clusterWith(t *testing.T, config *rest.Config, client *http.Client, x *refe
 	return c
 }
 
-// remove aims and removes.
+// remove resolves the target and deletes it.
 func remove(ctx context.Context, c *kube.Cluster, w policy.DeletePermit) retention.Outcome {
 	if !w.Valid() {
 		return removeTarget(ctx, c, w, policy.Target{})
@@ -75,7 +75,7 @@ func remove(ctx context.Context, c *kube.Cluster, w policy.DeletePermit) retenti
 	return removeTarget(ctx, c, w, target)
 }
 
-// removeTarget prepares a removal and sends it.
+// removeTarget prepares a deletion and sends it.
 func removeTarget(ctx context.Context, c *kube.Cluster, w policy.DeletePermit, target policy.Target) retention.Outcome {
 	prepared, blocked := c.Prepare(ctx, w, target)
 	if blocked != nil {
@@ -95,13 +95,13 @@ func TestTheRequestThatDeletes(t *testing.T) {
 		propagation metav1.DeletionPropagation
 		path        string
 	}{
-		"of a group": {fixture.Jobs, policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17"},
+		"named group": {fixture.Jobs, policy.Subject{Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17"},
 			metav1.DeletePropagationBackground, "/apis/batch/v1/namespaces/team-a/jobs/nightly"},
-		"of the core group": {fixture.Pods, policy.Subject{Namespace: "team-a", Name: "web-0", UID: "uid-2", ResourceVersion: "18"},
+		"core group": {fixture.Pods, policy.Subject{Namespace: "team-a", Name: "web-0", UID: "uid-2", ResourceVersion: "18"},
 			metav1.DeletePropagationForeground, "/api/v1/namespaces/team-a/pods/web-0"},
-		"in no namespace": {clusters, policy.Subject{Name: "blue", UID: "uid-3", ResourceVersion: "19"},
+		"cluster-scoped": {clusters, policy.Subject{Name: "blue", UID: "uid-3", ResourceVersion: "19"},
 			metav1.DeletePropagationOrphan, "/apis/example.org/v1/clusters/blue"},
-		"with a name that needs care": {clusters, policy.Subject{Name: "system:blue?x=1#y z", UID: "uid-4", ResourceVersion: "20"},
+		"a name with special characters": {clusters, policy.Subject{Name: "system:blue?x=1#y z", UID: "uid-4", ResourceVersion: "20"},
 			metav1.DeletePropagationBackground, "/apis/example.org/v1/clusters/system:blue?x=1#y z"},
 	}
 	for name, test := range tests {
@@ -166,7 +166,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 			remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 			expect.Equal(t, "requests", 1, len(*requests))
 			if waited := time.Since(began); waited > 20*time.Second {
-				t.Errorf("waited %s inside", waited)
+				t.Errorf("waited %s", waited)
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestNoAnswerIsNoResult(t *testing.T) {
 	o := remove(t.Context(), c, warrant(t, fixture.Jobs, nightly, metav1.DeletePropagationBackground))
 	expect.Equal(t, "result", retention.Failed, o.Result)
 	if o.Err == nil || !o.Unsure || o.Unsent {
-		t.Errorf("error %v, unsure %v, unsent %v: it may have been carried out", o.Err, o.Unsure, o.Unsent)
+		t.Errorf("error %v, unsure %v, unsent %v; want unsure, because the DELETE may have been carried out", o.Err, o.Unsure, o.Unsent)
 	}
 }
 
@@ -228,37 +228,37 @@ func TestOutcomeOf(t *testing.T) {
 		want   retention.Result
 		after  time.Duration
 	}{
-		"deleted":                      {200, "", `{"kind":"Status","status":"Success"}`, retention.Removed, 0},
-		"on its way out":               {202, "", `{"kind":"PartialObjectMetadata"}`, retention.Removed, 0},
-		"the object is not there":      {404, "", status(metav1.StatusReasonNotFound, 0), retention.Gone, 0},
-		"the path is not there":        {404, "", "404 page not found\n", retention.Failed, 0},
-		"a 404 without an answer":      {404, "", "", retention.Failed, 0},
-		"a conflict":                   {409, "", status(metav1.StatusReasonConflict, 0), retention.Changed, 0},
-		"too many requests":            {429, "7", status(metav1.StatusReasonTooManyRequests, 0), retention.Busy, 7 * time.Second},
-		"too many, said in the status": {429, "", status(metav1.StatusReasonTooManyRequests, 9), retention.Busy, 9 * time.Second},
-		"too many, nothing said":       {429, "", "slow down", retention.Busy, 0},
-		"too many, a date":             {429, "Wed, 21 Oct 2026 07:28:00 GMT", "", retention.Busy, 0},
-		"too many, less than nothing":  {429, "-5", "", retention.Busy, 0},
-		"unavailable":                  {503, "2", "", retention.Busy, 2 * time.Second},
-		"an internal error":            {500, "", status(metav1.StatusReasonInternalError, 0), retention.Busy, 0},
-		"a webhook that does not answer": {500, "", said(metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: `+
+		"deleted":                     {200, "", `{"kind":"Status","status":"Success"}`, retention.Removed, 0},
+		"deletion begins":             {202, "", `{"kind":"PartialObjectMetadata"}`, retention.Removed, 0},
+		"the object is not found":     {404, "", status(metav1.StatusReasonNotFound, 0), retention.Gone, 0},
+		"the path is not found":       {404, "", "404 page not found\n", retention.Failed, 0},
+		"a 404 without a body":        {404, "", "", retention.Failed, 0},
+		"a conflict":                  {409, "", status(metav1.StatusReasonConflict, 0), retention.Changed, 0},
+		"too many requests":           {429, "7", status(metav1.StatusReasonTooManyRequests, 0), retention.Busy, 7 * time.Second},
+		"too many, delay in the body": {429, "", status(metav1.StatusReasonTooManyRequests, 9), retention.Busy, 9 * time.Second},
+		"too many, no delay":          {429, "", "slow down", retention.Busy, 0},
+		"too many, a date":            {429, "Wed, 21 Oct 2026 07:28:00 GMT", "", retention.Busy, 0},
+		"too many, a negative delay":  {429, "-5", "", retention.Busy, 0},
+		"unavailable":                 {503, "2", "", retention.Busy, 2 * time.Second},
+		"an internal error":           {500, "", status(metav1.StatusReasonInternalError, 0), retention.Busy, 0},
+		"a webhook that does not respond": {500, "", said(metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: `+
 			`Post "https://a.ns.svc:443/?timeout=10s": context deadline exceeded`), retention.Unadmitted, 0},
-		"a webhook that answers 500": {500, "", said(metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: `+
+		"a webhook that returns 500": {500, "", said(metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: `+
 			`an error on the server ("") has prevented the request from succeeding`), retention.Unadmitted, 0},
-		"a webhook denies it":                {403, "", said(metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: no`), retention.Refused, 0},
-		"a webhook denies it with a 429":     {429, "9", said(metav1.StatusReasonTooManyRequests, `admission webhook "a.example.com" denied the request: later`), retention.Refused, 0},
-		"a webhook denies it with a 500":     {500, "", said(metav1.StatusReasonInternalError, `admission webhook "a.example.com" denied the request without explanation`), retention.Refused, 0},
-		"a webhook denies it with a 404":     {404, "", said(metav1.StatusReasonNotFound, `admission webhook "a.example.com" denied the request: no such thing`), retention.Refused, 0},
-		"a webhook denies it with a 409":     {409, "", said(metav1.StatusReasonConflict, `admission webhook "a.example.com" denied the request: no`), retention.Refused, 0},
-		"a webhook speaks of rights":         {403, "", said(metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: bob cannot delete resource x`), retention.Refused, 0},
-		"an error that quotes a webhook":     {500, "", said(metav1.StatusReasonInternalError, `etcd says: failed calling webhook "a.example.com"`), retention.Busy, 9 * time.Second},
-		"a timeout":                          {504, "", status(metav1.StatusReasonTimeout, 0), retention.Busy, 0},
-		"forbidden":                          {403, "", status(metav1.StatusReasonForbidden, 0), retention.Refused, 0},
-		"forbidden; nobody is asked to wait": {403, "30", status(metav1.StatusReasonForbidden, 0), retention.Refused, 0},
-		"unauthorized":                       {401, "", status(metav1.StatusReasonUnauthorized, 0), retention.Refused, 0},
-		"not allowed":                        {405, "", status(metav1.StatusReasonMethodNotAllowed, 0), retention.Refused, 0},
-		"invalid":                            {422, "", status(metav1.StatusReasonInvalid, 0), retention.Refused, 0},
-		"a redirect":                         {302, "", "", retention.Failed, 0},
+		"a webhook denies it":                 {403, "", said(metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: no`), retention.Refused, 0},
+		"a webhook denies it with a 429":      {429, "9", said(metav1.StatusReasonTooManyRequests, `admission webhook "a.example.com" denied the request: later`), retention.Refused, 0},
+		"a webhook denies it with a 500":      {500, "", said(metav1.StatusReasonInternalError, `admission webhook "a.example.com" denied the request without explanation`), retention.Refused, 0},
+		"a webhook denies it with a 404":      {404, "", said(metav1.StatusReasonNotFound, `admission webhook "a.example.com" denied the request: no such thing`), retention.Refused, 0},
+		"a webhook denies it with a 409":      {409, "", said(metav1.StatusReasonConflict, `admission webhook "a.example.com" denied the request: no`), retention.Refused, 0},
+		"a webhook denies like an authorizer": {403, "", said(metav1.StatusReasonForbidden, `admission webhook "a.example.com" denied the request: bob cannot delete resource x`), retention.Refused, 0},
+		"an error that quotes a webhook":      {500, "", said(metav1.StatusReasonInternalError, `etcd says: failed calling webhook "a.example.com"`), retention.Busy, 9 * time.Second},
+		"a timeout":                           {504, "", status(metav1.StatusReasonTimeout, 0), retention.Busy, 0},
+		"forbidden":                           {403, "", status(metav1.StatusReasonForbidden, 0), retention.Refused, 0},
+		"forbidden; Retry-After is ignored":   {403, "30", status(metav1.StatusReasonForbidden, 0), retention.Refused, 0},
+		"unauthorized":                        {401, "", status(metav1.StatusReasonUnauthorized, 0), retention.Refused, 0},
+		"not allowed":                         {405, "", status(metav1.StatusReasonMethodNotAllowed, 0), retention.Refused, 0},
+		"invalid":                             {422, "", status(metav1.StatusReasonInvalid, 0), retention.Refused, 0},
+		"a redirect":                          {302, "", "", retention.Failed, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -269,12 +269,12 @@ func TestOutcomeOf(t *testing.T) {
 			o := kube.OutcomeOf(test.code, header, []byte(test.body))
 			expect.Equal(t, "result", test.want, o.Result)
 			expect.Equal(t, "retry after", test.after, o.RetryAfter)
-			expect.Equal(t, "nobody knows whether it was carried out", test.code >= 500, o.Unsure)
+			expect.Equal(t, "unsure", test.code >= 500, o.Unsure)
 			if (o.Err == nil) != (test.want == retention.Removed) {
 				t.Errorf("error %v", o.Err)
 			}
 			if o.Err != nil && o.Err.Error() == "" {
-				t.Error("an error without words")
+				t.Error("an error without a message")
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// resolve finds the resource that serves a kind. Trouble is for people to mend, the error for a retry.
+// resolve finds the resource that serves a kind. An administrator must fix a SourceError; a retry can fix an error.
 func (c *Cluster) resolve(ctx context.Context, kind schema.GroupVersionKind) (*meta.RESTMapping, *retention.SourceError, error) {
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
@@ -37,13 +37,13 @@ const (
 	discoverWithin = 10 * time.Second
 )
 
-// notServed is the trouble with a kind that is not among those served, in the words of the webhook.
+// notServed returns the SourceError of a kind that is not among those served, with the message of the admission webhook.
 func notServed(kind schema.GroupVersionKind, served []*metav1.APIResourceList) *retention.SourceError {
 	problem, _ := policy.UnknownKind("", kind, served)
 	return &retention.SourceError{Reason: kindNotFound, Message: fmt.Sprintf("%s (%s)", problem.Message, problem.Hint)}
 }
 
-// served lists the kinds of the cluster; none if they cannot be discovered.
+// served lists the kinds of the cluster; none if discovery fails.
 func (c *Cluster) served(ctx context.Context) []*metav1.APIResourceList {
 	ctx, cancel := context.WithTimeout(ctx, discoverWithin)
 	defer cancel()
@@ -51,13 +51,13 @@ func (c *Cluster) served(ctx context.Context) []*metav1.APIResourceList {
 	return lists
 }
 
-// isNoGroup recognises the mapper's answer for a group that does not exist at all.
+// isNoGroup reports whether the error of the mapper says that the API group does not exist.
 func isNoGroup(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code == 404
 }
 
-// refuseAggregated gives trouble for a kind that another API server serves: such a server may ignore preconditions.
+// refuseAggregated returns a SourceError for a kind that an aggregated API server serves: such a server may ignore preconditions.
 func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersionKind) (*retention.SourceError, error) {
 	if kind.Group == "" || c.aggregatedAllowed(kind.GroupKind()) {
 		return nil, nil
@@ -70,7 +70,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	case apierrors.IsForbidden(err):
 		return &retention.SourceError{Reason: "Forbidden", Message: listwatch.Refused("apiservices.apiregistration.k8s.io", "get")}, nil
 	case err != nil:
-		return nil, fmt.Errorf("find the API server of %s: %w", name, err)
+		return nil, fmt.Errorf("get APIService %s: %w", name, err)
 	}
 	var service struct {
 		Spec struct {
@@ -78,7 +78,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(data, &service); err != nil {
-		return nil, fmt.Errorf("read APIService %s: %w", name, err)
+		return nil, fmt.Errorf("decode APIService %s: %w", name, err)
 	}
 	if service.Spec.Service == nil {
 		return nil, nil
@@ -90,7 +90,7 @@ func (c *Cluster) refuseAggregated(ctx context.Context, kind schema.GroupVersion
 	}, nil
 }
 
-// may gives trouble when the API server would refuse us a verb on the resource in every namespace.
+// may returns a SourceError unless Sunset has permission to use the verb on the resource in all namespaces.
 func (c *Cluster) may(ctx context.Context, verb string, resource schema.GroupVersionResource) (*retention.SourceError, error) {
 	review := authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
@@ -121,7 +121,7 @@ func forbidden(r schema.GroupVersionResource, verbs ...string) *retention.Source
 	return &retention.SourceError{Reason: "Forbidden", Message: listwatch.Refused(resource.String(), verbs...), Resource: resource}
 }
 
-// troubleOf says what a failed list or watch means to people; nil when it needs nobody but a retry.
+// troubleOf returns the SourceError of a failed list or watch; nil if a retry is enough.
 func troubleOf(err error, resource schema.GroupVersionResource) *retention.SourceError {
 	switch {
 	case err == nil:

@@ -6,10 +6,10 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// isSecret reports whether a kind is one of which only metadata is ever read.
+// isSecret reports whether a kind is Secret. Sunset reads only the metadata of Secrets.
 func isSecret(kind schema.GroupVersionKind) bool { return kind.Group == "" && kind.Kind == "Secret" }
 
-// selectorOf says which objects of a kind are listed and watched, as a field selector; empty for all.
+// selectorOf returns the field selector of the objects of a kind to list and watch; empty for all.
 func selectorOf(kind schema.GroupVersionKind) string {
 	if !isSecret(kind) {
 		return ""

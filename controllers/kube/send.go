@@ -17,20 +17,20 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// request is what is asked about one object. No cache of ours or of the API server answers it.
+// request is a request about one object. No cache of Sunset or of the API server answers it.
 type request struct {
 	method      string
 	accept      string
 	contentType string // of the body; empty without one
 	body        []byte
-	since       time.Time // of the oldest answer that the request rests on; zero for one that only reads
+	since       time.Time // of the oldest preflight check that the request relies on; zero for a read
 }
 
-var errLate = errors.New("not sent: the checks before it were more than a second old")
+var errLate = errors.New("not sent: the preflight checks were more than a second old")
 
-// timely is the body of a request that rests on answers. It ends the request when they are outdated by the time that the body is
-// sent, however long it took to get a connection: the API server carries nothing out before it has the whole body. Once the
-// first bytes were handed over it does not end the request any more: the API server may have the whole body.
+// timely is the body of a request that relies on preflight checks. If the checks are outdated when the first bytes are sent,
+// for example because the connection took long, it ends the request: the API server acts only on a whole body. After the first
+// bytes it never ends the request, because the API server may already have the whole body.
 type timely struct {
 	io.Reader
 	clock clock.PassiveClock
@@ -47,7 +47,7 @@ func (b *timely) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// bodyOf is the body of a request, as often as a connection ends before it was sent.
+// bodyOf returns a new reader of the body. The HTTP client needs another one if a connection ends before the body was sent.
 func (c *Cluster) bodyOf(r request) io.ReadCloser {
 	if r.since.IsZero() {
 		return io.NopCloser(bytes.NewReader(r.body))
@@ -55,22 +55,22 @@ func (c *Cluster) bodyOf(r request) io.ReadCloser {
 	return io.NopCloser(&timely{Reader: bytes.NewReader(r.body), clock: c.clock, since: r.since})
 }
 
-// answer is what came back.
+// answer is the response to a request.
 type answer struct {
 	code   int
 	header http.Header
 	body   []byte
 }
 
-// outcome is what the answer means for the object.
+// outcome returns what the response means for the object.
 func (a *answer) outcome() retention.Outcome { return outcomeOf(a.code, a.header, a.body) }
 
-// send sends one request that changes an object and reads what the answer means.
+// send sends one request that changes an object, and returns what the response means.
 func (c *Cluster) send(ctx context.Context, mapping *meta.RESTMapping, t policy.Target, r request) retention.Outcome {
 	if !preflight.Fresh(c.clock.Now(), r.since) {
 		return retention.Outcome{Err: errLate, Unsent: true}
 	}
-	r.accept = listwatch.AcceptMetadata + "," + listwatch.AcceptJSON // the answer may be the whole object; we need none of it
+	r.accept = listwatch.AcceptMetadata + "," + listwatch.AcceptJSON // the response may contain the object, which is not needed
 	a, err := c.ask(ctx, mapping, t, r)
 	if err != nil {
 		late := errors.Is(err, errLate)
@@ -79,7 +79,7 @@ func (c *Cluster) send(ctx context.Context, mapping *meta.RESTMapping, t policy.
 	return a.outcome()
 }
 
-// ask sends one request about an object. An error says that there was no answer.
+// ask sends one request about an object. An error means that there was no response.
 func (c *Cluster) ask(ctx context.Context, mapping *meta.RESTMapping, t policy.Target, r request) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -22,18 +22,18 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestNoRequestIsSentLate: a request whose answers are older than a second before it can be sent is not carried out, be it that
-// getting a connection takes so long. One whose body was sent is never said to be unsent.
+// TestNoRequestIsSentLate: a request is not sent if its checks are more than a second old, for example because the connection took
+// long. A request whose body was sent never counts as unsent.
 func TestNoRequestIsSentLate(t *testing.T) {
 	for name, test := range map[string]struct {
 		age, dial, write time.Duration
 		sent             bool
 	}{
-		"in time":                    {time.Second, 0, 0, true},
-		"too late":                   {time.Second + 1, 0, 0, false},
-		"a slow connection":          {0, 2 * time.Second, 0, false},
-		"a connection just in time":  {0, time.Second, 0, true},
-		"a body that is sent slowly": {0, 0, 2 * time.Second, true},
+		"in time":                 {time.Second, 0, 0, true},
+		"too late":                {time.Second + 1, 0, 0, false},
+		"connection takes 2 s":    {0, 2 * time.Second, 0, false},
+		"connection takes 1 s":    {0, time.Second, 0, true},
+		"the body is sent slowly": {0, 0, 2 * time.Second, true},
 	} {
 		for _, http2 := range []bool{false, true} {
 			for _, request := range []string{"DELETE", "PATCH"} {
@@ -61,8 +61,8 @@ func TestNoRequestIsSentLate(t *testing.T) {
 	}
 }
 
-// TestNoRequestIsSentAgainLate: a connection that ends before anything was sent over it has the request sent again, by checks of the
-// same age.
+// TestNoRequestIsSentAgainLate: if a connection ends before anything was sent, the client sends the request again. The age of
+// the same checks limits that too.
 func TestNoRequestIsSentAgainLate(t *testing.T) {
 	for name, test := range map[string]struct {
 		pause time.Duration
@@ -102,8 +102,8 @@ func TestNoRequestIsSentAgainLate(t *testing.T) {
 	}
 }
 
-// behindASlowConnection is a Cluster that takes a while to get a connection, and another to send a body, by its own clock, and how
-// many requests of it the API server has got whole.
+// behindASlowConnection returns a Cluster, its clock, and the number of whole requests that the API server has received. Getting a
+// connection takes dial on the clock, and sending a body takes write.
 func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) (*kube.Cluster, *clocktesting.FakeClock, *atomic.Int32) {
 	t.Helper()
 	var whole atomic.Int32
@@ -136,7 +136,7 @@ func behindASlowConnection(t *testing.T, http2 bool, dial, write time.Duration) 
 	return c, clock, &whole
 }
 
-// slowBody takes a while to send what it has read.
+// slowBody takes some time after each read.
 type slowBody struct {
 	io.ReadCloser
 	clock *clocktesting.FakeClock

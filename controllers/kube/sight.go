@@ -14,8 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
 
-// Sight implements ledgers.Objects: it reads the metadata of an object past every cache. A kind that is not served says
-// nothing about the object.
+// Sight implements ledgers.Objects. It reads the metadata of an object without any cache. It returns an error if the kind is not
+// served, because the object may still exist.
 func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Observation, error) {
 	mapping, err := c.mapper.RESTMapping(t.Kind.GroupKind(), t.Kind.Version)
 	if err != nil {
@@ -37,8 +37,8 @@ func (c *Cluster) Sight(ctx context.Context, t policy.Target) (ledger.Observatio
 	return ledger.SightOf(object), nil
 }
 
-// isAbout tells that an object is not found from that its kind is not: only the former answer names it. The error that
-// comes with an answer does not have its particulars.
+// isAbout reports whether a NotFound response is about the object and not about its kind: only the former names the object. The
+// error of client-go does not have these details.
 func isAbout(t policy.Target, answer []byte) bool {
 	status := statusOf(http.StatusNotFound, answer)
 	return status.Reason == metav1.StatusReasonNotFound && status.Details != nil && status.Details.Name == t.Name

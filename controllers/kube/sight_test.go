@@ -17,14 +17,14 @@ func TestWhatALookShows(t *testing.T) {
 		want   ledger.Observation
 		fails  bool
 	}{
-		"as it was":   {200, `{"kind":"PartialObjectMetadata","metadata":{"uid":"uid-1","resourceVersion":"17"}}`, ledger.Observation{UID: "uid-1", ResourceVersion: "17"}, false},
-		"on its way":  {200, `{"metadata":{"uid":"uid-1","resourceVersion":"18","deletionTimestamp":"2026-03-01T12:00:00Z"}}`, ledger.Observation{UID: "uid-1", ResourceVersion: "18", Terminating: true}, false},
-		"not there":   {404, `{"kind":"Status","status":"Failure","message":"gone","reason":"NotFound","code":404,"details":{"name":"nightly","kind":"jobs"}}`, ledger.Observation{Absent: true}, false},
+		"unchanged":   {200, `{"kind":"PartialObjectMetadata","metadata":{"uid":"uid-1","resourceVersion":"17"}}`, ledger.Observation{UID: "uid-1", ResourceVersion: "17"}, false},
+		"terminating": {200, `{"metadata":{"uid":"uid-1","resourceVersion":"18","deletionTimestamp":"2026-03-01T12:00:00Z"}}`, ledger.Observation{UID: "uid-1", ResourceVersion: "18", Terminating: true}, false},
+		"not found":   {404, `{"kind":"Status","status":"Failure","message":"gone","reason":"NotFound","code":404,"details":{"name":"nightly","kind":"jobs"}}`, ledger.Observation{Absent: true}, false},
 		"not served":  {404, `404 page not found`, ledger.Observation{}, true},
 		"no resource": {404, `{"kind":"Status","status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","code":404}`, ledger.Observation{}, true},
 		"forbidden":   {403, `{"kind":"Status","status":"Failure","message":"no","reason":"Forbidden","code":403}`, ledger.Observation{}, true},
 		"broken":      {500, `oops`, ledger.Observation{}, true},
-		"nonsense":    {200, `<html>`, ledger.Observation{}, true},
+		"not JSON":    {200, `<html>`, ledger.Observation{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -33,7 +33,7 @@ func TestWhatALookShows(t *testing.T) {
 				_, _ = w.Write([]byte(c.answer))
 			})
 			got, err := cluster.Sight(t.Context(), policy.TargetOf(fixture.Jobs, nightly))
-			expect.Equal(t, "sight", c.want, got)
+			expect.Equal(t, "observation", c.want, got)
 			if (err != nil) != c.fails {
 				t.Errorf("error %v", err)
 			}

@@ -25,10 +25,10 @@ import (
 )
 
 const (
-	resolveEvery = 5 * time.Second // while a kind cannot be found
-	deniedEvery  = 5 * time.Second // how often to ask for a right to delete that is missing
-	allowedEvery = time.Minute     // and for one that is there
-	steadyAfter  = 2 * time.Minute // a watch that lived so long has forgotten earlier failures
+	resolveEvery = 5 * time.Second // between attempts to resolve a kind
+	deniedEvery  = 5 * time.Second // between checks of a missing permission
+	allowedEvery = time.Minute     // between checks of a granted permission
+	steadyAfter  = 2 * time.Minute // a watch that lasted this long resets the backoff
 )
 
 // source is a retention.Source of one kind of API object.
@@ -36,21 +36,21 @@ type source struct {
 	cluster *Cluster
 	kind    schema.GroupVersionKind
 
-	memory *reevaluator // nil where the answers depend on the objects alone
+	memory *reevaluator // nil if the results depend on the objects alone
 
 	mu   sync.Mutex
 	asks retention.RuleSet
-	live *decoder // of the watch; nil without one
+	live *decoder // of the current watch; nil without one
 }
 
-// decoder makes one that asks what is asked now.
+// decoder returns a decoder for the current rules.
 func (s *source) decoder(ctx context.Context) *decoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newDecoder(ctx)
 }
 
-// watching makes a decoder that follows what is asked.
+// watching returns a decoder for the watch, to which Ask passes later rules.
 func (s *source) watching(ctx context.Context) *decoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *source) newDecoder(ctx context.Context) *decoder {
 	return d
 }
 
-// Ask implements retention.Source. A watch of metadata alone cannot answer what reads more, and what was not kept cannot be
-// asked about again.
+// Ask implements retention.Relister. It refuses rules that read more than the metadata if the watch is metadata-only, and rules
+// that read references if the source has kept nothing to evaluate again.
 func (s *source) Ask(q retention.RuleSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,14 +78,14 @@ func (s *source) Ask(q retention.RuleSet) bool {
 	return true
 }
 
-// List implements retention.Source.
+// List implements retention.Relister.
 func (s *source) List(ctx context.Context, namespace string, knows func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error {
 	mapping, err := s.cluster.mapper.RESTMapping(s.kind.GroupKind(), s.kind.Version)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", s.kind, err)
 	}
 	if namespace != "" && mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		take(nil) // there are none in any namespace
+		take(nil) // namespaces contain no cluster-scoped objects
 		return nil
 	}
 	decoder := s.decoder(ctx)
@@ -102,7 +102,7 @@ func (s *source) List(ctx context.Context, namespace string, knows func(policy.S
 	return nil
 }
 
-// Confirm implements retention.Source.
+// Confirm implements retention.Confirmer.
 func (s *source) Confirm(subject policy.Subject) error {
 	if s.memory == nil {
 		return nil
@@ -111,7 +111,7 @@ func (s *source) Confirm(subject policy.Subject) error {
 	return s.memory.changes.index.Paused(references.Kind(s.kind.Kind))
 }
 
-// collection is what is to be read of a resource: everything, or one namespace.
+// collection returns the objects of a resource to read: all, or those of one namespace.
 func (s *source) collection(mapping *meta.RESTMapping, namespace string, decoder *decoder) *listwatch.Collection {
 	return &listwatch.Collection{
 		Client: s.cluster.rest, Path: collection(mapping, namespace), MetadataOnly: s.metadataOnly(), Decoder: decoder,
@@ -125,7 +125,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 		end := s.memory.begin(ctx, sink, s.cluster.compiler)
 		defer end()
 	}
-	var served []*metav1.APIResourceList // discovered once: that is much to read, for a hint
+	var served []*metav1.APIResourceList // discovered once: it is large, and only a hint needs it
 	for ctx.Err() == nil {
 		mapping, trouble, err := s.cluster.resolve(ctx, s.kind)
 		if trouble != nil && trouble.Reason == kindNotFound {
@@ -170,7 +170,7 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 			s.memory.watching(end)
 		}
 		err := reflector.ListAndWatchWithContext(watching)
-		ended := watching.Err() != nil // by the memory, which has told why
+		ended := watching.Err() != nil // by the reevaluator, which has reported why
 		end()
 		if ctx.Err() != nil {
 			return
@@ -181,17 +181,17 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 		log.FromContext(ctx).V(1).Info("watch ended", "kind", s.kind.String(), "err", err)
 		s.pause(ctx, delay())
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			return // the kind may come back elsewhere
+			return // the kind may come back under another resource
 		}
 	}
 }
 
-// retries spaces the attempts to list a kind.
+// retries returns the backoff between attempts to list and watch a kind.
 func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
 }
 
-// store is what the reflector tells of what it sees.
+// store returns the store that the reflector writes to.
 func (s *source) store(sink retention.Sink) cache.ReflectorStore {
 	if s.memory != nil {
 		return s.memory
@@ -199,7 +199,8 @@ func (s *source) store(sink retention.Sink) cache.ReflectorStore {
 	return store{sink}
 }
 
-// metadataOnly is what the source was opened for: it never asks for more later, and of Secrets not at all.
+// metadataOnly reports whether the source reads only metadata: if its rules need no more, and always for Secrets. Ask never
+// accepts rules that need more.
 func (s *source) metadataOnly() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,8 +216,9 @@ func metadataOnly(q retention.RuleSet) bool {
 	return true
 }
 
-// followRights tells the sink whether the resource may be deleted, and marked where rules ask for it, again and again:
-// often while it may not. It ends the watch when another API server has come to serve the kind.
+// followRights checks the permission to delete, and the permission to patch if rules mark objects. It reports the results to the
+// sink until ctx ends, and checks more often while a permission is missing. If an aggregated API server now serves the kind,
+// followRights reports that and ends the watch.
 func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink, end func()) {
 	for ctx.Err() == nil {
 		if aggregated, err := s.cluster.refuseAggregated(ctx, s.kind); err == nil && aggregated != nil {
@@ -237,18 +239,18 @@ func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, si
 	}
 }
 
-// tellRight asks for a right and reports whether it is there.
+// tellRight checks a permission, passes the result to tell, and reports whether the permission is granted.
 func (s *source) tellRight(ctx context.Context, verb string, mapping *meta.RESTMapping, tell func(*retention.SourceError)) bool {
 	trouble, err := s.cluster.may(ctx, verb, mapping.Resource)
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("a right is unknown", "verb", verb, "kind", s.kind.String(), "err", err.Error())
+		log.FromContext(ctx).V(1).Info("cannot check permission", "verb", verb, "kind", s.kind.String(), "err", err.Error())
 		return false
 	}
 	tell(trouble)
 	return trouble == nil
 }
 
-// deletes reports whether some rule lets objects of the kind go, and not only their owners.
+// deletes reports whether some rule deletes objects of the kind, and not only their owners.
 func (s *source) deletes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,7 +276,7 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 	}
 	data, err := listwatch.Body(s.cluster.rest.Get().AbsPath(path(mapping, subject.Namespace, subject.Name)...).
 		SetHeader("Accept", accept).Do(ctx))
-	if err != nil { // also if nothing is found: only the watch says that an object is gone
+	if err != nil { // including NotFound: only the watch reports deletions
 		return fmt.Errorf("read %s %s/%s: %w", s.kind.Kind, subject.Namespace, subject.Name, err)
 	}
 	decoder := s.decoder(ctx)
@@ -293,7 +295,7 @@ func (s *source) Read(ctx context.Context, subject policy.Subject, take func(*in
 	return nil
 }
 
-// missing says that a subject is there no more.
+// missing reports that a subject no longer exists.
 func (s *source) missing(subject policy.Subject, take func(*index.FactRow)) {
 	if s.memory != nil {
 		s.memory.miss(subject, take)

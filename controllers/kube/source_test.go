@@ -39,19 +39,19 @@ type server struct {
 
 	mu         sync.Mutex
 	absent     bool           // the kind is not served
-	removed    bool           // requests for objects are answered with 404: the CRD has been removed
-	aggregated bool           // somebody else serves it
-	forbidden  bool           // nothing of it may be deleted
+	removed    bool           // requests for objects return 404: the CRD has been removed
+	aggregated bool           // an aggregated API server serves the kind
+	forbidden  bool           // no permission to delete
 	streams    bool           // listings can be streamed
 	objects    []string       // JSON
 	failList   []int          // status of the next lists; 0 for success
 	failPage   int            // status of the next page that is not the first
-	resets     int            // how many of the next requests for objects find the connection broken
-	watch      *io.PipeWriter // the latest watch; nil before there is one
+	resets     int            // how many of the next requests for objects fail with a broken connection
+	watch      *io.PipeWriter // the latest watch; nil before the first
 	requests   []*http.Request
 }
 
-// KindsFor and the like are the mapper's; only this one is called.
+// RESTMapping implements meta.RESTMapper. The other methods are never called.
 func (s *server) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *server) event(event, object string) {
 	synctest.Wait()
 }
 
-// asked lists the requests whose path has a part and forgets all.
+// asked returns the requests whose path contains part, and forgets all requests.
 func (s *server) asked(part string) []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,12 +162,12 @@ func (s *server) asked(part string) []*http.Request {
 	return found
 }
 
-// sink notes what it is told.
+// sink records its calls.
 type sink struct {
 	mu   sync.Mutex
 	told []string
-	lost string                    // the latest message
-	rows map[string]*index.FactRow // the latest by name
+	lost string                    // the last message
+	rows map[string]*index.FactRow // the last row by name
 }
 
 func (s *sink) see(row *index.FactRow) {
@@ -179,7 +179,7 @@ func (s *sink) see(row *index.FactRow) {
 	s.rows[row.Subject().Name] = row
 }
 
-// facts is how many there are about a subject.
+// facts returns the number of facts about a subject.
 func (s *sink) facts(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +232,7 @@ func (s *sink) Undeletable(why *retention.SourceError) {
 	}
 }
 
-// take gives what was told since it was last asked.
+// take returns the calls since the last take.
 func (s *sink) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,19 +241,19 @@ func (s *sink) take() []string {
 	return told
 }
 
-// jobAt is the JSON of a Job.
+// jobAt returns the JSON of a Job.
 func jobAt(name, version string) string {
 	return fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":"team-a","uid":"uid-%s","resourceVersion":%q,"creationTimestamp":"2026-03-01T12:00:00Z"}}`, name, name, version)
 }
 
-// fullSource is all that a Source of API objects can do.
+// fullSource is the interfaces that a Source of API objects implements.
 type fullSource interface {
 	retention.Source
 	retention.Relister
 	retention.Confirmer
 }
 
-// following runs a test with a source that has begun to follow a server.
+// following runs a test with a source that runs on a server.
 func following(t *testing.T, s *server, options []func(*testing.T, *engine.Compiler) *engine.Program, test func(t *testing.T, k *sink, source fullSource)) {
 	t.Helper()
 	followingKind(t, fixture.Jobs, s, options, test)
@@ -282,7 +282,7 @@ func followingKind(t *testing.T, kind schema.GroupVersionKind, s *server, option
 	})
 }
 
-// running runs a source until the func it gives is called.
+// running runs a source until stop is called.
 func running(t *testing.T, source fullSource, k retention.Sink) (stop func()) {
 	return bubble.Start(t, func(ctx context.Context) error {
 		source.Run(ctx, k)
@@ -290,19 +290,19 @@ func running(t *testing.T, source fullSource, k retention.Sink) (stop func()) {
 	})
 }
 
-// listed is what a source lists of a namespace.
+// listed returns the rows that a source lists of a namespace.
 func listed(ctx context.Context, s fullSource, namespace string) (rows []*index.FactRow, err error) {
 	err = s.List(ctx, namespace, nil, func(all []*index.FactRow) bool { rows = all; return true })
 	return rows, err
 }
 
-// readBy is what a source reads of a subject.
+// readBy returns the row that a source reads of a subject.
 func readBy(ctx context.Context, s fullSource, subject policy.Subject) (row *index.FactRow, err error) {
 	err = s.Read(ctx, subject, func(r *index.FactRow) { row = r })
 	return row, err
 }
 
-// ways to get a listing.
+// ways is the ways to get a listing, and whether the server streams it.
 var ways = map[string]bool{"streamed": true, "page by page": false}
 
 func TestASourceListsAndWatches(t *testing.T) {
@@ -312,26 +312,26 @@ func TestASourceListsAndWatches(t *testing.T) {
 			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				listed := k.take()
 				if len(listed) != 1 || (listed[0] != "replace [a b]" && listed[0] != "replace [b a]") {
-					t.Fatalf("told %v", listed)
+					t.Fatalf("calls %v", listed)
 				}
 				s.event("ADDED", jobAt("c", "101"))
 				s.event("MODIFIED", jobAt("a", "102"))
 				s.event("BOOKMARK", `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"103"}}`)
 				s.event("DELETED", jobAt("b", "104"))
-				expect.Equal(t, "told", []string{"apply c@101", "apply a@102", "forget uid-b"}, k.take())
+				expect.Equal(t, "calls", []string{"apply c@101", "apply a@102", "forget uid-b"}, k.take())
 			})
 		})
 	}
 }
 
-// TestAConnectionThatBreaksIsReplaced: it is no reason to distrust what is known.
+// TestAConnectionThatBreaksIsReplaced: a broken connection does not make the known objects unknown.
 func TestAConnectionThatBreaksIsReplaced(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
 			s := &server{streams: streams, resets: 3, objects: []string{jobAt("a", "1")}}
 			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				bubble.Pass(5 * time.Second)
-				expect.Equal(t, "told", []string{"replace [a]"}, k.take())
+				expect.Equal(t, "calls", []string{"replace [a]"}, k.take())
 			})
 		})
 	}
@@ -343,20 +343,20 @@ func TestAListOfManyPages(t *testing.T) {
 		s.objects = append(s.objects, jobAt(fmt.Sprint("j", i), "1"))
 	}
 	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
-		expect.Equal(t, "told", []string{fmt.Sprintf("replace %d", 2*listwatch.PageSize+1)}, k.take())
+		expect.Equal(t, "calls", []string{fmt.Sprintf("replace %d", 2*listwatch.PageSize+1)}, k.take())
 		pages := 0
 		for _, r := range s.asked("/jobs") {
 			if query := r.URL.Query(); query.Get("watch") == "" {
 				pages++
 				expect.Equal(t, "limit", fmt.Sprint(listwatch.PageSize), query.Get("limit"))
-				expect.Equal(t, "version asked for", "", query.Get("resourceVersion"))
+				expect.Equal(t, "resourceVersion", "", query.Get("resourceVersion"))
 			}
 		}
 		expect.Equal(t, "pages", 3, pages)
 	})
 }
 
-// TestHalfAListIsNone: a continue token expires. What follows must not be taken for all there is.
+// TestHalfAListIsNone: if a later page fails, the other pages must not count as the whole list.
 func TestHalfAListIsNone(t *testing.T) {
 	for name, code := range map[string]int{"expired": 410, "no answer": 500} {
 		t.Run(name, func(t *testing.T) {
@@ -368,7 +368,7 @@ func TestHalfAListIsNone(t *testing.T) {
 				bubble.Pass(time.Minute)
 				for _, told := range k.take() {
 					if strings.HasPrefix(told, "replace") && told != fmt.Sprintf("replace %d", listwatch.PageSize+1) {
-						t.Errorf("told %q", told)
+						t.Errorf("call %q", told)
 					}
 				}
 			})
@@ -381,10 +381,10 @@ func TestAWatchThatEnds(t *testing.T) {
 		end  func(s *server)
 		want []string
 	}{
-		"in time, is taken up where it was": {func(s *server) { _ = s.watch.Close() }, nil},
-		"expired, is listed anew":           {func(s *server) { s.event("ERROR", answer.StatusText(410)) }, []string{"lost", "replace [a]"}},
-		"broken, is listed anew":            {func(s *server) { s.event("ERROR", answer.StatusText(500)) }, []string{"lost", "replace [a]"}},
-		"with an event nobody understands":  {func(s *server) { s.event("MODIFIED", `{"metadata":{"uid":"x"}}`) }, []string{"lost", "replace [a]"}},
+		"a normal end: the next watch continues": {func(s *server) { _ = s.watch.Close() }, nil},
+		"expired: a new list":                    {func(s *server) { s.event("ERROR", answer.StatusText(410)) }, []string{"lost", "replace [a]"}},
+		"broken: a new list":                     {func(s *server) { s.event("ERROR", answer.StatusText(500)) }, []string{"lost", "replace [a]"}},
+		"an invalid event: a new list":           {func(s *server) { s.event("MODIFIED", `{"metadata":{"uid":"x"}}`) }, []string{"lost", "replace [a]"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -394,12 +394,12 @@ func TestAWatchThatEnds(t *testing.T) {
 				// A watch that ends at once counts as broken.
 				time.Sleep(2 * time.Second)
 				s.event("MODIFIED", jobAt("a", "101"))
-				expect.Equal(t, "told", []string{"apply a@101"}, k.take())
+				expect.Equal(t, "calls before the end", []string{"apply a@101"}, k.take())
 				test.end(s)
 				bubble.Pass(30 * time.Second)
-				expect.Equal(t, "told", test.want, k.take())
+				expect.Equal(t, "calls at the end", test.want, k.take())
 				s.event("MODIFIED", jobAt("a", "102"))
-				expect.Equal(t, "told", []string{"apply a@102"}, k.take())
+				expect.Equal(t, "calls after the end", []string{"apply a@102"}, k.take())
 			})
 		})
 	}
@@ -411,11 +411,11 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 		want   string
 		mend   func(s *server)
 	}{
-		"the kind is not there":     {&server{absent: true}, "lost KindNotFound", func(s *server) { s.absent = false }},
-		"somebody else serves it":   {&server{aggregated: true}, "lost AggregatedAPI", func(s *server) { s.aggregated = false }},
-		"it may not be listed":      {&server{failList: []int{403, 403}}, "lost Forbidden", nil},
-		"it is not served any more": {&server{failList: []int{404}}, "lost KindNotFound", nil},
-		"it cannot be listed":       {&server{failList: []int{500, 500}}, "lost ListFailed", nil},
+		"the kind does not exist":     {&server{absent: true}, "lost KindNotFound", func(s *server) { s.absent = false }},
+		"an aggregated API server":    {&server{aggregated: true}, "lost AggregatedAPI", func(s *server) { s.aggregated = false }},
+		"no permission to list":       {&server{failList: []int{403, 403}}, "lost Forbidden", nil},
+		"the kind is no longer found": {&server{failList: []int{404}}, "lost KindNotFound", nil},
+		"the list fails":              {&server{failList: []int{500, 500}}, "lost ListFailed", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -424,7 +424,7 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				told := k.take()
 				if len(told) == 0 || told[0] != test.want {
-					t.Errorf("told %v, want %q", told, test.want)
+					t.Errorf("calls %v, want %q first", told, test.want)
 				}
 				if test.mend != nil {
 					s.mu.Lock()
@@ -433,14 +433,14 @@ func TestTroubleIsToldAndRetried(t *testing.T) {
 				}
 				bubble.Pass(30 * time.Second)
 				told = append(told, k.take()...)
-				expect.Equal(t, "told in the end", "replace [a]", told[len(told)-1])
+				expect.Equal(t, "last call", "replace [a]", told[len(told)-1])
 			})
 		})
 	}
 }
 
-// TestARemovedKindIsLostWithinSeconds from when the API server ends the watch, which it does some time after the CRD is removed; the kind
-// is found again when the CRD is.
+// TestARemovedKindIsLostWithinSeconds: a kind is lost within seconds after the API server ends the watch, which it does some
+// time after the removal of the CRD. The kind is found again after the CRD is installed again.
 func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 	for way, streams := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -448,32 +448,32 @@ func TestARemovedKindIsLostWithinSeconds(t *testing.T) {
 			following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 				time.Sleep(time.Minute)
 				s.event("DELETED", jobAt("a", "101"))
-				expect.Equal(t, "told", []string{"replace [a]", "forget uid-a"}, k.take())
+				expect.Equal(t, "calls", []string{"replace [a]", "forget uid-a"}, k.take())
 				s.mu.Lock()
 				s.removed, s.absent = true, true
 				_ = s.watch.Close()
 				s.mu.Unlock()
 				bubble.Pass(3 * time.Second)
 				if told := k.take(); !slices.Contains(told, "lost KindNotFound") {
-					t.Errorf("told %v", told)
+					t.Errorf("calls %v, want lost KindNotFound", told)
 				}
 				s.mu.Lock()
 				s.removed, s.absent, s.objects = false, false, nil
 				s.mu.Unlock()
 				bubble.Pass(30 * time.Second)
 				told := k.take()
-				expect.Equal(t, "told in the end", "replace []", told[len(told)-1])
+				expect.Equal(t, "last call", "replace []", told[len(told)-1])
 			})
 		})
 	}
 }
 
-// TestAMissingKind: the condition has the words of the webhook, and the kinds of the cluster are asked for once.
+// TestAMissingKind: the condition has the message of the admission webhook, and the kinds of the cluster are discovered once.
 func TestAMissingKind(t *testing.T) {
 	s := &server{absent: true}
 	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
 		bubble.Pass(10 * time.Minute)
-		expect.Equal(t, "told", "there is no kind Job in batch/v1 (did you mean apiVersion: batch/v2?)", k.lost)
+		expect.Equal(t, "message", "no matches for kind \"Job\" in version \"batch/v1\" (did you mean apiVersion: batch/v2?)", k.lost)
 		expect.Equal(t, "discovered", 1, len(s.asked("/apis/batch/v2")))
 	})
 }
@@ -491,7 +491,7 @@ func TestAKindThatCannotBeListedIsNotHammered(t *testing.T) {
 	})
 }
 
-// granted grants all permissions; a while later the sink is told nothing more.
+// granted grants all permissions, and checks that some minutes later the source makes no more calls.
 func granted(t *testing.T, s *server, k *sink) {
 	t.Helper()
 	s.mu.Lock()
@@ -500,20 +500,20 @@ func granted(t *testing.T, s *server, k *sink) {
 	bubble.Pass(5 * time.Minute)
 	k.take()
 	bubble.Pass(10 * time.Minute)
-	expect.Equal(t, "told when it was granted", nil, k.take())
+	expect.Equal(t, "calls after the grant", nil, k.take())
 }
 
 func TestTheRightToDelete(t *testing.T) {
 	s := &server{forbidden: true}
 	following(t, s, nil, func(t *testing.T, k *sink, _ fullSource) {
-		expect.Equal(t, "told", true, strings.Contains(strings.Join(k.take(), "\n"), "undeletable Forbidden"))
+		expect.Equal(t, "undeletable", true, strings.Contains(strings.Join(k.take(), "\n"), "undeletable Forbidden"))
 		reviews := s.asked("selfsubjectaccessreviews")
 		expect.Equal(t, "reviews", 1, len(reviews))
 		granted(t, s, k)
 	})
 }
 
-// TestTheRightToMark is asked for where a rule marks, and told as what it is.
+// TestTheRightToMark: if a rule marks objects, the source checks the permission to patch and reports it as unmarkable.
 func TestTheRightToMark(t *testing.T) {
 	marking := func(t *testing.T, c *engine.Compiler) *engine.Program {
 		document := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: "u"}, Spec: policy.Spec{Rules: []v1alpha1.Rule{{
@@ -528,7 +528,7 @@ func TestTheRightToMark(t *testing.T) {
 	s := &server{forbidden: true}
 	following(t, s, []func(*testing.T, *engine.Compiler) *engine.Program{marking}, func(t *testing.T, k *sink, _ fullSource) {
 		told := strings.Join(k.take(), "\n")
-		expect.Equal(t, "told", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
+		expect.Equal(t, "unmarkable and undeletable", true, strings.Contains(told, "unmarkable Forbidden") && strings.Contains(told, "undeletable Forbidden"))
 		expect.Equal(t, "reviews", 2, len(s.asked("selfsubjectaccessreviews")))
 		granted(t, s, k)
 	})
@@ -559,7 +559,7 @@ func TestOnlyMetadataIsAskedForWhereItIsEnough(t *testing.T) {
 					}
 					for _, r := range s.asked("/jobs") {
 						only := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata")
-						expect.Equal(t, r.URL.String()+" asks for metadata alone", test.want, only)
+						expect.Equal(t, r.URL.String()+" requests only metadata", test.want, only)
 					}
 				})
 			})
@@ -575,11 +575,11 @@ func TestRead(t *testing.T) {
 		version string // of the row; empty for none
 		fails   bool
 	}{
-		"as it is now":         {200, jobAt("a", "9"), "9", false},
-		"nothing is found":     {404, answer.StatusText(404), "", true}, // only the watch says that it is gone
-		"another of the name":  {200, strings.Replace(jobAt("a", "9"), "uid-a", "uid-z", 1), "", false},
-		"not allowed":          {403, answer.StatusText(403), "", true},
-		"nothing that is JSON": {200, "<html>", "", true},
+		"the current version": {200, jobAt("a", "9"), "9", false},
+		"not found":           {404, answer.StatusText(404), "", true}, // only the watch reports deletions
+		"another UID":         {200, strings.Replace(jobAt("a", "9"), "uid-a", "uid-z", 1), "", false},
+		"forbidden":           {403, answer.StatusText(403), "", true},
+		"not JSON":            {200, "<html>", "", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 )
 
-// store hands what the reflector sees to a sink. It implements cache.ReflectorStore.
+// store passes what the reflector sees to a sink. It implements cache.ReflectorStore.
 type store struct{ sink retention.Sink }
 
 func (s store) Add(obj any) error {
@@ -35,7 +35,7 @@ func (s store) Replace(list []any, _ string) error {
 	return nil
 }
 
-// rowsOf are the rows of observations.
+// rowsOf returns the rows of the subjects in a list of observations.
 func rowsOf[T any](list []T) []*index.FactRow {
 	subjects := subjectsOf(list)
 	rows := make([]*index.FactRow, len(subjects))
@@ -45,7 +45,7 @@ func rowsOf[T any](list []T) []*index.FactRow {
 	return rows
 }
 
-// subjectsOf are the observations of subjects.
+// subjectsOf returns the observations of subjects in a list of observations.
 func subjectsOf[T any](list []T) []*observation {
 	subjects := make([]*observation, 0, len(list))
 	for _, o := range list {
@@ -58,6 +58,6 @@ func subjectsOf[T any](list []T) []*observation {
 
 func (s store) Resync() error { return nil }
 
-// manyRows is from which size on the garbage of a listing is worth collecting at once: nothing much is allocated
-// afterwards, so that it would stay for minutes.
+// manyRows is the size of a listing after which memory is freed at once. Few allocations follow a listing, so its garbage would
+// otherwise stay for minutes.
 const manyRows = 10_000

@@ -20,26 +20,26 @@ func TestTroubleOf(t *testing.T) {
 		reason string // empty for none
 		says   string
 	}{
-		"nothing":           {nil, "", ""},
-		"forbidden":         {apierrors.NewForbidden(group, "", errors.New("no")), "Forbidden", `may not list and watch jobs.batch: grant its service account list, watch`},
+		"no error":          {nil, "", ""},
+		"forbidden":         {apierrors.NewForbidden(group, "", errors.New("no")), "Forbidden", `Sunset has no permission to list and watch jobs.batch; grant its ServiceAccount the verbs list, watch`},
 		"wrapped":           {fmt.Errorf("list: %w", apierrors.NewForbidden(group, "", errors.New("no"))), "Forbidden", "jobs.batch"},
 		"not found":         {apierrors.NewNotFound(group, ""), "KindNotFound", "jobs.batch cannot be listed"},
 		"not listable":      {apierrors.NewMethodNotSupported(group, "list"), "KindNotFound", "jobs.batch cannot be listed"},
 		"expired":           {apierrors.NewResourceExpired("old"), "", ""},
 		"an internal error": {apierrors.NewInternalError(errors.New("etcd")), "ListFailed", "etcd"},
-		"no answer":         {errors.New("connection refused"), "ListFailed", "connection refused"},
+		"no response":       {errors.New("connection refused"), "ListFailed", "connection refused"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := kube.TroubleOf(test.err, resource)
 			if test.reason == "" {
 				if got != nil {
-					t.Errorf("trouble %+v, want none", got)
+					t.Errorf("source error %+v, want none", got)
 				}
 				return
 			}
 			if got == nil || got.Reason != test.reason || !strings.Contains(got.Message, test.says) {
-				t.Errorf("trouble %+v, want %s that says %q", got, test.reason, test.says)
+				t.Errorf("source error %+v, want %s with message %q", got, test.reason, test.says)
 			}
 		})
 	}

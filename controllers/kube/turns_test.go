@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// turns is a sink that keeps the latest row of each subject, and notes whoever does not wait for its turn.
+// turns is a sink that keeps the latest row of each subject, and counts concurrent calls.
 type turns struct {
 	sink
 	busy      atomic.Bool
@@ -59,7 +59,7 @@ func (s *turns) Forget(uid types.UID) {
 	s.turn(func(latest map[types.UID]*index.FactRow) { delete(latest, uid) })
 }
 
-// take takes a row that was read past the watch, as an index does.
+// take takes a row that was read outside of the watch, as an index does.
 func (s *turns) take(row *index.FactRow) {
 	s.turn(func(latest map[types.UID]*index.FactRow) {
 		if row == nil {
@@ -90,7 +90,7 @@ func versionOf(row *index.FactRow) int {
 	return version
 }
 
-// says is what was told last of a ConfigMap; empty for nothing.
+// says returns the last results for a ConfigMap; empty if it has no row.
 func (s *turns) says(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +100,8 @@ func (s *turns) says(name string) string {
 	return ""
 }
 
-// TestWhateverHappensTheLastAnswerIsOfNow: references come and go, ConfigMaps change, lists and reads come late, doubt comes
-// and goes, and whoever is told is told in turn.
+// TestWhateverHappensTheLastAnswerIsOfNow: references and ConfigMaps change, lists and reads are late, and doubt begins and
+// ends. The last results are always current, and the calls of the sink never overlap.
 func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 	games, moves := 4, 200
 	if testing.Short() {
@@ -130,7 +130,7 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 				time.Sleep(max(0, time.Duration(r.IntN(40)-20)) * time.Millisecond)
 				if i == moves/2 {
 					u.event("ERROR", answer.StatusText(410))
-					time.Sleep(time.Second) // meanwhile it is listed again; what happens before that nobody would see
+					time.Sleep(time.Second) // until it is listed again: earlier changes would be missed
 				}
 			}
 			over.Store(true)
@@ -140,19 +140,19 @@ func TestWhateverHappensTheLastAnswerIsOfNow(t *testing.T) {
 			for i := range names {
 				name := fmt.Sprint("c", i)
 				if got, want := k.says(name), u.wanted(name); got != want {
-					t.Errorf("seed %d: of %s %q was told last, want %q", seed, name, got, want)
+					t.Errorf("seed %d: last results for %s %q, want %q", seed, name, got, want)
 				}
 			}
-			expect.Equal(t, "overtaken", 0, k.overtaken.Load())
+			expect.Equal(t, "concurrent calls", 0, k.overtaken.Load())
 			stop()
 		})
 	}
 }
 
-// names is how many ConfigMaps there are in that game, at most, and Pods that refer to them.
+// names is the maximum number of ConfigMaps in this test, and of Pods that refer to them.
 const names = 8
 
-// pods are those that satisfy a condition. Each refers to the ConfigMap of its number, and to the next.
+// pods returns the Pods that satisfy a condition. Each refers to the ConfigMap of its number, and to the next.
 func (u *referred) pods(is func(pod int) bool) (all []references.Referrer) {
 	for i := range names {
 		if is(i) {
@@ -187,7 +187,7 @@ func (u *referred) playReferences(r *rand.Rand) {
 	}
 }
 
-// playObjects has a ConfigMap come, change or go.
+// playObjects creates, changes or deletes a ConfigMap.
 func (u *referred) playObjects(r *rand.Rand) {
 	name := fmt.Sprint("c", r.IntN(names))
 	u.server.mu.Lock()
@@ -227,7 +227,7 @@ func (u *referred) playReads(r *rand.Rand, source fullSource, k *turns) {
 	}
 }
 
-// wanted is what is to be said of a ConfigMap of the game in its end; nothing when it is not there.
+// wanted returns the correct results for a ConfigMap at the end of the test; empty if it does not exist.
 func (u *referred) wanted(name string) string {
 	u.server.mu.Lock()
 	defer u.server.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 )
 
-// changes hands on what refers to other objects than before: the index says it once, and several may have to know, as the
-// next listing of a kind runs beside the last.
+// changes passes changes of references to all reevaluators. The index reports a change once, but several reevaluators may need
+// it: the next listing of a kind runs beside the last.
 type changes struct {
 	index *references.Index
 
@@ -33,7 +33,7 @@ func (c *changes) leave(m *reevaluator) {
 	delete(c.followers, m)
 }
 
-// spread tells everybody what has changed.
+// spread passes the latest changes to all followers.
 func (c *changes) spread() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,9 +46,9 @@ func (c *changes) spread() {
 	}
 }
 
-// waiting is what has to be asked about again.
+// waiting is the objects to evaluate again.
 type waiting struct {
-	wake chan struct{} // has an element while there is something
+	wake chan struct{} // has an element while objects wait
 
 	mu    sync.Mutex
 	names map[types.NamespacedName]struct{}
@@ -59,10 +59,10 @@ func newWaiting() waiting {
 	return waiting{wake: make(chan struct{}, 1), names: map[types.NamespacedName]struct{}{}}
 }
 
-// waitsAtMost bounds how many objects wait by name: beyond, everything does.
+// waitsAtMost limits how many objects wait by name. If there are more, all objects wait.
 const waitsAtMost = 10_000
 
-// add notes what has changed of a kind.
+// add adds the changed objects of a kind.
 func (w *waiting) add(of references.Kind, c references.Changes) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *waiting) add(of references.Kind, c references.Changes) {
 	}
 }
 
-// some takes those that wait by name.
+// some takes the objects that wait by name.
 func (w *waiting) some() []types.NamespacedName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +99,7 @@ func (w *waiting) some() []types.NamespacedName {
 	return names
 }
 
-// everything reports whether everything waits, which it does no more then.
+// everything reports whether all objects wait, and resets that.
 func (w *waiting) everything() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,8 +1,11 @@
-// Package ledgers keeps the RetentionLedgers: it writes down what is going to be removed before it is, and how that ended.
+// Package ledgers manages the RetentionLedgers: it records each deletion before it is sent, and its result afterwards.
 //
-// It promises that nothing is removed by a policy that keeps a ledger unless the API server has confirmed the entry; that
-// each ledger is written at most ten times a second, and once for many entries where many wait; that one ledger which
-// cannot be written stops no policy but its own; and that who finds a ledger taken over by somebody else stops.
+// It promises:
 //
-// It refuses to decide: what an entry means is package policy/ledger's business, what is removed the reconciler's.
+//   - A policy that keeps a ledger deletes nothing unless the API server has confirmed the entry.
+//   - Each ledger is written at most ten times a second, and one write records many entries if many wait.
+//   - A ledger that cannot be written stops only its own policy.
+//   - A process stops when another controller takes over one of its ledgers.
+//
+// It makes no decisions: package policy/ledger defines what an entry means, and the reconciler decides what to delete.
 package ledgers

@@ -2,7 +2,7 @@ package ledgers
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Remembered is how many subjects an account has requests of, and how many of them it counts as about to be removed.
+// Remembered returns the number of requests in memory for a policy, and how many of them are recorded and not sent.
 func (o *Manager) Remembered(uid types.UID) (requests, standing int) {
 	a := o.account(uid)
 	if a == nil {

@@ -27,28 +27,28 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// harness is a Manager in a bubble. The test speaks for the API server, and for the reconciler: what is due is removed as
-// soon as the Manager lets it.
+// harness runs a Manager in a bubble. The test plays the API server and the reconciler: due objects are deleted as soon as
+// the Manager permits it.
 type harness struct {
 	*ledgers.Manager
 	*testing.T
 	server
 	cancel  context.CancelFunc
-	stopped chan struct{} // closed when nothing is removed any more
+	stopped chan struct{} // closed when no more objects are deleted
 	opened  chan struct{} // closed when Open has returned
-	ended   chan error    // what Start gave
+	ended   chan error    // result of Start
 
 	mu      sync.Mutex
 	objects map[types.UID]*object
-	denied  map[string]bool // namespaces where nothing may be removed
+	denied  map[string]bool // namespaces where nothing may be deleted
 	removed []string        // "TIME NAME" in order
 	answer  func(*object) *retention.Outcome
 	sights  int
-	takes   time.Duration   // a DELETE, set before it
-	blind   bool            // objects cannot be looked at
-	doubt   error           // what Check says
-	deposed error           // why this process does not lead
-	hung    map[string]bool // namespaces of which nobody asks again: their workers are busy elsewhere
+	takes   time.Duration   // duration of a DELETE
+	blind   bool            // Sight fails
+	doubt   error           // result of check
+	deposed error           // result of Check: why this process does not lead
+	hung    map[string]bool // namespaces whose recorded objects are not sent, because all workers are busy
 }
 
 // object is a subject. A UID is "uid-" + name.
@@ -59,11 +59,11 @@ type object struct {
 	version   int
 	due       time.Time
 	held      bool
-	terms     string // the outcome that its rule gives by now
-	byQ       bool   // a rule of policy q decides by now
+	terms     string // the outcome that its rule gives now
+	byQ       bool   // a rule of policy q decides now
 }
 
-// inBubble runs a test with a Manager that has begun, about policy p that keeps a ledger which its status names at once.
+// inBubble runs a test with a Manager that has started. Policy p keeps a ledger, and its status names the ledger at once.
 func inBubble(t *testing.T, test func(w *harness), before ...func(*harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &harness{T: t, objects: map[types.UID]*object{}, denied: map[string]bool{}}
@@ -79,7 +79,7 @@ func inBubble(t *testing.T, test func(w *harness), before ...func(*harness)) {
 	})
 }
 
-// begin starts a Manager, and end stops it. Another may begin then.
+// begin starts a Manager, and end stops it. After that another one may begin.
 func (w *harness) begin(identity string) {
 	w.Manager = ledgers.New(ledgers.Options{
 		Client: &w.server, Live: &w.server, Objects: w, Leadership: w, Clock: clock.RealClock{}, Identity: identity,
@@ -97,29 +97,29 @@ func (w *harness) begin(identity string) {
 	bubble.Pass(50 * time.Millisecond)
 }
 
-// endedWith wants the Manager to have ended by itself.
+// endedWith checks that the Manager has ended with an error.
 func (w *harness) endedWith(want error) {
 	w.Helper()
 	select {
 	case err := <-w.ended:
 		if !errors.Is(err, want) {
-			w.Errorf("it ended with %v, not %v", err, want)
+			w.Errorf("the Manager ended with %v, want %v", err, want)
 		}
 	default:
-		w.Error("it has not ended")
+		w.Error("the Manager has not ended")
 	}
 }
 
 func (w *harness) end() {
 	w.cancel()
 	synctest.Wait()
-	time.Sleep(100 * time.Millisecond) // what is under way
+	time.Sleep(100 * time.Millisecond) // requests in flight
 	close(w.stopped)
 	<-w.Done()
 	synctest.Wait()
 }
 
-// use puts policies in force. Without any it is p, with limits if there are some.
+// use puts policies in force.
 func (w *harness) use(policies ...*policy.Policy) {
 	w.Use(policy.NewSnapshot(policies, nil, policy.DefaultProtection()))
 	w.report()
@@ -133,7 +133,7 @@ func policyOf(name string, limits *policy.Limits) *policy.Policy {
 	return &policy.Policy{Name: name, UID: types.UID("uid-" + name), Mode: v1alpha1.Enforce, Namespaces: labels.Everything(), Ledger: true, Limits: limits}
 }
 
-// report is told of changes: it plays the reporter, who names ledgers in statuses.
+// report is called on changes. It plays the status reporter, which names the ledgers in statuses.
 func (w *harness) report() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -145,7 +145,7 @@ func (w *harness) report() {
 	}
 }
 
-// add makes subjects that are due after a while, and hands them over as the clock does.
+// add creates subjects that become due after a while, and queues them as the reconciler does.
 func (w *harness) add(namespace, prefix string, n int, in time.Duration) {
 	for i := range n {
 		o := &object{harness: w, namespace: namespace, name: fmt.Sprintf("%s%d", prefix, i), version: 1, due: time.Now().Add(in)}
@@ -161,7 +161,7 @@ func (w *harness) add(namespace, prefix string, n int, in time.Duration) {
 
 func (o *object) uid() types.UID { return types.UID("uid-" + o.name) }
 
-// change makes a new version of an object, and lets it be judged; forget deletes it.
+// change makes a new version of an object, and has it evaluated; forget deletes it.
 func (w *harness) change(name string, how func(*object)) {
 	w.mu.Lock()
 	o := w.objects[types.UID("uid-"+name)]
@@ -183,7 +183,7 @@ func (w *harness) knows(uid types.UID) bool {
 	return w.objects[uid] != nil
 }
 
-// check is what preflight says.
+// check returns the result of preflight.
 func (w *harness) check(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,10 +205,10 @@ func (o *object) Intent() (policy.Intent, bool) {
 		Namespace: o.namespace, Name: o.name, UID: o.uid(), ResourceVersion: strconv.Itoa(o.version)}}, true
 }
 
-// Ready implements retention.Candidate: it has the object judged.
+// Ready implements retention.Candidate: it has the object evaluated.
 func (o *object) Ready() { o.again(0) }
 
-// again has it judged after a while.
+// again has the object evaluated after a while.
 func (o *object) again(after time.Duration) {
 	stopped := o.harness.stopped
 	go func() {
@@ -220,7 +220,7 @@ func (o *object) again(after time.Duration) {
 	}()
 }
 
-// judge does what the reconciler does with a subject.
+// judge handles a subject as the reconciler does.
 func (o *object) judge() {
 	w := o.harness
 	intent, ok := o.Intent()
@@ -262,7 +262,7 @@ func (w *harness) isHung(namespace string) bool {
 	return w.hung[namespace]
 }
 
-// remove is a DELETE that takes a while.
+// remove sends a DELETE that takes a while.
 func (w *harness) remove(o *object, t policy.Target) retention.Outcome {
 	w.isWrittenDown(t)
 	time.Sleep(max(w.takes, 10*time.Millisecond))
@@ -284,7 +284,7 @@ func (w *harness) remove(o *object, t policy.Target) retention.Outcome {
 	return retention.Outcome{Result: retention.Removed}
 }
 
-// names are what was removed, in order.
+// names returns the names of the deleted objects, in order.
 func (w *harness) names() (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -318,12 +318,12 @@ func (w *harness) Check() error {
 	return w.deposed
 }
 
-// is compares the ledger of p: what is counted, and what is open.
+// is compares the counters and the open entries of p's ledger.
 func (w *harness) is(deleted, gone int64, open ...string) {
 	w.Helper()
 	l := w.stored("uid-p")
 	if l == nil {
-		w.Fatal("there is no ledger")
+		w.Fatal("the ledger does not exist")
 	}
 	var lines []string
 	for _, group := range l.Open {
@@ -337,7 +337,7 @@ func (w *harness) is(deleted, gone int64, open ...string) {
 	}
 }
 
-// isWrittenDown fails the test if something is removed that the API server has no entry of.
+// isWrittenDown fails the test if an object is deleted and the API server has no entry for it.
 func (w *harness) isWrittenDown(t policy.Target) {
 	for _, name := range []string{"uid-p", "uid-q"} {
 		l := w.stored(name)
@@ -350,5 +350,5 @@ func (w *harness) isWrittenDown(t policy.Target) {
 			}
 		}
 	}
-	w.Errorf("%s is removed, and not written down", t.Name)
+	w.Errorf("%s is deleted, and not recorded", t.Name)
 }

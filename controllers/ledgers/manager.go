@@ -20,14 +20,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Manager keeps the ledgers of all policies. It is the retention.Ledger of the reconciler. Create it with New.
+// Manager keeps the ledgers of all policies. It implements retention.Ledger for the reconciler. Create it with New.
 type Manager struct {
 	Options
 	Decider
 	holder string
-	opened chan struct{} // closed when ledgers may be kept
+	opened chan struct{} // closed when the ledgers may be written
 	done   chan struct{}
-	failed chan error // the first account that was deposed
+	failed chan error // the error of the first worker that lost its ledger
 
 	mu       lockorder.Mutex[lockorder.Ledgers]
 	running  context.Context // nil until Start
@@ -36,59 +36,59 @@ type Manager struct {
 	kept     sync.WaitGroup
 }
 
-// Options is what a Manager is made of.
+// Options are the dependencies of a Manager.
 type Options struct {
-	Client     client.Client // writes go to the API server
-	Live       client.Reader // reads too
+	Client     client.Client // its writes go directly to the API server
+	Live       client.Reader // its reads do, too
 	Objects    Objects
 	Leadership Leadership
 	Clock      clock.WithTicker
 	Identity   string // of this process
 }
 
-// Objects looks at single objects.
+// Objects reads single objects.
 type Objects interface {
-	// Sight reads an object, past every cache. An error says nothing about it.
+	// Sight reads an object without a cache. If it returns an error, nothing is known about the object.
 	Sight(ctx context.Context, t policy.Target) (ledger.Observation, error)
 }
 
-// Leadership says whether this process leads.
+// Leadership tells whether this process leads.
 type Leadership interface {
-	// Check returns nil while leadership is certain.
+	// Check returns nil while this process certainly leads.
 	Check() error
 }
 
-// Decider is what a Manager has to know of those it works with. It is set before Start.
+// Decider connects a Manager to the reconciler. It is set before Start.
 type Decider struct {
-	Knows   func(types.UID) bool // whether anything may still be decided about an object
-	Changed func()               // called when counters or troubles have changed
-	// Check says why nothing may be removed now: it is asked before anything is written down, since a clock that is wrong
-	// would forget what counts against limits.
+	Knows   func(types.UID) bool // reports whether an object may still be decided about
+	Changed func()               // called when counters or errors have changed
+	// Check returns why nothing may be deleted now. It is called before anything is recorded: with a wrong clock, deletions
+	// would stop counting against limits too early.
 	Check   func(context.Context) error
-	Stopped <-chan struct{} // closed when nothing is removed any more
+	Stopped <-chan struct{} // closed when no more deletions are sent
 }
 
-// ErrLate says that a ledger could not be taken over in time: objects were listed meanwhile. The process has to begin again.
-var ErrLate = errors.New("the controller took over a RetentionLedger only after it had listed objects; it restarts")
+// ErrLate says that a ledger was taken over only after objects had been listed. The process must restart.
+var ErrLate = errors.New("RetentionLedger taken over after objects were listed; the controller restarts")
 
 const (
-	openPatience = 15 * time.Second // then policies without a ledger wait no longer
+	openPatience = 15 * time.Second // after that, policies without a ledger no longer wait
 	openAgain    = time.Second
 	sealAtATime  = 16
 	sealLate     = time.Second      // timeout of the request for each ledger once openPatience has passed
-	removalsEnd  = 22 * time.Second // how long to wait at the end for removals under way
+	removalsEnd  = 22 * time.Second // how long to wait at the end for deletions in flight
 	finishTime   = 5 * time.Second
 )
 
 // New makes a Manager with no ledgers.
 func New(o Options) *Manager {
 	return &Manager{
-		Options: o, holder: o.Identity + "_" + string(uuid.NewUUID()), // no other, not even of this process before a restart
+		Options: o, holder: o.Identity + "_" + string(uuid.NewUUID()), // unique: a process that restarts gets another one
 		opened: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1), accounts: map[types.UID]*worker{},
 	}
 }
 
-// Use takes the policies as they apply now.
+// Use sets the policies as they apply now.
 func (o *Manager) Use(snapshot *policy.Snapshot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,7 +96,8 @@ func (o *Manager) Use(snapshot *policy.Snapshot) {
 	o.follow()
 }
 
-// follow makes the accounts those of the snapshot and of the ledgers that were found. No account is begun once they end.
+// follow creates and updates the workers for the snapshot and the ledgers that were found. It starts no worker after the
+// Manager has stopped.
 func (o *Manager) follow() {
 	if o.running == nil || o.running.Err() != nil || o.snapshot == nil {
 		return
@@ -119,7 +120,7 @@ func (o *Manager) follow() {
 	}
 }
 
-// keep runs an account.
+// keep runs a worker.
 func (o *Manager) keep(a *worker) {
 	o.kept.Go(func() {
 		err := a.run(o.running)
@@ -127,7 +128,7 @@ func (o *Manager) keep(a *worker) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			delete(o.accounts, a.uid)
-			o.follow() // should it have come back meanwhile
+			o.follow() // the policy may have come back
 			return
 		}
 		if err != nil {
@@ -139,9 +140,9 @@ func (o *Manager) keep(a *worker) {
 	})
 }
 
-// Open implements retention.Ledger: it writes our name into every ledger, so that whoever led before cannot write any more.
-// What cannot be written within openPatience keeps nobody waiting but its own policy, and what cannot be listed all that
-// have a ledger.
+// Open implements retention.Ledger: it writes this process as the holder into every ledger, so that an earlier leader can
+// no longer write. If a ledger cannot be written within openPatience, only its own policy waits. If the ledgers cannot be
+// listed, all policies with a ledger wait.
 func (o *Manager) Open(ctx context.Context) error {
 	deadline := o.Clock.Now().Add(openPatience)
 	for {
@@ -164,7 +165,7 @@ func (o *Manager) Open(ctx context.Context) error {
 	}
 }
 
-// openLate waits until the ledgers can be listed after all, and ends the process then.
+// openLate waits until the ledgers can be listed, and then ends the process.
 func (o *Manager) openLate(ctx context.Context) {
 	for {
 		select {
@@ -179,7 +180,7 @@ func (o *Manager) openLate(ctx context.Context) {
 	}
 }
 
-// takeOver reads and seals every ledger. The error is that of one which could not be sealed, or listed.
+// takeOver reads and seals every ledger. It returns an error if it could not list the ledgers, or seal one of them.
 func (o *Manager) takeOver(ctx context.Context, deadline time.Time) (listed bool, err error) {
 	all, err := o.list(ctx)
 	if err != nil {
@@ -197,7 +198,7 @@ func (o *Manager) takeOver(ctx context.Context, deadline time.Time) (listed bool
 			}()
 			stored, unread := understand(&all[i])
 			if unread != nil {
-				a.late = true // as for a ledger with invalid content: only its own policy waits
+				a.late = true // as if its content were invalid: only its own policy waits
 				return nil
 			}
 			ctx := ctx
@@ -212,7 +213,8 @@ func (o *Manager) takeOver(ctx context.Context, deadline time.Time) (listed bool
 	return true, sealing.Wait()
 }
 
-// Start keeps the ledgers until ctx has ended and nothing is removed any more. The error says that they were taken over.
+// Start keeps the ledgers until ctx has ended and no more deletions are sent. It returns an error if another controller has
+// taken over a ledger.
 func (o *Manager) Start(ctx context.Context) error {
 	defer close(o.done)
 	running, cancel := context.WithCancel(ctx)
@@ -237,7 +239,7 @@ func (o *Manager) Start(ctx context.Context) error {
 	case err = <-o.failed:
 	}
 	o.mu.Lock()
-	cancel() // whoever follows the snapshot sees it: no account begins while they are waited for
+	cancel() // under the lock, so that follow starts no worker after this
 	o.mu.Unlock()
 	o.kept.Wait()
 	if err == nil {
@@ -246,10 +248,10 @@ func (o *Manager) Start(ctx context.Context) error {
 	return err
 }
 
-// Done is closed when no ledger is written any more.
+// Done returns a channel that is closed when no more ledgers are written.
 func (o *Manager) Done() <-chan struct{} { return o.done }
 
-// finish waits for the removals under way and writes how they ended.
+// finish waits for the deletions in flight, and writes their results.
 func (o *Manager) finish(ctx context.Context) {
 	select {
 	case <-o.Stopped:
@@ -262,7 +264,7 @@ func (o *Manager) finish(ctx context.Context) {
 	}
 }
 
-// NeedLeaderElection says that only the leader keeps ledgers.
+// NeedLeaderElection returns true: only the leader keeps ledgers.
 func (o *Manager) NeedLeaderElection() bool { return true }
 
 func (o *Manager) all() []*worker {
@@ -289,8 +291,8 @@ func (o *Manager) Lookup(i policy.Intent) (policy.Target, bool) {
 	return policy.Target{}, false
 }
 
-// Reserve implements retention.Ledger. What cannot be written down for want of an account is not removed: the snapshot that
-// brings one has it judged again.
+// Reserve implements retention.Ledger. Without a worker for the policy nothing is recorded or deleted: the snapshot that
+// brings the policy has the subject evaluated again.
 func (o *Manager) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {
 	if a := o.account(i.Rule.PolicyUID); a != nil {
 		a.write(i, t, c)
@@ -317,7 +319,7 @@ func (o *Manager) Withdraw(i policy.Intent) {
 	}
 }
 
-// State says how the ledger of a policy stands; false when it keeps none, or nobody knows yet.
+// State returns the state of a policy's ledger; false if the policy keeps none, or if the Manager has not started.
 func (o *Manager) State(uid types.UID) (State, bool) {
 	o.mu.Lock()
 	a, running := o.accounts[uid], o.running != nil
@@ -328,14 +330,14 @@ func (o *Manager) State(uid types.UID) (State, bool) {
 	return a.state(o.Clock.Now()), true
 }
 
-// Recorded is told that the status of a policy names its ledger: from now on entries may be written.
+// Recorded is called when the status of a policy names its ledger: from now on entries may be written.
 func (o *Manager) Recorded(uid types.UID) {
 	if a := o.account(uid); a != nil {
 		a.record()
 	}
 }
 
-// statusOf reads the status of a policy. One of the same name is none: that is NotFound.
+// statusOf reads the status of a policy. If another policy has its name, the error is NotFound.
 func (o *Manager) statusOf(ctx context.Context, p *policy.Policy) (v1alpha1.RetentionPolicyStatus, error) {
 	return o.readPolicy(ctx, v1alpha1.LedgerPolicy{Namespace: p.Namespace, Name: p.ObjectName(), UID: p.UID})
 }

@@ -37,7 +37,7 @@ func TestOneWriteServesManyAndThereAreTenASecond(t *testing.T) {
 			t.Errorf("%d requests with nothing to do", n)
 		}
 		if requests, standing := w.Remembered("uid-p"); requests+standing > 0 {
-			t.Errorf("%d requests are remembered, %d standing", requests, standing)
+			t.Errorf("%d requests in memory, %d recorded and not sent", requests, standing)
 		}
 	})
 }
@@ -51,7 +51,7 @@ func TestWhatIsDueInASecondIsWrittenAhead(t *testing.T) {
 		writes := w.count("update", 0)
 		began := w.now()
 		bubble.Pass(515 * time.Millisecond)
-		expect.Equal(t, "removed within 10 ms of when they were due", 3, len(w.names()))
+		expect.Equal(t, "deleted within 10 ms of their due time", 3, len(w.names()))
 		if n := w.count("update", began); n > 0 {
 			t.Errorf("%d writes when they were due, after %d before", n, writes)
 		}
@@ -85,7 +85,7 @@ func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
 		bubble.Pass(time.Minute)
 		w.is(0, 0)
 		if n := w.count("get", began) + w.count("update", began); n > 3 {
-			t.Errorf("%d requests while the reporter is awaited", n)
+			t.Errorf("%d requests before the status names the ledger", n)
 		}
 		w.server.mu.Lock()
 		w.server.unrecorded = false
@@ -97,10 +97,10 @@ func TestWithoutTheStatusNamingItNothingIsWrittenDown(t *testing.T) {
 }
 
 func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
-	for name, landed := range map[string]bool{"it was written": true, "it was not": false} {
+	for name, landed := range map[string]bool{"it was written": true, "it was not written": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *harness) {
-				w.use(policyOf("p", limited(20))) // just enough
+				w.use(policyOf("p", limited(20))) // the exact number of deletions
 				n := 0
 				w.setRefuse(func(verb, _ string) (error, bool) {
 					if n++; verb == "update" && n%2 == 0 {
@@ -118,7 +118,7 @@ func TestALostAnswerToAWriteCountsNothingTwice(t *testing.T) {
 	}
 }
 
-// The last write is lost, and nothing else happens: what has ended is written all the same.
+// TestAnEndIsNotForgotten: the last write is lost, and nothing else happens. The ended entry is written nevertheless.
 func TestAnEndIsNotForgotten(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
@@ -150,7 +150,7 @@ func TestAnEditIsGotOverAtOnce(t *testing.T) {
 		})
 		w.add("team-a", "job-", 3, 0)
 		bubble.Pass(time.Second)
-		expect.Equal(t, "removed within a second of an edit", 3, len(w.names()))
+		expect.Equal(t, "deleted within a second of an edit", 3, len(w.names()))
 	})
 }
 
@@ -159,15 +159,15 @@ func TestTroubleIsNoStorm(t *testing.T) {
 		w.use(policyOf("p", nil))
 		w.setRefuse(func(verb, _ string) (error, bool) { return errDown, false })
 		began := w.now()
-		for range 1000 { // each that comes due is a reason to look
+		for range 1000 { // each one that becomes due wakes the worker
 			w.add("team-a", "job-"+w.now().String(), 1, 0)
 			bubble.Pass(10 * time.Millisecond)
 		}
 		if n := w.count("get", began) + w.count("update", began); n > 10 {
-			t.Errorf("%d requests to an API server that is down for ten seconds", n)
+			t.Errorf("%d requests in ten seconds to an API server that is down", n)
 		}
 		if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, errDown) {
-			t.Errorf("trouble %v", s.Trouble)
+			t.Errorf("Trouble is %v", s.Trouble)
 		}
 		w.setRefuse(nil)
 		bubble.Pass(20 * time.Second)
@@ -188,11 +188,12 @@ func TestWhatIsRefusedStopsNoOther(t *testing.T) {
 		bubble.Pass(2 * time.Second)
 		w.add("team-a", "job-", 300, 0)
 		bubble.Pass(20 * time.Second)
-		expect.Equal(t, "removed beside what is refused", 300, len(w.names()))
+		expect.Equal(t, "deleted while other deletions are refused", 300, len(w.names()))
 	})
 }
 
-// What was written down, and then its namespace lost the right to be cleaned, gives way to others.
+// TestWhatCannotGoAnyMoreStopsNoOther: deletions are recorded, then their namespace loses the permission. They make room
+// for others.
 func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
 	for name, limits := range map[string]*policy.Limits{"without limits": nil, "within limits": limited(400)} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +207,7 @@ func TestWhatCannotGoAnyMoreStopsNoOther(t *testing.T) {
 				bubble.Pass(time.Second)
 				w.add("team-a", "job-", 300, 0)
 				bubble.Pass(2 * time.Minute)
-				expect.Equal(t, "removed beside what cannot go any more", 300, len(w.names()))
+				expect.Equal(t, "deleted while deletions in another namespace are not permitted", 300, len(w.names()))
 				w.mu.Lock()
 				w.denied["denied"] = false
 				w.mu.Unlock()
@@ -230,7 +231,7 @@ func TestLimitsWaitAndGoOn(t *testing.T) {
 		waiting := w.now()
 		bubble.Pass(30 * time.Second)
 		if n := w.count("update", waiting); n > 0 {
-			t.Errorf("%d writes while limits let nothing go", n)
+			t.Errorf("%d writes while limits permit no deletions", n)
 		}
 		bubble.Pass(time.Until(s.FreeAt) + 5*time.Second)
 		w.is(10, 0)
@@ -311,7 +312,7 @@ func TestWhatWasWrittenDownOnOtherTermsDoesNotStand(t *testing.T) {
 		bubble.Pass(5 * time.Second)
 		w.is(3, 0)
 		if l := w.stored("uid-p"); len(l.Rules) != 1 || len(l.Rules[0].Outcomes) != 1 || l.Rules[0].Outcomes[0].Name != "Edited" {
-			t.Errorf("counted on the old terms: %+v", l.Rules)
+			t.Errorf("the old outcome was counted: %+v", l.Rules)
 		}
 	})
 }
@@ -328,7 +329,7 @@ func TestWhoWaitsForNothingIsPruned(t *testing.T) {
 		if s, _ := w.State("uid-p"); s.Waiting != 1 {
 			t.Errorf("%d wait", s.Waiting)
 		}
-		w.add("team-a", "more-", 5000, 0) // a line that is long is asked sooner
+		w.add("team-a", "more-", 5000, 0) // a long queue is pruned sooner
 		bubble.Pass(time.Second)
 		w.mu.Lock()
 		clear(w.objects)
@@ -336,7 +337,7 @@ func TestWhoWaitsForNothingIsPruned(t *testing.T) {
 		w.add("team-a", "last-", 5000, 0)
 		bubble.Pass(time.Second)
 		if s, _ := w.State("uid-p"); s.Waiting > 6000 {
-			t.Errorf("%d wait, of whom 5000 are gone", s.Waiting)
+			t.Errorf("%d wait, and 5000 of them no longer exist", s.Waiting)
 		}
 	})
 }
@@ -357,7 +358,8 @@ func TestAnObjectThatChangesOrIsHeldIsWithdrawn(t *testing.T) {
 	})
 }
 
-// The lost write has opened an entry of a version that is no more when it shows.
+// TestWhatALostWriteLeftBehindIsWithdrawn: when the entry of a lost write is found, its version of the object no longer
+// exists.
 func TestWhatALostWriteLeftBehindIsWithdrawn(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
@@ -381,7 +383,7 @@ func TestADeleteNobodySawTheAnswerTo(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
 		w.answer = func(o *object) *retention.Outcome {
-			if o.name == "job-0" { // it has landed
+			if o.name == "job-0" { // the DELETE took effect
 				delete(w.objects, o.uid())
 			}
 			return &retention.Outcome{Unsure: true, Err: errLost}
@@ -395,7 +397,7 @@ func TestADeleteNobodySawTheAnswerTo(t *testing.T) {
 		bubble.Pass(5 * time.Second)
 		w.is(1, 1)
 		if requests, standing := w.Remembered("uid-p"); requests+standing > 0 {
-			t.Errorf("%d requests are remembered, %d standing", requests, standing)
+			t.Errorf("%d requests in memory, %d recorded and not sent", requests, standing)
 		}
 	})
 }

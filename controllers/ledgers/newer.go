@@ -11,14 +11,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ErrNewer is wrapped by the trouble of a policy whose ledger a newer version of Sunset has written.
-var ErrNewer = errors.New("a newer version of Sunset wrote it, with fields that this version does not know")
+// ErrNewer says that a newer version of Sunset has written the ledger. An error of State wraps it.
+var ErrNewer = errors.New("a newer version of Sunset wrote it, with fields that this version does not know; upgrade the controller")
 
 var ledgerKind = v1alpha1.GroupVersion.WithKind("RetentionLedger")
 
-// understand reads a ledger as it is stored. The error is ErrNewer if there is more in it: it may say that something counts
-// which does not count here, and writing the ledger would drop it. The definition has the API server keep such fields. Those
-// of metadata are the API server's. A field of another shape is more too: then only who the ledger is and whose is understood.
+// understand converts a stored ledger. The error is ErrNewer if the object has fields that this version does not know, or
+// fields of another type. Such a field may count a deletion that this version does not count, and a write would drop the
+// field. The API server keeps unknown fields because the CustomResourceDefinition says so. Metadata belongs to the API
+// server and is not checked. If a field has another type, understand returns only the identity of the ledger and its
+// policy.
 func understand(stored *unstructured.Unstructured) (*v1alpha1.RetentionLedger, error) {
 	l := &v1alpha1.RetentionLedger{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, l); err != nil {
@@ -33,8 +35,8 @@ func understand(stored *unstructured.Unstructured) (*v1alpha1.RetentionLedger, e
 	return l, nil
 }
 
-// outline is the ledger that is stored without what it says: its names, by which it can be deleted, and if that can be read,
-// its policy.
+// outline returns a stored ledger without its content: the name, UID and resourceVersion that deleting it needs, and its
+// policy if that can be read.
 func outline(stored *unstructured.Unstructured) *v1alpha1.RetentionLedger {
 	l := &v1alpha1.RetentionLedger{}
 	l.Name, l.UID, l.ResourceVersion = stored.GetName(), stored.GetUID(), stored.GetResourceVersion()

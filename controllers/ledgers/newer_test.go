@@ -11,21 +11,21 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// writesNewer has a newer version write a field into the ledger of a policy; nil takes it back.
+// writesNewer adds fields of a newer version to the ledger of a policy; nil removes them.
 func (s *server) writesNewer(name string, fields map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.newer = map[string]map[string]any{name: fields}
 }
 
-// A ledger of a newer version keeps everything of its policy, is not written, and stops no other, whether it was there when
-// Sunset began or is changed later. Without the field things go on.
+// TestALedgerOfANewerVersionIsLeftAlone: if a ledger has fields of a newer version, at startup or later, Sunset does not
+// write it, and its policy deletes nothing. Other policies continue. Without the fields deletions resume.
 func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 	for name, fields := range map[string]map[string]any{
-		"a field":           {"reserved": int64(3)},
-		"a field below":     {"total": map[string]any{"deleted": int64(0), "gone": int64(0), "refused": int64(1)}},
-		"another shape":     {"total": "3 and 4"},
-		"a field in a list": {"open": []any{map[string]any{"rule": "r", "apiVersion": "v1", "kind": "Pod", "cluster": "b", "objects": []any{}}}},
+		"an unknown field":           {"reserved": int64(3)},
+		"an unknown nested field":    {"total": map[string]any{"deleted": int64(0), "gone": int64(0), "refused": int64(1)}},
+		"a field of another type":    {"total": "3 and 4"},
+		"an unknown field in a list": {"open": []any{map[string]any{"rule": "r", "apiVersion": "v1", "kind": "Pod", "cluster": "b", "objects": []any{}}}},
 	} {
 		for when, before := range map[string]bool{"from the start": true, "later": false} {
 			t.Run(name+" "+when, func(t *testing.T) {
@@ -46,18 +46,18 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 						t.Errorf("removed %q", w.names())
 					}
 					if now := w.stored("uid-q").ResourceVersion; now != written {
-						t.Errorf("it was written: version %s, then %s", written, now)
+						t.Errorf("the ledger was written: resourceVersion %s, then %s", written, now)
 					}
 					if s, _ := w.State("uid-q"); !errors.Is(s.Trouble, ledgers.ErrNewer) {
-						t.Errorf("trouble %v", s.Trouble)
+						t.Errorf("Trouble is %v", s.Trouble)
 					}
 					w.writesNewer("uid-q", nil)
 					bubble.Pass(5 * time.Second)
-					if before { // what was not sealed at the start begins with a new process
+					if before { // a ledger that was not sealed at startup needs a restart
 						w.endedWith(ledgers.ErrLate)
 						return
 					}
-					expect.Equal(t, "removed after it was mended", 3, w.stored("uid-q").Total.Deleted)
+					expect.Equal(t, "deleted after the fields were removed", 3, w.stored("uid-q").Total.Deleted)
 				}, func(w *harness) {
 					w.ledgerOf("p")
 					w.ledgerOf("q")
@@ -70,15 +70,16 @@ func TestALedgerOfANewerVersionIsLeftAlone(t *testing.T) {
 	}
 }
 
-// A ledger that is of another shape goes with its policy, and not before; one that does not say whose it is stays.
+// TestALedgerOfAnotherShapeGoesWithItsPolicy: if a ledger has a field of another type, it is deleted when its policy is,
+// and not before. A ledger that does not name its policy is kept.
 func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 	for name, test := range map[string]struct {
 		fields map[string]any
 		stays  bool
 	}{
-		"what it counts":   {map[string]any{"total": "3 and 4"}, false},
-		"what is open":     {map[string]any{"open": map[string]any{"cluster": "b"}}, false},
-		"whose it is":      {map[string]any{"policy": "p"}, true},
+		"the counters":     {map[string]any{"total": "3 and 4"}, false},
+		"the open entries": {map[string]any{"open": map[string]any{"cluster": "b"}}, false},
+		"the policy":       {map[string]any{"policy": "p"}, true},
 		"the policy's UID": {map[string]any{"policy": map[string]any{"kind": "ClusterRetentionPolicy", "name": "p", "uid": int64(7)}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,9 +88,9 @@ func TestALedgerOfAnotherShapeGoesWithItsPolicy(t *testing.T) {
 				bubble.Pass(5 * time.Second)
 				w.writesNewer("uid-p", test.fields)
 				w.removePolicy(t, "uid-p")
-				expect.Equal(t, "it is there", test.stays, w.stored("uid-p") != nil)
+				expect.Equal(t, "ledger exists", test.stays, w.stored("uid-p") != nil)
 				if s, known := w.State("uid-p"); known != test.stays || known && s.Trouble == nil {
-					t.Errorf("its account is kept: %t, with trouble %v", known, s.Trouble)
+					t.Errorf("the worker still runs: %t; its error is %v", known, s.Trouble)
 				}
 			})
 		})

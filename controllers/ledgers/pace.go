@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// run keeps the ledger until ctx ends. The error says that it has been taken over.
+// run keeps the ledger until ctx ends. It returns an error if another controller has taken over the ledger.
 func (a *worker) run(ctx context.Context) error {
 	timer := a.manager.Clock.NewTimer(0)
 	defer timer.Stop()
@@ -30,10 +30,10 @@ func (a *worker) run(ctx context.Context) error {
 	}
 }
 
-// idlePause is when an account with nothing to do looks again.
+// idlePause is the time between two steps of an idle worker.
 const idlePause = time.Minute
 
-// next is when there is something to do that nobody will nudge for.
+// next returns when the next step is due, unless nudge is called before.
 func (a *worker) next(now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()

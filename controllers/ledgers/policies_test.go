@@ -23,14 +23,15 @@ func TestALedgerBeginsWithWhatWasDeletedBefore(t *testing.T) {
 		bubble.Pass(5 * time.Second)
 		w.is(9, 0)
 		if rules := w.stored("uid-p").Rules; len(rules) != 1 || rules[0].Deleted != 7 {
-			t.Errorf("rules %v", rules)
+			t.Errorf("the ledger has rules %v", rules)
 		}
 	}, func(w *harness) {
 		*w.server.policies["uid-p"] = v1alpha1.RetentionPolicyStatus{Deleted: 7, Rules: []v1alpha1.RuleStatus{{Name: "old", Deleted: 5}}}
 	})
 }
 
-// A policy that keeps a ledger no more has what waits and what stands judged again; nothing of it stays open.
+// TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack: its waiting and recorded subjects are evaluated again, and none of
+// its entries stay open.
 func TestAPolicyThatKeepsALedgerNoMoreHasItsSubjectsBack(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(0)))
@@ -60,7 +61,7 @@ func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T)
 		w.add("team-a", "next-", 2, 0)
 		bubble.Pass(5 * time.Second)
 		if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, ledgers.ErrMissing) || len(w.names()) != 1 {
-			t.Fatalf("trouble %v, removed %q", s.Trouble, w.names())
+			t.Fatalf("Trouble is %v; deleted %q", s.Trouble, w.names())
 		}
 		w.server.mu.Lock()
 		w.put(copied)
@@ -70,7 +71,7 @@ func TestALedgerThatIsDeletedByHandStopsDeletionsUntilItIsRestored(t *testing.T)
 	})
 }
 
-// TestWhatWasWrittenDownInALedgerThatIsGoneStays: nobody would ever count it.
+// TestWhatWasWrittenDownInALedgerThatIsGoneStays: without the ledger its deletions would not be counted.
 func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", nil))
@@ -79,10 +80,10 @@ func TestWhatWasWrittenDownInALedgerThatIsGoneStays(t *testing.T) {
 		w.is(0, 0, "job-0", "job-1", "job-2")
 		var copied *v1alpha1.RetentionLedger
 		w.edit("uid-p", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { copied = l; return nil })
-		w.add("team-a", "drop-", 1, 0) // something has to be written, or nobody notices
+		w.add("team-a", "drop-", 1, 0) // a write is needed to notice that the ledger is missing
 		bubble.Pass(5 * time.Second)
 		if len(w.names()) > 0 {
-			t.Fatalf("removed %q", w.names())
+			t.Fatalf("deleted %q", w.names())
 		}
 		w.server.mu.Lock()
 		w.put(copied)
@@ -105,7 +106,7 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 				w.add("team-a", "next-", 2, 0)
 				bubble.Pass(5 * time.Second)
 				if s, _ := w.State("uid-p"); !errors.Is(s.Trouble, ledgers.ErrMissing) {
-					t.Fatalf("trouble %v", s.Trouble)
+					t.Fatalf("Trouble is %v", s.Trouble)
 				}
 				w.server.mu.Lock()
 				w.policies["uid-p"].Ledger = nil
@@ -122,13 +123,13 @@ func TestALedgerThatIsMissingBeginsAnewWhenTheStatusDoesNotNameIt(t *testing.T) 
 	}
 }
 
-// removePolicy has a policy leave the snapshot, which is no reason to delete its ledger, and then go.
+// removePolicy first removes a policy from the snapshot, which must not delete its ledger, and then deletes the policy.
 func (w *harness) removePolicy(t *testing.T, uid string) {
 	t.Helper()
 	w.use()
 	bubble.Pass(5 * time.Second)
 	if w.stored(uid) == nil {
-		t.Fatal("the ledger of a policy that is there was deleted")
+		t.Fatal("the ledger of an existing policy was deleted")
 	}
 	w.server.mu.Lock()
 	delete(w.policies, types.UID(uid))
@@ -138,7 +139,7 @@ func (w *harness) removePolicy(t *testing.T, uid string) {
 }
 
 func TestAPolicyThatIsGoneTakesItsLedgerWithIt(t *testing.T) {
-	for name, nonsense := range map[string]bool{"as it was": false, "edited into nonsense": true} {
+	for name, nonsense := range map[string]bool{"a valid ledger": false, "an invalid ledger": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *harness) {
 				w.use(policyOf("p", nil))
@@ -149,17 +150,17 @@ func TestAPolicyThatIsGoneTakesItsLedgerWithIt(t *testing.T) {
 				}
 				w.removePolicy(t, "uid-p")
 				if w.stored("uid-p") != nil {
-					t.Error("the ledger of a policy that is gone is there")
+					t.Error("the ledger of a deleted policy exists")
 				}
 				if _, known := w.State("uid-p"); known {
-					t.Error("its account is kept")
+					t.Error("the worker still runs")
 				}
 			})
 		})
 	}
 }
 
-// spoil makes a ledger unreadable.
+// spoil makes a ledger invalid.
 func spoil(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger {
 	l.Open = append(l.Open, v1alpha1.LedgerIntents{Rule: "r", APIVersion: "v1", Kind: "Pod", Objects: []string{"nonsense"}})
 	return l
@@ -177,11 +178,11 @@ func TestNonsenseKeepsEverythingOfItsPolicyAndNoOther(t *testing.T) {
 		bubble.Pass(5 * time.Second)
 		w.is(3, 0)
 		if n := len(w.names()); n != 3 {
-			t.Errorf("removed %q", w.names())
+			t.Errorf("deleted %q", w.names())
 		}
 		w.edit("uid-q", func(l *v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger { l.Open = nil; return l })
 		bubble.Pass(5 * time.Second)
-		expect.Equal(t, "removed after it was mended", 3, w.stored("uid-q").Total.Deleted)
+		expect.Equal(t, "deleted after the ledger was fixed", 3, w.stored("uid-q").Total.Deleted)
 	})
 }
 
@@ -193,7 +194,7 @@ func TestADryRunMakesNoLedger(t *testing.T) {
 		began := w.now()
 		bubble.Pass(10 * time.Minute)
 		if n := w.count("create", 0); n > 0 {
-			t.Error("a ledger was made")
+			t.Error("a ledger was created")
 		}
 		if n := w.count("get", began); n > 40 {
 			t.Errorf("%d reads in ten minutes", n)
@@ -205,7 +206,8 @@ func TestADryRunMakesNoLedger(t *testing.T) {
 	})
 }
 
-// What nobody can look at stays open and charged, and costs little.
+// TestWhatCannotBeLookedAtStopsNoOther: the entry of an object that cannot be read stays open, counts against limits, and
+// needs few requests.
 func TestWhatCannotBeLookedAtStopsNoOther(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(5)))
@@ -213,7 +215,7 @@ func TestWhatCannotBeLookedAtStopsNoOther(t *testing.T) {
 		bubble.Pass(5 * time.Minute)
 		w.is(3, 0, "gone")
 		if w.sights > 20 {
-			t.Errorf("%d looks in five minutes", w.sights)
+			t.Errorf("%d reads in five minutes", w.sights)
 		}
 		w.mu.Lock()
 		w.blind = false

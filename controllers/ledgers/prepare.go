@@ -18,21 +18,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ErrMissing is wrapped by the trouble of a policy whose status records a ledger that is not there.
-var ErrMissing = errors.New("the RetentionLedger that its status records is missing")
+// ErrMissing says that the policy's status records a ledger that does not exist. An error of State wraps it.
+var ErrMissing = errors.New("the RetentionLedger that status.ledger of the policy names does not exist")
 
-// errBuried ends the account of a ledger whose policy is gone.
-var errBuried = errors.New("the policy was deleted, and so was its RetentionLedger")
+// errBuried ends the worker of a policy that no longer exists.
+var errBuried = errors.New("the policy and its RetentionLedger were deleted")
 
 const (
-	lookFirst    = time.Second // between two looks at what is doubtful
+	lookFirst    = time.Second // between two reads of doubtful objects
 	lookMost     = time.Minute
 	looksAtATime = 50
-	lookPatience = 3 * time.Second // for all looks at a time: others are to be written down
+	lookPatience = 3 * time.Second // for all reads of a step: deletions wait to be recorded
 	forgetEvery  = time.Minute
 )
 
-// prepare makes sure that the ledger is known as it is, and that there is one if there has to be.
+// prepare makes sure that the worker has read the ledger, and that the ledger exists if it must.
 func (a *worker) prepare(ctx context.Context) error {
 	a.mu.Lock()
 	now := a.manager.Clock.Now()
@@ -66,8 +66,8 @@ func (a *worker) prepare(ctx context.Context) error {
 	return a.check(ctx, p)
 }
 
-// mayReturn tells the objects that may still be asked for though they have been counted: those that whoever decides knows,
-// and the owners of who waits.
+// mayReturn returns a function that reports which objects may be requested again although they have been counted: those
+// that the reconciler knows, and the owners of waiting subjects.
 func (a *worker) mayReturn() func(types.UID) bool {
 	owners := map[types.UID]bool{}
 	for _, r := range a.requests {
@@ -78,7 +78,7 @@ func (a *worker) mayReturn() func(types.UID) bool {
 	return func(uid types.UID) bool { return owners[uid] || a.manager.Knows(uid) }
 }
 
-// readLedger reads the ledger. None is fine as long as nothing says that there has to be one.
+// readLedger reads the ledger. It is not an error if the ledger does not exist, unless it must.
 func (a *worker) readLedger(ctx context.Context, p *policy.Policy) error {
 	stored, err := a.manager.get(ctx, a.uid)
 	if apierrors.IsNotFound(err) {
@@ -93,12 +93,12 @@ func (a *worker) readLedger(ctx context.Context, p *policy.Policy) error {
 	return nil
 }
 
-// adopt takes a ledger as it was just read.
+// adopt takes a ledger that was just read.
 func (a *worker) adopt(stored *v1alpha1.RetentionLedger) error {
 	a.mu.Lock()
 	a.readAt = a.manager.Clock.Now()
 	err := a.machine.Read(stored)
-	if err == nil && !a.sealed() && !a.late { // somebody else has made it since the ledgers were taken over
+	if err == nil && !a.sealed() && !a.late { // another controller has created it since the ledgers were taken over
 		err = ledger.ErrDeposed
 	}
 	a.read = err == nil
@@ -112,13 +112,13 @@ func (a *worker) adopt(stored *v1alpha1.RetentionLedger) error {
 	return err
 }
 
-// miss is told that there is no ledger. If there has been one, that is trouble, unless the policy's status does not name it:
-// then it is made again.
+// miss is called when the ledger does not exist. That is an error if it existed, unless the policy's status does not name
+// it: then the worker creates it again.
 func (a *worker) miss(ctx context.Context, p *policy.Policy) error {
 	a.mu.Lock()
 	a.read = false
 	expected := a.machine.Stored() != nil || a.recorded
-	a.none = !expected && a.policy == nil // not p: it may have come meanwhile
+	a.none = !expected && a.policy == nil // not p: the policy may have been added since the read began
 	a.mu.Unlock()
 	if !expected {
 		return nil
@@ -137,7 +137,7 @@ func (a *worker) miss(ctx context.Context, p *policy.Policy) error {
 	return nil
 }
 
-// renew begins to count again: what was written down is not any more.
+// renew starts to count again from zero: it drops all recorded entries.
 func (a *worker) renew() {
 	a.mu.Lock()
 	a.machine = ledger.New(a.manager.holder)
@@ -160,11 +160,11 @@ func (a *worker) missing() error {
 	return fmt.Errorf("%w: restore RetentionLedger %s, or remove status.ledger of the policy to count from zero", ErrMissing, a.uid)
 }
 
-// check makes sure that a policy which is enforced has a ledger.
+// check makes sure that an enforced policy has a ledger.
 func (a *worker) check(ctx context.Context, p *policy.Policy) error {
 	status, err := a.manager.statusOf(ctx, p)
 	if apierrors.IsNotFound(err) {
-		return nil // the snapshot will say so
+		return nil // the next snapshot will not have the policy
 	}
 	if err != nil {
 		return fmt.Errorf("read policy: %w", err)
@@ -196,7 +196,7 @@ func (a *worker) check(ctx context.Context, p *policy.Policy) error {
 	return err
 }
 
-// createLedger makes the ledger. It begins with what the policy has deleted before it kept one.
+// createLedger creates the ledger. Its counters begin with the deletions in the policy's status.
 func (a *worker) createLedger(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
 	kind := v1alpha1.ClusterRetentionPolicyKind.Kind
 	if p.Namespace != "" {
@@ -212,7 +212,7 @@ func (a *worker) createLedger(ctx context.Context, p *policy.Policy, status v1al
 	return a.readLedger(ctx, p)
 }
 
-// catchUp brings a ledger up to what the policy has deleted: for a while it may have kept none.
+// catchUp raises the counters of a ledger to those in the policy's status: the policy may have kept no ledger for a while.
 func (a *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.RetentionPolicyStatus) error {
 	a.mu.Lock()
 	counted := a.machine.Stored().DeepCopy()
@@ -233,7 +233,7 @@ func (a *worker) catchUp(ctx context.Context, p *policy.Policy, status v1alpha1.
 	return a.readLedger(ctx, p)
 }
 
-// carryOver makes counters no less than what the status has, and reports whether that changed any.
+// carryOver raises counters to those of the status, and reports whether it changed any.
 func carryOver(l *v1alpha1.RetentionLedger, s v1alpha1.RetentionPolicyStatus) (changed bool) {
 	raise := func(to *int64, least int64) {
 		if *to < least {
@@ -257,7 +257,7 @@ func carryOver(l *v1alpha1.RetentionLedger, s v1alpha1.RetentionPolicyStatus) (c
 	return changed || len(added) > 0
 }
 
-// deleteLedger deletes the ledger of a policy that is gone, whatever is in it. That of one which is only not in the snapshot stays.
+// deleteLedger deletes the ledger of a deleted policy, even if invalid. If only the snapshot lacks the policy, it stays.
 func (a *worker) deleteLedger(ctx context.Context) error {
 	stored, err := a.manager.get(ctx, a.uid)
 	if apierrors.IsNotFound(err) {
@@ -313,7 +313,7 @@ func (a *worker) resolveDoubt(ctx context.Context) {
 		sight, err := a.manager.Objects.Sight(ctx, e.Target)
 		if err != nil {
 			log.FromContext(ctx).V(1).Info("object not read", "kind", e.Kind.Kind, "namespace", e.Namespace, "name", e.Name, "err", err.Error())
-			unread = cmp.Or(unread, fmt.Errorf("%s %q of namespace %q cannot be read: %w", e.Kind.Kind, e.Name, e.Namespace, err))
+			unread = cmp.Or(unread, fmt.Errorf("read %s %q in namespace %q: %w", e.Kind.Kind, e.Name, e.Namespace, err))
 			continue
 		}
 		if a.saw(e, sight, now) {
@@ -335,8 +335,8 @@ func (a *worker) resolveDoubt(ctx context.Context) {
 	a.lookAgain = min(max(lookFirst, 2*a.lookAgain), lookMost)
 }
 
-// saw takes the result of a read that began at a time. If it ends the entry of an object that still exists unchanged, the object is
-// stuck.
+// saw takes the result of a read that began at the given time. If that ends the entry of an object that still exists
+// unchanged, the object is stuck.
 func (a *worker) saw(e ledger.Entry, sight ledger.Observation, began time.Time) (ended bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -2,10 +2,10 @@ package ledgers
 
 import "slices"
 
-// queue has the requests that wait to be recorded. Namespaces take turns, so that none waits for the backlog of another.
+// queue holds the requests that wait to be recorded. Namespaces take turns, so that none waits for the backlog of another.
 type queue struct {
 	waiting map[string][]*request // by namespace
-	turns   []string              // the namespaces that have somebody waiting
+	turns   []string              // namespaces with waiting requests
 	len     int
 }
 
@@ -21,7 +21,7 @@ func (l *queue) push(r *request) {
 	l.len++
 }
 
-// pop returns the next request of an admitted namespace; nil if there is none. The other namespaces keep their turns.
+// pop returns the next request of an admitted namespace; nil if none is waiting. The other namespaces keep their turns.
 func (l *queue) pop(admits func(namespace string) bool) *request {
 	turn := slices.IndexFunc(l.turns, admits)
 	if turn < 0 {
@@ -29,7 +29,7 @@ func (l *queue) pop(admits func(namespace string) bool) *request {
 	}
 	namespace := l.turns[turn]
 	if turn == 0 {
-		l.turns = l.turns[1:] // costs nothing
+		l.turns = l.turns[1:] // without copying
 	} else {
 		l.turns = slices.Delete(l.turns, turn, turn+1)
 	}
@@ -45,7 +45,7 @@ func (l *queue) pop(admits func(namespace string) bool) *request {
 	return first
 }
 
-// retain drops all that keep does not want.
+// retain drops the requests for which keep returns false.
 func (l *queue) retain(keep func(*request) bool) {
 	var all []*request
 	everyone := func(string) bool { return true }

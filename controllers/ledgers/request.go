@@ -10,22 +10,22 @@ import (
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
 
-// request is one subject that is to be written down, or is.
+// request is one subject that waits to be recorded, or is recorded.
 type request struct {
 	candidate retention.Candidate
 	subject   subject
-	owner     *policy.Target // what goes instead of the subject; nil for the subject itself
+	owner     *policy.Target // what is deleted instead of the subject; nil for the subject itself
 
-	writing bool         // it is in the draft that is being written
-	stands  bool         // the entry was confirmed
-	entry   ledger.Entry // once it has been in a draft
-	sent    bool         // removal has been started
-	since   time.Time    // when it began to stand
-	slow    bool         // it has stood for slowAfter, and was not sent
+	writing bool         // it is part of the draft that is being written
+	stands  bool         // the API server has confirmed the entry
+	entry   ledger.Entry // set once it has been part of a draft
+	sent    bool         // the DELETE has been sent
+	since   time.Time    // when the entry was confirmed
+	slow    bool         // its entry was confirmed slowAfter ago, and it was not sent
 }
 
-// subject is the version of a subject that a request is about, and on what terms it goes. What was written down on other
-// terms does not stand: its owner may have been allowed to go that may not any more.
+// subject identifies the version of a subject, and the terms of its deletion. If the terms change, an entry no longer
+// counts: the earlier terms may have permitted the deletion of an owner that the new ones keep.
 type subject struct {
 	Namespace       string
 	UID             types.UID
@@ -41,8 +41,8 @@ func subjectOf(i policy.Intent) subject {
 	}
 }
 
-// entryOf is what to write down for a request as of now, and about which version of the subject; false when that is not
-// going to be removed by this policy, or may have another owner by now.
+// entryOf returns the entry to write for a request now, and the version of the subject that it is about. It returns false
+// if this policy will not delete the subject soon, or if the subject may have another owner now.
 func (r *request) entryOf(policyUID types.UID) (e ledger.Entry, s subject, ok bool) {
 	i, ok := r.candidate.Intent()
 	if !ok || i.Rule.PolicyUID != policyUID {
@@ -57,13 +57,13 @@ func (r *request) entryOf(policyUID types.UID) (e ledger.Entry, s subject, ok bo
 	return e, s, true
 }
 
-// stillWants reports whether what is written down for a request is still to be removed.
+// stillWants reports whether the recorded target of a request is still to be deleted.
 func (r *request) stillWants(policyUID types.UID) bool {
 	e, s, ok := r.entryOf(policyUID)
 	return ok && s == r.subject && e.Is(r.entry.Target)
 }
 
-// answerOf says what an attempt means for the ledger.
+// answerOf converts the result of an attempt for the ledger.
 func answerOf(o retention.Outcome) ledger.DeleteResult {
 	switch {
 	case o.Unsent:

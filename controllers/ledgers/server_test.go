@@ -22,7 +22,7 @@ import (
 
 // server is an API server for ledgers and the statuses of policies. A request takes five milliseconds.
 type server struct {
-	client.Client // what nobody asks for
+	client.Client // for the methods that are not called
 	began         time.Time
 
 	mu         sync.Mutex
@@ -30,11 +30,11 @@ type server struct {
 	ledgers    map[string]*v1alpha1.RetentionLedger
 	newer      map[string]map[string]any // fields that a newer version has written into a ledger
 	policies   map[types.UID]*v1alpha1.RetentionPolicyStatus
-	unrecorded bool // statuses name no ledgers yet
+	unrecorded bool // statuses do not name their ledgers yet
 	requests   []request
-	// refuse is asked before each request that it matches. An answer that is lost was carried out.
+	// refuse is called for each request. If lost is true, the request is carried out and its answer is lost.
 	refuse func(verb, name string) (err error, lost bool)
-	// hangs is asked before each request how long it takes besides, until its context ends; nil for no time.
+	// hangs returns how much longer a request takes, unless its context ends; nil for no extra time.
 	hangs func(verb, name string) time.Duration
 }
 
@@ -49,7 +49,7 @@ var (
 	errDown  = errors.New("down")
 )
 
-// ask notes a request. done tells whether to carry it out.
+// ask records a request. do reports whether to carry it out.
 func (s *server) ask(ctx context.Context, verb, name string) (err error, do bool) {
 	time.Sleep(5 * time.Millisecond)
 	if s.hangs != nil {
@@ -75,7 +75,7 @@ func (s *server) setRefuse(refuse func(verb, name string) (error, bool)) {
 	s.refuse = refuse
 }
 
-// count is how many requests there were of a sort since a time.
+// count returns the number of requests with a verb since a time.
 func (s *server) count(verb string, since time.Duration) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *server) count(verb string, since time.Duration) (n int) {
 
 func (s *server) now() time.Duration { return time.Since(s.began) }
 
-// most is how many requests of a sort there were within a second, at most.
+// most returns the largest number of requests with a verb within one second.
 func (s *server) most(verb string) (most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *server) stored(name string) *v1alpha1.RetentionLedger {
 	return s.ledgers[name].DeepCopy()
 }
 
-// edit changes a ledger as a user does; nil removes it.
+// edit changes a ledger as a user does; nil deletes it.
 func (s *server) edit(name string, change func(*v1alpha1.RetentionLedger) *v1alpha1.RetentionLedger) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *server) List(ctx context.Context, all client.ObjectList, _ ...client.Li
 	return err
 }
 
-// asStored is a ledger with what a newer version has written.
+// asStored returns a ledger with the fields that a newer version has written.
 func (s *server) asStored(name string) *unstructured.Unstructured {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.ledgers[name])
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *server) Get(ctx context.Context, key client.ObjectKey, o client.Object,
 	return err
 }
 
-// ledgerOf is what somebody else has left behind for a policy: these versions are open.
+// ledgerOf creates a ledger for a policy that another holder has written. It has open entries for these versions.
 func (s *server) ledgerOf(name string, open ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,5 +234,5 @@ func (s *server) ledgerOf(name string, open ...string) {
 	}
 }
 
-// limited lets so much go within a minute.
+// limited permits n deletions in a minute.
 func limited(n int64) *policy.Limits { return &policy.Limits{Max: n, Window: time.Minute} }

@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// budget is what limits let go; nil without limits.
+// budget returns the limits of the policy; nil without limits.
 func (a *worker) budget() *ledger.Budget {
 	if a.policy == nil || a.policy.Limits == nil {
 		return nil
@@ -15,17 +15,17 @@ func (a *worker) budget() *ledger.Budget {
 	return &ledger.Budget{Max: a.policy.Limits.Max, Window: a.policy.Limits.Window}
 }
 
-// State is how a policy's ledger stands.
+// State is the state of a policy's ledger.
 type State struct {
-	Ledger   *v1alpha1.RetentionLedger // as last read or written; nil while there is none. Not to be changed
+	Ledger   *v1alpha1.RetentionLedger // as last read or written; nil if none exists. Do not change it
 	Open     int64
-	Doubtful int       // of those open: how many may have happened already, and are looked at
-	Charged  int64     // against limits
-	FreeAt   time.Time // when limits let something go again; zero if they do
-	EasesAt  time.Time // when Charged falls by itself; zero if it does not
-	Waiting  int       // how many subjects wait to be written down
+	Doubtful int       // open entries whose deletion may already have happened, and whose objects are read
+	Charged  int64     // deletions that count against limits
+	FreeAt   time.Time // when limits permit another deletion; zero if they permit one now
+	EasesAt  time.Time // when Charged falls without a write; zero if it does not
+	Waiting  int       // subjects that wait to be recorded
 	Unread   error     // why the objects of doubtful entries cannot be read; nil if they can
-	Trouble  error     // why nothing can be written down; nil when it can
+	Trouble  error     // why nothing can be recorded; nil if it can
 }
 
 func (a *worker) state(now time.Time) State {

@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// step does what is to be done now, and gives when to come again. The error ends the account, and but for errBuried the
-// process.
+// step does the work that is due, and returns when to call it again. An error ends the worker and, unless it is errBuried,
+// the process.
 func (a *worker) step(ctx context.Context) (time.Time, error) {
 	now := a.manager.Clock.Now()
 	if again := a.rests(); now.Before(again) {
@@ -23,7 +23,7 @@ func (a *worker) step(ctx context.Context) (time.Time, error) {
 	err := a.prepare(ctx)
 	if err == nil {
 		a.resolveDoubt(ctx)
-		err = a.settle(context.WithoutCancel(ctx)) // a write that has begun is seen through: what comes of it is known
+		err = a.settle(context.WithoutCancel(ctx)) // a write that has begun is not cancelled: its result must be known
 	}
 	if err == nil && a.isLate() {
 		err = ErrLate
@@ -37,14 +37,14 @@ func (a *worker) step(ctx context.Context) (time.Time, error) {
 	return a.next(a.manager.Clock.Now()), nil
 }
 
-// rests is until when nothing is tried after trouble, whoever nudges.
+// rests returns until when the worker does nothing after an error, even if it is nudged.
 func (a *worker) rests() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.retryAt
 }
 
-// isLate reports whether a ledger is ours by now that was not before objects were listed.
+// isLate reports whether the worker holds a ledger now that could not be taken over before objects were listed.
 func (a *worker) isLate() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,7 +57,7 @@ func (a *worker) setTrouble(ctx context.Context, err error) {
 	a.trouble, a.retryAt = err, time.Time{}
 	switch {
 	case err == nil:
-	case apierrors.IsConflict(err): // somebody has edited it
+	case apierrors.IsConflict(err): // another client has changed it
 		a.retryAt = a.manager.Clock.Now().Add(writePause)
 	default:
 		a.retryAt = a.manager.Clock.Now().Add(retryEvery)
@@ -72,7 +72,7 @@ func (a *worker) setTrouble(ctx context.Context, err error) {
 	a.manager.Changed()
 }
 
-// settle writes the ledger if that is due: what has ended, and who waits.
+// settle writes the ledger if a write is due: for ended entries, and for waiting requests.
 func (a *worker) settle(ctx context.Context) error {
 	waits := a.waits()
 	if waits && a.manager.Check(ctx) != nil {
@@ -91,7 +91,7 @@ func (a *worker) settle(ctx context.Context) error {
 		return err
 	}
 	a.machine.Wrote(draft, stored)
-	a.blocked = time.Time{} // entries that have ended as void count against the limits no more
+	a.blocked = time.Time{} // entries that ended without a deletion no longer count against the limits
 	now := a.manager.Clock.Now()
 	for _, r := range opened {
 		a.stand(r, now)
@@ -102,7 +102,8 @@ func (a *worker) settle(ctx context.Context) error {
 	return nil
 }
 
-// lost has all done again that was in a draft. If it was written nevertheless, the next reading shows.
+// lost returns the requests of a draft to the queue after a failed write. If it was written nevertheless, the next read
+// finds it.
 func (a *worker) lost(opened []*request) {
 	a.machine.Lost()
 	a.read = false
@@ -114,7 +115,7 @@ func (a *worker) lost(opened []*request) {
 	a.ends(a.manager.Clock.Now())
 }
 
-// ends notes that something waits to be closed.
+// ends notes that an ended entry waits to be closed.
 func (a *worker) ends(now time.Time) {
 	if a.endsFrom.IsZero() {
 		a.endsFrom = now
@@ -122,7 +123,7 @@ func (a *worker) ends(now time.Time) {
 	}
 }
 
-// waits reports whether somebody may be written down now.
+// waits reports whether a queued request may be recorded now.
 func (a *worker) waits() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,14 +131,14 @@ func (a *worker) waits() bool {
 	return a.line.len > 0 && a.opens() && a.refills() && (a.urgent || elapsed(now, a.aheadFrom, aheadPause)) && !now.Before(a.blocked)
 }
 
-// hold lets nobody be written down for a while.
+// hold stops the recording of requests for a while.
 func (a *worker) hold() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.blocked = a.manager.Clock.Now().Add(limitPause)
 }
 
-// draft makes what to write now, with those who wait if they may be written down; nil when all can wait.
+// draft returns the next update, with entries for queued requests if waits is true; nil if no write is due.
 func (a *worker) draft(waits bool) (draft *ledger.Update, opened []*request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -162,7 +163,7 @@ func (a *worker) draft(waits bool) (draft *ledger.Update, opened []*request) {
 	return draft, opened
 }
 
-// sealed reports whether the ledger as it is has our name.
+// sealed reports whether this process is the holder of the ledger as last read.
 func (a *worker) sealed() bool {
 	stored := a.machine.Stored()
 	return stored != nil && stored.Holder == a.manager.holder
@@ -172,7 +173,7 @@ func elapsed(now, since time.Time, pause time.Duration) bool {
 	return !since.IsZero() && now.Sub(since) >= pause
 }
 
-// fill opens entries for those who wait, as far as there is room.
+// fill opens entries for queued requests, as far as limits and the ledger have room.
 func (a *worker) fill(draft *ledger.Update, now time.Time) (opened []*request) {
 	room := draft.Room(now, a.budget())
 	a.blocked, a.short = time.Time{}, room == 0 && a.line.len > 0
@@ -200,11 +201,11 @@ func (a *worker) fill(draft *ledger.Update, now time.Time) (opened []*request) {
 			r.entry, r.subject, r.writing = entry, subject, true
 			opened = append(opened, r)
 			room--
-		case a.machine.Stands(entry.Target): // inherited, or another subject has the same owner
+		case a.machine.Stands(entry.Target): // inherited, or shared with another subject of the same owner
 			r.entry, r.subject = entry, subject
 			a.stand(r, now)
 			anew = append(anew, r)
-		default: // an earlier entry about it has to be closed first
+		default: // an earlier entry about the object must be closed first
 			again = append(again, r)
 		}
 	}
@@ -217,14 +218,15 @@ func (a *worker) fill(draft *ledger.Update, now time.Time) (opened []*request) {
 			a.aheadFrom = now
 		}
 	}
-	if len(opened) == 0 && a.line.len > len(again) { // the others are of namespaces that were not admitted
+	if len(opened) == 0 && a.line.len > len(again) { // the others belong to namespaces that were not admitted
 		a.blocked = now.Add(limitPause)
 	}
 	ready(anew)
 	return opened
 }
 
-// takeUp finds those in line whose target stands already, as a reading has shown: they take no room. It gives them.
+// takeUp removes and returns the queued requests whose target has a confirmed entry, as a read of the ledger has shown:
+// they need no room.
 func (a *worker) takeUp(now time.Time) (found []*request) {
 	a.line.retain(func(r *request) bool {
 		e, s, ok := r.entryOf(a.uid)
@@ -239,8 +241,8 @@ func (a *worker) takeUp(now time.Time) (found []*request) {
 	return found
 }
 
-// sweep asks about what is written down and not removed. What is not going to be any more is withdrawn, and so is what makes
-// others wait that could go at once. What a lost write has left behind is taken up by who waits for it.
+// sweep checks the recorded deletions that were not sent. It withdraws those that are no longer to be deleted, and slow
+// ones that keep others from being recorded. A request that waits takes over the entry that a lost write left for it.
 func (a *worker) sweep(now time.Time) {
 	if now.Sub(a.swept) < sweepEvery || !a.sealed() {
 		return
@@ -251,12 +253,12 @@ func (a *worker) sweep(now time.Time) {
 		switch {
 		case r.writing, r.entry.UID == "":
 			continue
-		case r.stands && !a.machine.Stands(r.entry.Target): // it was found to have ended
+		case r.stands && !a.machine.Stands(r.entry.Target): // the entry has ended
 			a.drop(r)
 			continue
 		case r.stands && r.sent:
 		case !r.stillWants(a.uid), r.slow && a.short:
-			if r.stands { // whoever waits in line goes on waiting
+			if r.stands { // a queued request stays in the queue
 				a.drop(r)
 			}
 			continue
@@ -274,8 +276,8 @@ func (a *worker) sweep(now time.Time) {
 	}
 }
 
-// seal takes a ledger over that was just read: it gets our name before anything is listed. One that cannot be read as a
-// ledger, or written, is left to its account, which removes nothing.
+// seal takes over a ledger that was just read: it writes this process as the holder, before objects are listed. If the
+// ledger cannot be read or written, its worker deletes nothing.
 func (a *worker) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) error {
 	a.late = true
 	for {
@@ -306,10 +308,10 @@ func (a *worker) seal(ctx context.Context, stored *v1alpha1.RetentionLedger) err
 	}
 }
 
-// finish writes how the last removals ended, and withdraws what was not sent.
+// finish writes the results of the last deletions, and withdraws the entries that were not sent.
 func (a *worker) finish(ctx context.Context) {
 	a.mu.Lock()
-	a.policy, a.written = nil, time.Time{} // nobody is written down any more
+	a.policy, a.written = nil, time.Time{} // from now on nothing is recorded
 	for _, e := range a.machine.Unsent() {
 		a.machine.Withdrawn(e.Target)
 	}

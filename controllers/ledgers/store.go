@@ -19,7 +19,7 @@ const (
 	pageSize       = 250
 )
 
-// store writes a draft, and gives the answer. Whoever may not lead any more writes nothing.
+// store writes a draft, and returns the stored ledger. It writes nothing unless this process certainly leads.
 func (o *Manager) store(ctx context.Context, draft *ledger.Update) (*v1alpha1.RetentionLedger, error) {
 	if err := o.Leadership.Check(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (o *Manager) create(ctx context.Context, l *v1alpha1.RetentionLedger) error
 	return o.Client.Create(ctx, l)
 }
 
-// remove deletes the ledger that was read, and not another one of the name.
+// remove deletes the ledger that was read. If another object has its name, it deletes nothing.
 func (o *Manager) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error {
 	if err := o.Leadership.Check(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (o *Manager) remove(ctx context.Context, l *v1alpha1.RetentionLedger) error
 	return o.Client.Delete(ctx, l.DeepCopy(), client.Preconditions{UID: &l.UID})
 }
 
-// get reads a ledger. With ErrNewer it gives what can be understood of it.
+// get reads a ledger. If the error is ErrNewer, it also returns the parts that this version understands.
 func (o *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLedger, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -68,7 +68,8 @@ func (o *Manager) get(ctx context.Context, uid types.UID) (*v1alpha1.RetentionLe
 	return understand(stored)
 }
 
-// again reads a ledger after a write of it failed. The error is that of the write if that was no conflict.
+// again reads a ledger after a failed write. If the write failed for another reason than a conflict or a missing ledger, it
+// returns that error.
 func (o *Manager) again(ctx context.Context, uid types.UID, failed error) (*v1alpha1.RetentionLedger, error) {
 	if !apierrors.IsConflict(failed) && !apierrors.IsNotFound(failed) {
 		return nil, failed
@@ -76,7 +77,7 @@ func (o *Manager) again(ctx context.Context, uid types.UID, failed error) (*v1al
 	return o.get(ctx, uid)
 }
 
-// list reads every ledger.
+// list reads all ledgers.
 func (o *Manager) list(ctx context.Context) (all []unstructured.Unstructured, err error) {
 	page := &unstructured.UnstructuredList{}
 	page.SetGroupVersionKind(ledgerKind.GroupVersion().WithKind(ledgerKind.Kind + "List"))
@@ -94,7 +95,7 @@ func (o *Manager) list(ctx context.Context) (all []unstructured.Unstructured, er
 	}
 }
 
-// readPolicy reads the status of a policy. One of the same name is none: that is NotFound.
+// readPolicy reads the status of a policy. If another policy has its name, the error is NotFound.
 func (o *Manager) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1alpha1.RetentionPolicyStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -116,7 +117,7 @@ func (o *Manager) readPolicy(ctx context.Context, p v1alpha1.LedgerPolicy) (v1al
 	return *status, err
 }
 
-// isGone reports whether a policy is no more.
+// isGone reports whether a policy no longer exists.
 func (o *Manager) isGone(ctx context.Context, p v1alpha1.LedgerPolicy) (bool, error) {
 	_, err := o.readPolicy(ctx, p)
 	if apierrors.IsNotFound(err) {

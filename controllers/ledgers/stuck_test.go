@@ -12,7 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// refuseStuck has the API server answer 500 to every DELETE of an object whose name begins with "stuck", and leave it.
+// refuseStuck makes the API server answer 500 to every DELETE of an object whose name begins with "stuck", and keep the
+// object.
 func (w *harness) refuseStuck() {
 	w.answer = func(o *object) *retention.Outcome {
 		if strings.HasPrefix(o.name, "stuck") {
@@ -43,13 +44,13 @@ func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
 		w.add("team-a", "good-", 30, 0)
 		bubble.Pass(10 * time.Minute)
 		if n := w.left("good-"); n != 30 {
-			t.Fatalf("%d of 30 others have gone while a DELETE may yet be carried out", 30-n)
+			t.Fatalf("%d of 30 other objects were deleted while a DELETE may still take effect", 30-n)
 		}
 		bubble.Pass(20 * time.Minute)
 		if n := w.left("good-"); n > 0 {
-			t.Errorf("%d of 30 others are left after half an hour", n)
+			t.Errorf("%d of 30 other objects exist after half an hour", n)
 		}
-		expect.Equal(t, "stuck objects left", 10, w.left("stuck-"))
+		expect.Equal(t, "existing stuck objects", 10, w.left("stuck-"))
 		w.mu.Lock()
 		w.answer = nil
 		w.mu.Unlock()
@@ -58,7 +59,7 @@ func TestStuckObjectsDoNotUseUpLimits(t *testing.T) {
 	})
 }
 
-// TestStuckObjectsAreRetriedWithBackoff counts the DELETEs of one in a day.
+// TestStuckObjectsAreRetriedWithBackoff counts the DELETEs of one stuck object in a day.
 func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(10)))
@@ -66,7 +67,7 @@ func TestStuckObjectsAreRetriedWithBackoff(t *testing.T) {
 		refuse, tries, last := w.answer, 0, time.Duration(0)
 		w.answer = func(o *object) *retention.Outcome {
 			if tries++; time.Since(w.began)-last > 5*time.Minute {
-				t.Logf("again after %s", time.Since(w.began).Round(time.Minute))
+				t.Logf("retried after %s", time.Since(w.began).Round(time.Minute))
 			}
 			last = time.Since(w.began)
 			return refuse(o)
@@ -107,7 +108,7 @@ func TestANamespaceOfStuckObjectsLeavesRoomToOthers(t *testing.T) {
 	})
 }
 
-// TestWithoutPermissionToReadAnEntryStaysInDoubt, State says why, and it ends once there is one.
+// TestWithoutPermissionToReadAnEntryStaysInDoubt: State says why, and the entry ends once the permission exists.
 func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(1)))
@@ -118,8 +119,8 @@ func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 		w.add("team-b", "good-", 1, 0)
 		bubble.Pass(time.Minute)
 		w.is(0, 0, "stuck-0")
-		if s, _ := w.State("uid-p"); s.Unread == nil || !strings.Contains(s.Unread.Error(), `Job "stuck-0" of namespace "team-a" cannot be read`) {
-			t.Errorf("State says %v", s.Unread)
+		if s, _ := w.State("uid-p"); s.Unread == nil || !strings.Contains(s.Unread.Error(), `read Job "stuck-0" in namespace "team-a"`) {
+			t.Errorf("Unread is %v", s.Unread)
 		}
 		w.mu.Lock()
 		w.blind = false
@@ -127,7 +128,7 @@ func TestWithoutPermissionToReadAnEntryStaysInDoubt(t *testing.T) {
 		bubble.Pass(5 * time.Minute)
 		w.is(1, 0)
 		if s, _ := w.State("uid-p"); s.Unread != nil {
-			t.Errorf("State still says %v", s.Unread)
+			t.Errorf("Unread is still %v", s.Unread)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
 		bubble.Pass(5 * time.Second)
 		w.is(1, 1)
 		if l := w.stored("uid-p"); l.Holder == "former" {
-			t.Error("it was not taken over")
+			t.Error("the ledger was not taken over")
 		}
 	}, func(w *harness) {
 		w.objects["uid-older"] = &object{harness: w, namespace: "team-a", name: "older", version: 2, held: true}
@@ -44,7 +44,7 @@ func TestTheNextOneLooksAtWhatWasOpen(t *testing.T) {
 	})
 }
 
-// Limits are used up by what was open already; it needs no more of them.
+// TestWhatWasOpenWaitsForNoRoom: inherited open entries already count against limits, and need no more room.
 func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
@@ -54,7 +54,7 @@ func TestWhatWasOpenWaitsForNoRoom(t *testing.T) {
 		bubble.Pass(5 * time.Second)
 		w.is(2, 0)
 		if names := w.names(); len(names) != 2 || names[0][:4] != "job-" || names[1][:4] != "job-" {
-			t.Errorf("removed %q", names)
+			t.Errorf("deleted %q", names)
 		}
 	}, func(w *harness) {
 		for i := range 2 {
@@ -72,24 +72,25 @@ func TestWhoIsDeposedEnds(t *testing.T) {
 		bubble.Pass(5 * time.Second)
 		w.endedWith(ledger.ErrDeposed)
 		if n := len(w.names()); n > 0 {
-			t.Errorf("%d removed", n)
+			t.Errorf("%d deleted", n)
 		}
 	})
 }
 
 func TestALedgerThatSomebodyElseMadeIsNotTakenOver(t *testing.T) {
 	inBubble(t, func(w *harness) {
-		w.ledgerOf("p") // after the list
+		w.ledgerOf("p") // after Open has listed the ledgers
 		w.use(policyOf("p", nil))
 		bubble.Pass(5 * time.Second)
 		w.endedWith(ledger.ErrDeposed)
 		if l := w.stored("uid-p"); l.Holder != "former" {
-			t.Errorf("held by %s", l.Holder)
+			t.Errorf("the holder is %s", l.Holder)
 		}
 	})
 }
 
-// A ledger that cannot be sealed keeps its own policy waiting. Once it can be, the process begins again.
+// TestALedgerThatCannotBeSealedStopsNoOther: a ledger that cannot be sealed stops only its own policy. Once it can be
+// sealed, the process restarts.
 func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		bubble.Pass(20 * time.Second)
@@ -100,10 +101,10 @@ func TestALedgerThatCannotBeSealedStopsNoOther(t *testing.T) {
 		bubble.Pass(10 * time.Second)
 		w.is(3, 0)
 		if n := w.stored("uid-q").Total.Deleted; n != 0 || len(w.names()) != 3 {
-			t.Errorf("%d of q, %q in all", n, w.names())
+			t.Errorf("%d deletions counted for q; deleted %q", n, w.names())
 		}
 		if s, _ := w.State("uid-q"); !errors.Is(s.Trouble, errDown) {
-			t.Errorf("trouble %v", s.Trouble)
+			t.Errorf("Trouble is %v", s.Trouble)
 		}
 		w.setRefuse(nil)
 		bubble.Pass(5 * time.Second)
@@ -125,9 +126,9 @@ func TestLedgersThatCannotBeListed(t *testing.T) {
 		w.use(policyOf("p", nil))
 		w.add("team-a", "job-", 3, 0)
 		bubble.Pass(20 * time.Second)
-		<-w.opened // policies without a ledger go on
+		<-w.opened // policies without a ledger continue
 		if _, known := w.State("uid-p"); known || len(w.names()) > 0 {
-			t.Error("something is known of a ledger")
+			t.Error("the state of a ledger is known, or objects were deleted")
 		}
 		w.setRefuse(nil)
 		bubble.Pass(5 * time.Second)
@@ -148,7 +149,7 @@ func TestLedgersThatCannotBeSealedDelayTheOthersForABoundedTime(t *testing.T) {
 		began := time.Now()
 		<-w.opened
 		if took := time.Since(began); took > 30*time.Second {
-			t.Errorf("it took %s until objects were listed", took)
+			t.Errorf("Open took %s", took)
 		}
 	}, func(w *harness) {
 		for i := range 60 {

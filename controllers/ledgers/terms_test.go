@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestADeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target, or by
-// who does not lead.
+// TestADeletionIsSentAsRecorded: no DELETE is sent of another version, by another rule, on other terms, of another target,
+// or by a process that does not lead.
 func TestADeletionIsSentAsRecorded(t *testing.T) {
 	as := func(change func(i *policy.Intent)) func(*harness, *policy.Intent, *policy.Target) {
 		return func(_ *harness, i *policy.Intent, _ *policy.Target) {
@@ -30,19 +30,19 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 		change         func(*harness, *policy.Intent, *policy.Target)
 		written, sends bool
 	}{
-		"nothing has changed":   {func(*harness, *policy.Intent, *policy.Target) {}, true, true},
-		"another version":       {as(func(i *policy.Intent) { i.Subject.ResourceVersion = "2" }), false, false},
-		"another rule":          {as(func(i *policy.Intent) { i.Rule.ID.Rule = "other" }), false, false},
-		"another outcome":       {as(func(i *policy.Intent) { i.Outcome = "Edited" }), false, false},
-		"unfinished owners too": {as(func(i *policy.Intent) { i.Rule.AllowUnfinished = true }), false, false},
-		"another policy":        {as(func(i *policy.Intent) { i.Rule.PolicyUID = "uid-q" }), false, false},
-		"another target":        {at(func(t *policy.Target) { t.UID = "uid-other" }), true, false},
-		"the target of another": {func(w *harness, _ *policy.Intent, t *policy.Target) {
+		"nothing has changed":               {func(*harness, *policy.Intent, *policy.Target) {}, true, true},
+		"another version":                   {as(func(i *policy.Intent) { i.Subject.ResourceVersion = "2" }), false, false},
+		"another rule":                      {as(func(i *policy.Intent) { i.Rule.ID.Rule = "other" }), false, false},
+		"another outcome":                   {as(func(i *policy.Intent) { i.Outcome = "Edited" }), false, false},
+		"the rule allows unfinished owners": {as(func(i *policy.Intent) { i.Rule.AllowUnfinished = true }), false, false},
+		"another policy":                    {as(func(i *policy.Intent) { i.Rule.PolicyUID = "uid-q" }), false, false},
+		"another target":                    {at(func(t *policy.Target) { t.UID = "uid-other" }), true, false},
+		"the target of another object": {func(w *harness, _ *policy.Intent, t *policy.Target) {
 			other, _ := w.objects["uid-job-1"].Intent()
 			*t, _ = w.Lookup(other)
 		}, true, false},
-		"a target as it is now": {at(func(t *policy.Target) { t.ResourceVersion = "2" }), true, false},
-		"another leads":         {func(w *harness, _ *policy.Intent, _ *policy.Target) { w.deposed = errors.New("not the leader") }, true, false},
+		"a newer version of the target": {at(func(t *policy.Target) { t.ResourceVersion = "2" }), true, false},
+		"another process leads":         {func(w *harness, _ *policy.Intent, _ *policy.Target) { w.deposed = errors.New("not the leader") }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *harness) {
@@ -52,14 +52,14 @@ func TestADeletionIsSentAsRecorded(t *testing.T) {
 				i, _ := w.objects["uid-job-0"].Intent()
 				target, stands := w.Lookup(i)
 				if !stands {
-					t.Fatal("it is not written down")
+					t.Fatal("the deletion is not recorded")
 				}
 				test.change(w, &i, &target)
 				if _, written := w.Lookup(i); written != test.written {
-					t.Errorf("it stands: %v", written)
+					t.Errorf("recorded: %v", written)
 				}
 				if w.MarkSent(i, target) != test.sends {
-					t.Errorf("it is not so that it may be sent: %v", test.sends)
+					t.Errorf("sent: not %v", test.sends)
 				}
 				w.forget("job-0")
 				w.forget("job-1")
@@ -82,7 +82,7 @@ func TestNoLedgerRecordsADeletionOfAnotherPolicy(t *testing.T) {
 		bubble.Pass(10 * time.Second)
 		w.is(0, 0)
 		if l := w.stored("uid-q"); l == nil || len(l.Open) != 1 {
-			t.Error("the ledger of the other policy does not have it")
+			t.Error("the ledger of the other policy has no entry")
 		}
 		w.forget("job-0")
 	}, func(w *harness) { w.server.policies["uid-q"] = &v1alpha1.RetentionPolicyStatus{} })
@@ -121,11 +121,11 @@ func TestLoweredLimitsApplyToRecordedEntries(t *testing.T) {
 		bubble.Pass(9700 * time.Millisecond)
 		w.use(policyOf("p", limited(3)))
 		bubble.Pass(10 * time.Second)
-		expect.Equal(t, "removed", 3, len(w.names()))
+		expect.Equal(t, "deleted", 3, len(w.names()))
 	})
 }
 
-// TestEntriesThatAreNotSentInTimeFreeTheirRoom: the room in limits that their entries used is free for others after a while.
+// TestEntriesThatAreNotSentInTimeFreeTheirRoom: an entry that is not sent in time stops counting against limits.
 func TestEntriesThatAreNotSentInTimeFreeTheirRoom(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		w.use(policyOf("p", limited(2)))
@@ -137,12 +137,12 @@ func TestEntriesThatAreNotSentInTimeFreeTheirRoom(t *testing.T) {
 		bubble.Pass(10 * time.Second)
 		w.is(0, 0, "hung-0", "hung-1")
 		bubble.Pass(time.Minute)
-		expect.Equal(t, "removed of others", 2, len(w.names()))
+		expect.Equal(t, "deleted in the other namespace", 2, len(w.names()))
 	})
 }
 
-// TestRefusedDeletionsFreeTheirRoom: limits that were used up by a DELETE under way are free once it was refused, and not a
-// whole window later.
+// TestRefusedDeletionsFreeTheirRoom: a DELETE in flight uses up limits. After it is refused, the limits are free at once,
+// not only after a whole window.
 func TestRefusedDeletionsFreeTheirRoom(t *testing.T) {
 	for name, result := range map[string]retention.Result{"refused": retention.Refused, "changed": retention.Changed, "never sent": retention.Failed} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestRefusedDeletionsFreeTheirRoom(t *testing.T) {
 				bubble.Pass(time.Second)
 				w.add("team-b", "job-", 1, 0)
 				bubble.Pass(30 * time.Second)
-				expect.Equal(t, "removed of others", 1, len(w.names()))
+				expect.Equal(t, "other objects deleted", 1, len(w.names()))
 			})
 		})
 	}

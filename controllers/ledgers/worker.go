@@ -16,23 +16,25 @@ import (
 
 const (
 	writePause = 100 * time.Millisecond // between two writes of one ledger
-	// refillBelow: while at least so many recorded deletions are not sent, no others are recorded, so that one write serves many.
+	// refillBelow is the number of recorded deletions not yet sent at which no others are recorded, so that one write
+	// serves many.
 	refillBelow = 150
 	aheadPause  = 200 * time.Millisecond // before subjects that are not due yet are recorded, so that others join them
-	endsPause   = time.Second            // before entries that have ended are closed, likewise
+	endsPause   = time.Second            // before entries that have ended are closed, for the same reason
 	sweepEvery  = 2 * time.Second        // between two checks whether recorded subjects are still to be deleted
 	retryEvery  = 2 * time.Second        // after a failed request
-	limitPause  = time.Second            // at least, before limits are looked at again
-	pruneAt     = 2048                   // length of the line at which subjects that need not wait any more are dropped
-	// slowAfter is how long after its entry was confirmed a deletion that was not sent makes room for others. It is longer than a
-	// worker may have to wait for its turn.
+	limitPause  = time.Second            // minimum time before limits are checked again
+	pruneAt     = 2048                   // length of the queue at which subjects that no longer need to wait are dropped
+	// slowAfter is how long after its entry was confirmed a deletion that was not sent makes room for others. It is longer
+	// than a worker may have to wait for its turn.
 	slowAfter = 30 * time.Second
 	// Pause before another entry about a stuck object; it doubles each time.
 	stuckFirst = 15 * time.Minute
 	stuckMost  = 24 * time.Hour
 )
 
-// worker is the ledger of one policy, with the subjects that wait to be recorded. One goroutine writes it.
+// worker keeps the ledger of one policy, and the queue of subjects that wait to be recorded. Only one goroutine writes the
+// ledger.
 type worker struct {
 	manager *Manager
 	uid     types.UID
@@ -42,37 +44,37 @@ type worker struct {
 	machine  *ledger.Machine
 	policy   *policy.Policy // nil while no policy of the snapshot has this ledger
 	orphaned bool           // the policy itself is not in the snapshot
-	late     bool           // it existed when the ledgers were taken over, and could not be taken over
-	read     bool           // the keeper has the ledger as it is
-	checked  bool           // it is known whether the ledger has to exist
+	late     bool           // the ledger existed when this process became the leader, and could not be taken over
+	read     bool           // machine has read the stored ledger
+	checked  bool           // the worker knows whether the ledger must exist
 	recorded bool           // the policy's status says that it exists
-	none     bool           // it does not exist, and is not needed yet
-	trouble  error          // why it cannot be written; nil if it can
-	retryAt  time.Time      // when to retry after trouble
+	none     bool           // the ledger does not exist, and is not needed yet
+	trouble  error          // why the ledger cannot be written; nil if it can
+	retryAt  time.Time      // when to retry after an error
 
 	line      queue
-	parked    []*request             // in line again once a minute: their objects are stuck, or an entry about them rests
+	parked    []*request             // requeued once a minute: their objects are stuck, or an open entry rests
 	stuck     map[types.UID]stuck    // by the object to delete: a subject, or its owner
 	requests  map[types.UID]*request // by subject
-	standing  int                    // how many are recorded and not sent
-	slow      int                    // how many of them are slow
-	short     bool                   // there was no room for all in line
-	urgent    bool                   // a subject in line is due
-	aheadFrom time.Time              // since when a subject waits that is not due yet; zero for none
-	endsFrom  time.Time              // since when an ended entry waits to be closed; zero for none
-	blocked   time.Time              // until when limits permit nothing; zero if they do
+	standing  int                    // requests that are recorded and not sent
+	slow      int                    // slow requests among the standing ones
+	short     bool                   // limits had no room for all queued requests
+	urgent    bool                   // a queued subject is due
+	aheadFrom time.Time              // when the first of the queued subjects that are not due yet arrived; zero for none
+	endsFrom  time.Time              // when the first ended entry that is not closed yet ended; zero for none
+	blocked   time.Time              // until when limits permit nothing; zero if they permit deletions
 	written   time.Time
 	readAt    time.Time
 	swept     time.Time
 	forgot    time.Time
 	unread    error     // why the objects of doubtful entries cannot be read; nil if they can
-	looked    time.Time // when the objects of doubtful entries were read last
+	looked    time.Time // when the objects of doubtful entries were last read
 	lookAgain time.Duration
 	lookFrom  int
 	prune     int
 }
 
-// stuck is an object that DELETEs without a definite answer have not deleted or changed. Its last entry ended for its age.
+// stuck is an object that DELETEs without a definite answer have neither deleted nor changed. Its last entry expired.
 type stuck struct {
 	until time.Time // earliest time of the next entry about it
 	pause time.Duration
@@ -85,15 +87,15 @@ func newWorker(o *Manager, uid types.UID) *worker {
 	}
 }
 
-// use takes the policy as it applies now; nil when it keeps no ledger any more, or is gone.
+// use sets the policy as it applies now; nil if it no longer keeps a ledger, or no longer exists.
 func (a *worker) use(p *policy.Policy, orphaned bool) {
 	a.mu.Lock()
 	same := a.policy == p && a.orphaned == orphaned
 	a.policy, a.orphaned, a.blocked = p, orphaned, time.Time{}
 	a.none = a.none && p != nil && p.Mode != v1alpha1.Enforce
 	var left []*request
-	if p == nil { // they are judged again, without a ledger
-		a.checked, a.recorded = false, false // should it keep one again, it has to catch up first
+	if p == nil { // their subjects are evaluated again, without a ledger
+		a.checked, a.recorded = false, false // if it keeps one again, the ledger must catch up first
 		a.unpark()
 		a.line.retain(func(r *request) bool { left = append(left, r); delete(a.requests, r.subject.UID); return false })
 		a.aheadFrom, a.urgent = time.Time{}, false
@@ -115,7 +117,7 @@ func (a *worker) nudge() {
 	}
 }
 
-// targetOf gives the target that stands for an intent.
+// targetOf returns the target that is recorded for an intent.
 func (a *worker) targetOf(i policy.Intent) (policy.Target, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,15 +125,15 @@ func (a *worker) targetOf(i policy.Intent) (policy.Target, bool) {
 	if r == nil || !r.stands || r.subject != subjectOf(i) {
 		return policy.Target{}, false
 	}
-	if !a.machine.Stands(r.entry.Target) { // it has ended, maybe on behalf of another subject with the same owner
+	if !a.machine.Stands(r.entry.Target) { // its entry has ended, possibly for another subject with the same owner
 		a.drop(r)
 		return policy.Target{}, false
 	}
 	return r.entry.Target, true
 }
 
-// write puts a subject into the line, unless it is there, or its target stands already: that takes no room. What stands for
-// an older version of it is withdrawn.
+// write adds a subject to the queue, unless it is queued. If the target already has a confirmed entry, the subject shares
+// it, and needs no room. The entry of an older version of the subject is withdrawn.
 func (a *worker) write(i policy.Intent, t policy.Target, c retention.Candidate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -140,7 +142,7 @@ func (a *worker) write(i policy.Intent, t policy.Target, c retention.Candidate) 
 	switch {
 	case r == nil:
 	case r.writing:
-		return // it is judged again when that is done
+		return // it is evaluated again after the write
 	case r.stands:
 		a.machine.Withdrawn(r.entry.Target)
 		a.drop(r)
@@ -176,7 +178,7 @@ func (a *worker) write(i policy.Intent, t policy.Target, c retention.Candidate) 
 	}
 }
 
-// unpark puts the parked requests back into the line.
+// unpark returns the parked requests to the queue.
 func (a *worker) unpark() {
 	for _, r := range a.parked {
 		a.line.push(r)
@@ -185,7 +187,8 @@ func (a *worker) unpark() {
 	a.parked = nil
 }
 
-// unblocked is until when limits permit nothing. A new request does not wait because those of other namespaces were not admitted.
+// unblocked returns until when limits permit nothing. A new request does not wait because other namespaces were not
+// admitted.
 func (a *worker) unblocked() time.Time {
 	if a.short {
 		return a.blocked
@@ -200,19 +203,19 @@ func (a *worker) pruneLine() {
 			return true
 		}
 		delete(a.requests, r.subject.UID)
-		r.candidate.Ready() // back to the clock, should it be kept for a while only
+		r.candidate.Ready() // if the subject is only kept for a while, it gets a new due time
 		return false
 	})
 	a.prune = max(pruneAt, 2*a.line.len)
 }
 
-// stand notes that the entry of a request is confirmed.
+// stand marks the entry of a request as confirmed.
 func (a *worker) stand(r *request, now time.Time) {
 	r.writing, r.stands, r.sent, r.slow, r.since = false, true, false, false, now
 	a.standing++
 }
 
-// leave notes that a request does not stand any more, or is being sent.
+// leave updates the counters for a request whose entry ended, or that is being sent.
 func (a *worker) leave(r *request) {
 	if !r.stands || r.sent {
 		return
@@ -223,14 +226,14 @@ func (a *worker) leave(r *request) {
 	}
 }
 
-// drop forgets a request that stood.
+// drop forgets a request whose entry was confirmed.
 func (a *worker) drop(r *request) {
 	a.leave(r)
 	delete(a.requests, r.subject.UID)
 }
 
-// sending reports whether what stands may be removed now. It may not any more when limits were lowered meanwhile, or when the
-// ledger is gone in which it stood: nobody would count it.
+// sending reports whether a recorded deletion may be sent now. It may not if limits were lowered since then, or if the
+// ledger with the entry no longer exists: then no ledger would count the deletion.
 func (a *worker) sending(i policy.Intent, t policy.Target) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -246,7 +249,7 @@ func (a *worker) sending(i policy.Intent, t policy.Target) bool {
 		a.withdraw(r)
 		return false
 	}
-	// A process that was stopped between preflight and here may not lead any more.
+	// A process that was stopped after preflight may no longer lead.
 	if a.manager.Leadership.Check() != nil || !a.machine.Sending(t) {
 		return false
 	}
@@ -255,14 +258,14 @@ func (a *worker) sending(i policy.Intent, t policy.Target) bool {
 	return true
 }
 
-// withdraw takes back what stands for a request and is not being removed.
+// withdraw ends the entry of a request that is not being sent.
 func (a *worker) withdraw(r *request) {
 	a.machine.Withdrawn(r.entry.Target)
 	a.drop(r)
 	a.ends(a.manager.Clock.Now())
 }
 
-// stays is told that a subject is put off: what stands for it makes room for others.
+// stays is called when a subject is put off: its entry makes room for others.
 func (a *worker) stays(i policy.Intent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -284,10 +287,10 @@ func (a *worker) ended(i policy.Intent, t policy.Target, o retention.Outcome) {
 	}
 }
 
-// refills reports whether so few are about to be removed that others can be written down.
+// refills reports whether few enough recorded deletions are not sent yet, so that others can be recorded.
 func (a *worker) refills() bool { return a.standing-a.slow < refillBelow }
 
-// opens reports whether anything may be written down at all.
+// opens reports whether the worker may record deletions at all.
 func (a *worker) opens() bool {
 	return a.policy != nil && a.recorded && a.sealed() && (a.policy.Limits == nil || a.policy.Limits.Window > 0)
 }

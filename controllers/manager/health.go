@@ -22,21 +22,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// caches sees to it that every replica watches policies and namespaces, also one that stands by: it shows before it has to lead
-// whether it can. It is a manager.Runnable.
+// caches starts the informers of policies and namespaces on every replica, also on a standby. So a standby shows before it
+// becomes the leader whether it can read them. It is a manager.Runnable.
 type caches struct {
 	of     cache.Cache
 	clock  clock.Clock
 	synced atomic.Bool
 }
 
-// cachesAgain is when to ask again for a kind that cannot be watched, as its CustomResourceDefinition is missing.
+// cachesAgain is the delay between attempts to watch a kind, for example while its CustomResourceDefinition is missing.
 const cachesAgain = 2 * time.Second
 
-// NeedLeaderElection says that every replica does this.
+// NeedLeaderElection returns false: every replica starts the informers.
 func (c *caches) NeedLeaderElection() bool { return false }
 
-// Start returns when everything has been read once, or ctx ends.
+// Start returns when all informers have synced, or ctx ends.
 func (c *caches) Start(ctx context.Context) error {
 	for _, kind := range []schema.GroupVersionKind{v1alpha1.ClusterRetentionPolicyKind, v1alpha1.RetentionPolicyKind} {
 		object := &unstructured.Unstructured{}
@@ -51,7 +51,7 @@ func (c *caches) Start(ctx context.Context) error {
 	return nil
 }
 
-// sync reports whether objects like that one are all there; if not, ctx has ended.
+// sync waits until the informer of a kind has synced. It returns false if ctx ends first.
 func (c *caches) sync(ctx context.Context, object client.Object) bool {
 	for {
 		_, err := c.of.GetInformer(ctx, object)
@@ -66,27 +66,28 @@ func (c *caches) sync(ctx context.Context, object client.Object) bool {
 	}
 }
 
-// readiness says whether a replica does its part: it leads, or could.
+// readiness says whether a replica works as the leader, or could become the leader.
 type readiness struct {
 	synced   func() bool        // policies and namespaces have been read once
-	lock     *lease.TrackedLock // nil without an election
+	lock     *lease.TrackedLock // nil without leader election
 	complete func() bool        // policies and namespaces are in force
-	began    func() bool        // what they are about is being listed, or is listed
+	began    func() bool        // the targeted kinds are being listed, or have been listed
 }
 
 var (
 	errUnsynced = errors.New("policies and namespaces have not been read yet")
-	errNotTaken = errors.New("this replica leads, and has not read all policies yet")
-	errNotBegun = errors.New("this replica leads, and is reading the RetentionLedgers")
+	errNotTaken = errors.New("this replica is the leader, but has not read all policies yet")
+	errNotBegun = errors.New("this replica is the leader, but is still reading the RetentionLedgers")
 )
 
-// check is a healthz.Checker. What a leader can read no longer is in conditions; it stays ready, for nobody else can either.
+// check is a healthz.Checker. If a leader can no longer read a kind, conditions say so. The leader stays ready, because another
+// replica could not read the kind either.
 func (r *readiness) check(*http.Request) error {
 	switch {
 	case !r.synced():
 		return errUnsynced
 	case r.lock.Check() != nil:
-		return nil // it stands by
+		return nil // a standby
 	case !r.complete():
 		return errNotTaken
 	case !r.began():
@@ -95,7 +96,7 @@ func (r *readiness) check(*http.Request) error {
 	return nil
 }
 
-// addHealth makes a manager answer whether this replica lives, and does its part.
+// addHealth adds the liveness and readiness checks of this replica to a manager.
 func (c *Config) addHealth(mgr manager.Manager, ready *readiness, pulses ...*liveness.Heartbeat) error {
 	known := &caches{of: mgr.GetCache(), clock: c.Clock}
 	ready.synced = known.synced.Load

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/bubble"
 )
 
-// elected is a lock that this process holds once it has written it.
+// elected is a lock that this process holds after its first write.
 type elected struct{ resourcelock.Interface }
 
 func (elected) Identity() string { return "me" }
@@ -37,14 +37,14 @@ func TestReadiness(t *testing.T) {
 		is   readiness
 		want error
 	}{
-		"nothing has been read":                 {readiness{no, lock(false), no, no}, errUnsynced},
-		"it stands by":                          {readiness{yes, lock(false), no, no}, nil},
-		"it leads, and has just begun":          {readiness{yes, lock(true), no, no}, errNotTaken},
-		"it leads, and waits for ledgers":       {readiness{yes, lock(true), yes, no}, errNotBegun},
-		"it leads":                              {readiness{yes, lock(true), yes, yes}, nil},
-		"it is alone, and has just begun":       {readiness{yes, nil, no, no}, errNotTaken},
-		"it is alone":                           {readiness{yes, nil, yes, yes}, nil},
-		"it leads, and nothing has been synced": {readiness{no, lock(true), yes, yes}, errUnsynced},
+		"not synced":                        {readiness{no, lock(false), no, no}, errUnsynced},
+		"standby":                           {readiness{yes, lock(false), no, no}, nil},
+		"leader, policies not read":         {readiness{yes, lock(true), no, no}, errNotTaken},
+		"leader, ledgers not read":          {readiness{yes, lock(true), yes, no}, errNotBegun},
+		"leader":                            {readiness{yes, lock(true), yes, yes}, nil},
+		"without election, policies unread": {readiness{yes, nil, no, no}, errNotTaken},
+		"without election":                  {readiness{yes, nil, yes, yes}, nil},
+		"leader, not synced":                {readiness{no, lock(true), yes, yes}, errUnsynced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := test.is.check(nil); !errors.Is(err, test.want) {
@@ -54,7 +54,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// known is a cache whose kinds can be watched after a while.
+// known is a cache whose first attempts to watch a kind fail.
 type known struct {
 	cache.Cache
 	failing int
@@ -77,13 +77,13 @@ func TestEveryReplicaReadsPolicies(t *testing.T) {
 		}
 		bubble.Pass(cachesAgain)
 		if !c.synced.Load() {
-			t.Error("not synced when all can be watched")
+			t.Error("not synced when all kinds can be watched")
 		}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := &caches{of: &known{failing: 99}, clock: clock.RealClock{}}
 	if err := c.Start(ctx); err != nil || c.synced.Load() {
-		t.Errorf("at the end: %v, synced %t", err, c.synced.Load())
+		t.Errorf("after the end of ctx: error %v, synced %t", err, c.synced.Load())
 	}
 }

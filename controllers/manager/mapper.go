@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mapper finds the resources of kinds. It remembers those it found: controller-runtime's mapper answers nobody while it asks the API
-// server about a kind that it does not know, and any tenant may name one.
+// mapper finds the resources of kinds and caches them. The mapper of controller-runtime blocks all callers while it asks the
+// API server about an unknown kind, and any tenant can name one.
 type mapper struct {
 	meta.RESTMapper
 	found sync.Map // *meta.RESTMapping by sought
@@ -23,7 +23,7 @@ type sought struct {
 	versions string
 }
 
-// newMapper makes a mapper whose questions end after discoverWithin.
+// newMapper returns a mapper whose requests have the timeout discoverWithin.
 func newMapper(c *rest.Config, h *http.Client) (meta.RESTMapper, error) {
 	hasty := *h
 	hasty.Timeout = discoverWithin

@@ -8,7 +8,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// metricsServer is where metrics are served, and to whom.
+// metricsServer returns the options of the metrics server: address, TLS and authorization.
 func (c *Config) metricsServer() metricsserver.Options {
 	o := metricsserver.Options{BindAddress: c.MetricsAddress}
 	if c.MetricsSecure {
@@ -19,7 +19,7 @@ func (c *Config) metricsServer() metricsserver.Options {
 	return o
 }
 
-// profiles are what tells how the process spends time and memory.
+// profiles returns the handlers of Go profiles.
 func profiles() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/debug/pprof/":        http.HandlerFunc(pprof.Index),

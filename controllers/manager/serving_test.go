@@ -17,8 +17,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// reviews is as much of an API server as says who somebody is and what they may: tokens are names, and prometheus may read
-// metrics only.
+// reviews starts an API server that handles token reviews and access reviews. A token is the name of its user, and user
+// prometheus can only read metrics.
 func reviews(t *testing.T) *rest.Config {
 	t.Helper()
 	answer := func(w http.ResponseWriter, review any) {
@@ -49,18 +49,18 @@ func reviews(t *testing.T) *rest.Config {
 func TestMetricsAreForWhomTheAPIServerLets(t *testing.T) {
 	c := Config{Rest: reviews(t), MetricsAddress: "127.0.0.1:0", MetricsSecure: true, MetricsCertDir: t.TempDir()}
 	address := served(t, &c)
-	over := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it vouches for itself
+	over := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the certificate is self-signed
 	for name, test := range map[string]struct {
 		token, path string
 		code        int
 	}{
-		"nobody":                          {"", "/metrics", http.StatusUnauthorized},
-		"somebody unknown":                {"forged", "/metrics", http.StatusInternalServerError}, // as controller-runtime has it
-		"somebody without the right":      {"tenant", "/metrics", http.StatusForbidden},
-		"somebody with it":                {"prometheus", "/metrics", http.StatusOK},
-		"who reads metrics, of profiles":  {"prometheus", "/debug/pprof/cmdline", http.StatusForbidden},
-		"who may everything, of profiles": {"admin", "/debug/pprof/cmdline", http.StatusOK},
-		"nobody, of profiles":             {"", "/debug/pprof/", http.StatusUnauthorized},
+		"metrics without a token":           {"", "/metrics", http.StatusUnauthorized},
+		"metrics with an invalid token":     {"forged", "/metrics", http.StatusInternalServerError}, // controller-runtime's status
+		"metrics without permission":        {"tenant", "/metrics", http.StatusForbidden},
+		"metrics with permission":           {"prometheus", "/metrics", http.StatusOK},
+		"profiles with access to metrics":   {"prometheus", "/debug/pprof/cmdline", http.StatusForbidden},
+		"profiles with access to all paths": {"admin", "/debug/pprof/cmdline", http.StatusOK},
+		"profiles without a token":          {"", "/debug/pprof/", http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+test.path, nil)
@@ -78,7 +78,7 @@ func TestMetricsAreForWhomTheAPIServerLets(t *testing.T) {
 	}
 }
 
-// TestPlainMetricsHaveNoProfiles: what everybody may read is numbers.
+// TestPlainMetricsHaveNoProfiles: without authorization only metrics are served.
 func TestPlainMetricsHaveNoProfiles(t *testing.T) {
 	c := Config{Rest: reviews(t), MetricsAddress: "127.0.0.1:0"}
 	address := served(t, &c)
@@ -92,7 +92,7 @@ func TestPlainMetricsHaveNoProfiles(t *testing.T) {
 	}
 }
 
-// served serves metrics until the test ends, and gives where.
+// served serves metrics until the test ends, and returns the address.
 func served(t *testing.T, c *Config) string {
 	t.Helper()
 	server, err := metricsserver.NewServer(c.metricsServer(), c.Rest, http.DefaultClient)

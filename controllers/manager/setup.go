@@ -42,35 +42,35 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Config is what a controller is told by its flags.
+// Config is the configuration of a controller, from its flags.
 type Config struct {
-	Rest  *rest.Config     // how to reach the API server; client-side rate limits in it are ignored
+	Rest  *rest.Config     // how to reach the API server; its client-side rate limits are ignored
 	Clock clock.WithTicker // the real clock outside of tests
 
-	Namespace  string // Sunset's own; protected, and holds the lease. Empty means "sunset-system"
+	Namespace  string // of Sunset; it is protected, and contains the lease. Empty means "sunset-system"
 	Identity   string // of this process in leader election; unique
 	Election   Election
-	Protection policy.Protection // DefaultProtection unless flags say otherwise; Namespace is added
+	Protection policy.Protection // DefaultProtection unless flags change it; Namespace is added
 
-	DryRun bool // every policy that is enforced counts as a dry run: nothing is deleted or marked
+	DryRun bool // enforced policies only do a dry run: nothing is deleted or marked
 
-	MaxInFlight  int     // requests under way at a time, in all; each kind may always have one; 0 means 16
-	MaxPerSecond float64 // deletions a second; 0 means as fast as the API server allows
+	MaxInFlight  int     // limit of concurrent requests for all kinds; each kind may always have one; 0 means 16
+	MaxPerSecond float64 // limit of deletions per second; 0 means as fast as the API server allows
 
 	MetricsAddress string // "0" for none
-	MetricsSecure  bool   // over HTTPS, with Go profiles beside them, to whom the API server knows and lets
-	MetricsCertDir string // tls.crt and tls.key for that; without these files a certificate is made that nobody vouches for
+	MetricsSecure  bool   // serve metrics and Go profiles over HTTPS to authorized clients
+	MetricsCertDir string // contains tls.crt and tls.key for HTTPS; without these files, a self-signed certificate is used
 	ProbeAddress   string // "0" for none
 	PprofAddress   string // empty for none
 
-	Webhook admission.Serving // none unless flags say so
+	Webhook admission.Serving // the zero value disables it
 }
 
-// Election is how replicas agree on one leader. The zero value means that there is no election: this process leads.
+// Election configures leader election. The zero value disables it: this process is the leader.
 type Election struct {
 	Enabled       bool
 	LeaseDuration time.Duration // 0 means 15s
-	RenewDeadline time.Duration // 0 means 10s; leadership counts for so long after a renewal
+	RenewDeadline time.Duration // 0 means 10s; after a renewal, leadership counts for this time
 	RetryPeriod   time.Duration // 0 means 2s
 }
 
@@ -78,12 +78,12 @@ const (
 	defaultNamespace = "sunset-system"
 	leaseName        = "sunset-controller"
 
-	// shutdownTime is for the webhook first, then for the deletions under way, for ledgers and for statuses. It is shorter than the
-	// terminationGracePeriodSeconds of the Deployment.
+	// shutdownTime is the limit for a shutdown: first of the webhook, then of deletions in flight, ledgers and statuses. It is
+	// shorter than the terminationGracePeriodSeconds of the Deployment.
 	shutdownTime = 50 * time.Second
 )
 
-// NewManager makes a manager that runs Sunset when started. The error says what of the configuration cannot be used.
+// NewManager returns a manager that runs Sunset when it is started. It returns an error if the configuration is invalid.
 func NewManager(c Config) (manager.Manager, error) {
 	c.complete()
 	features.Export(metrics.SetFeature, c.Protection.Off)
@@ -106,12 +106,12 @@ func NewManager(c Config) (manager.Manager, error) {
 		MapperProvider:          newMapper,
 		Controller:              config.Controller{SkipNameValidation: ptr.To(true)}, // one process may run several managers
 		LeaderElection:          c.Election.Enabled,
-		LeaderElectionID:        leaseName, // in metrics; the lock is made elsewhere
+		LeaderElectionID:        leaseName, // for metrics; the method lock creates the lock
 		LeaseDuration:           &c.Election.LeaseDuration,
 		RenewDeadline:           &c.Election.RenewDeadline,
 		RetryPeriod:             &c.Election.RetryPeriod,
 		GracefulShutdownTimeout: ptr.To(shutdownTime),
-		// Workers have finished by the time the lease is given up.
+		// The workers end before the lease is released.
 		LeaderElectionReleaseOnCancel: true,
 	}
 	if lock != nil {
@@ -127,7 +127,7 @@ func NewManager(c Config) (manager.Manager, error) {
 func (c *Config) complete() {
 	c.Rest = rest.CopyConfig(c.Rest)
 	c.Rest.QPS = -1 // the API server's priority and fairness is the limit
-	// As kube-controller-manager does: within a cluster, compressing costs more than it saves.
+	// As in kube-controller-manager: within a cluster, compression costs more than it saves.
 	c.Rest.DisableCompression = true
 	if c.Namespace == "" {
 		c.Namespace = defaultNamespace
@@ -143,14 +143,14 @@ func (c *Config) complete() {
 	}
 }
 
-// lock is nil without an election.
+// lock returns the lock of leader election; nil without leader election.
 func (c *Config) lock() (*lease.TrackedLock, error) {
 	if !c.Election.Enabled {
 		return nil, nil
 	}
-	// As resourcelock.NewFromKubeconfig does, which would call itself by another User-Agent.
+	// As in resourcelock.NewFromKubeconfig, which would use another User-Agent.
 	asking := rest.CopyConfig(c.Rest)
-	asking.Timeout = max(time.Second, c.Election.RenewDeadline/2) // one request that hangs is not the end of a lead
+	asking.Timeout = max(time.Second, c.Election.RenewDeadline/2) // so that one slow request does not end the leadership
 	leases, err := coordinationclient.NewForConfig(asking)
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
@@ -163,7 +163,7 @@ func (c *Config) lock() (*lease.TrackedLock, error) {
 	return lease.Watch(lock, c.Clock, c.Election.RenewDeadline), nil
 }
 
-// add wires the loops and gives them to the manager.
+// add creates and connects the control loops, and adds them to the manager.
 func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -226,9 +226,9 @@ func (c *Config) add(mgr manager.Manager, lock *lease.TrackedLock) error {
 	reporter.State, reporter.Ledgers = reconciler, ledgerManager
 	permissionLoop := &permissions.Loop{Checker: permissionChecker, Rules: loop.OwnRules, Changed: loop.Republish}
 	loop.Subscribers = []policyset.Subscriber{
-		{Name: "status", Use: reporter.Use}, // before anything is deleted that it would not know
+		{Name: "status", Use: reporter.Use}, // before the first deletion of a new policy
 		{Name: "ledgers", Use: func(s policyset.CompiledSnapshot) { ledgerManager.Use(s.Snapshot) }},
-		{Name: "referrers", Use: func(s policyset.CompiledSnapshot) { // before anything is deleted that a new kind of referrers may need
+		{Name: "referrers", Use: func(s policyset.CompiledSnapshot) { // before the deletion of an object that a new kind of referrers may need
 			referring.Use(s.References, s.Referred, s.InvalidReferences...)
 		}},
 		{Name: "retention", Use: func(s policyset.CompiledSnapshot) { reconciler.Use(s.Snapshot, s.Programs) }},
@@ -259,14 +259,14 @@ func (c *Config) rights(mgr manager.Manager) (*permissions.Checker, error) {
 	return permissions.New(reviews.SubjectAccessReviews(), mgr.GetRESTMapper(), c.Clock), nil
 }
 
-// references makes what knows what refers to ConfigMaps and Secrets, and what watches that.
+// references creates the index of references to ConfigMaps and Secrets, and the watcher that fills it.
 func (c *Config) references(mgr manager.Manager, compiler *engine.Compiler) (*references.Index, *referrers.Watcher, error) {
 	x := references.New(c.Clock)
 	w, err := referrers.New(referrers.Options{Config: c.Rest, HTTP: mgr.GetHTTPClient(), Clock: c.Clock, Compiler: compiler, Index: x})
 	return x, w, err
 }
 
-// nodes makes what speaks with the agents on nodes.
+// nodes creates the loops that communicate with the agents on nodes.
 func (c *Config) nodes(mgr manager.Manager, lock *lease.TrackedLock) (*hub.RulePublisher, *hub.ReportCollector, error) {
 	live, err := client.NewWithWatch(c.Rest, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
@@ -276,7 +276,7 @@ func (c *Config) nodes(mgr manager.Manager, lock *lease.TrackedLock) (*hub.RuleP
 	return hub.NewRulePublisher(o), hub.NewReportCollector(o), nil
 }
 
-// liveClient reads past every cache, and lets the loop see the API server's clock.
+// liveClient returns a client without a cache. It passes the Date header of each response to the loop, which compares the clocks.
 func (c *Config) liveClient(loop *policyset.Reconciler) (rest.Interface, error) {
 	live := rest.CopyConfig(c.Rest)
 	live.Wrap(func(next http.RoundTripper) http.RoundTripper { return loop.ObserveDates(next) })
@@ -292,7 +292,7 @@ func (c *Config) checker() (*policyset.Checker, error) {
 	return policyset.NewChecker(d.OpenAPIV3(), c.Clock), nil
 }
 
-// Run starts a manager and returns when ctx has ended and everything under way is finished.
+// Run starts a manager. It returns when ctx has ended and all work in flight is finished.
 func Run(ctx context.Context, c Config) error {
 	mgr, err := NewManager(c)
 	if err != nil {
@@ -301,7 +301,7 @@ func Run(ctx context.Context, c Config) error {
 	return mgr.Start(ctx)
 }
 
-// ParseKinds reads GroupKinds as --allow-kinds writes them: Kind for the core group, Kind.group for others.
+// ParseKinds parses GroupKinds in the form of --allow-kinds: Kind for the core group, Kind.group for others.
 func ParseKinds(names []string) ([]schema.GroupKind, error) {
 	var kinds []schema.GroupKind
 	for _, name := range names {

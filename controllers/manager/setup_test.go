@@ -24,14 +24,14 @@ func TestParseKinds(t *testing.T) {
 	expect.Equal(t, "kinds", want, got)
 	for _, name := range []string{"", ".batch"} {
 		if kinds, err := manager.ParseKinds([]string{name}); err == nil {
-			t.Errorf("%q was read as %v", name, kinds)
+			t.Errorf("%q was parsed as %v", name, kinds)
 		}
 	}
 }
 
-// TestEverythingIsWired: making a manager asks the API server nothing, so that a wrong wire shows without one.
+// TestEverythingIsWired: NewManager sends no request to the API server, so a wrong connection of the loops fails without one.
 func TestEverythingIsWired(t *testing.T) {
-	for name, election := range map[string]manager.Election{"alone": {}, "with an election": {Enabled: true}} {
+	for name, election := range map[string]manager.Election{"without election": {}, "with election": {Enabled: true}} {
 		t.Run(name, func(t *testing.T) {
 			config := &rest.Config{Host: "http://127.0.0.1:1", QPS: 5}
 			_, err := manager.NewManager(manager.Config{
@@ -46,13 +46,13 @@ func TestEverythingIsWired(t *testing.T) {
 	}
 }
 
-// TestEveryRequestSaysWhoAsks: audit logs and priority and fairness know Sunset by its User-Agent, in leader election too.
+// TestEveryRequestSaysWhoAsks: every request has the User-Agent of Sunset, for audit logs, also in leader election.
 func TestEveryRequestSaysWhoAsks(t *testing.T) {
 	const name = "sunset-controller/v1.2.3"
 	askedForLease, others := make(chan struct{}, 1), make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if agent := r.UserAgent(); agent != name {
-			offer(others, agent+" asks for "+r.URL.Path)
+			offer(others, agent+" requests "+r.URL.Path)
 		}
 		if strings.Contains(r.URL.Path, "/leases") {
 			offer(askedForLease, struct{}{})
@@ -71,9 +71,9 @@ func TestEveryRequestSaysWhoAsks(t *testing.T) {
 	select {
 	case <-askedForLease:
 	case err := <-ended:
-		t.Fatalf("it ended before it asked for the lease: %v", err)
+		t.Fatalf("the manager ended before it requested the lease: %v", err)
 	case <-time.After(time.Minute):
-		t.Error("it does not ask for the lease")
+		t.Error("the manager does not request the lease")
 	}
 	stop()
 	<-ended
@@ -84,7 +84,7 @@ func TestEveryRequestSaysWhoAsks(t *testing.T) {
 	}
 }
 
-// offer puts something into a channel that has room, and forgets it otherwise.
+// offer sends a value to a channel that has room, and drops it otherwise.
 func offer[T any](to chan T, what T) {
 	select {
 	case to <- what:
@@ -92,8 +92,8 @@ func offer[T any](to chan T, what T) {
 	}
 }
 
-// TestAKindThatIsLookedUpHoldsUpNoOther: before each DELETE Sunset asks the mapper for the resource of the kind. Any tenant may write a
-// rule about a kind of an aggregated API that does not answer, or about many kinds that do not exist.
+// TestAKindThatIsLookedUpHoldsUpNoOther: before each DELETE Sunset looks up the resource of the kind in the mapper. Any tenant
+// can write a rule about a kind of an aggregated API that does not respond, or about many kinds that do not exist.
 func TestAKindThatIsLookedUpHoldsUpNoOther(t *testing.T) {
 	asked, end := make(chan struct{}, 1), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,6 +136,6 @@ func TestAKindThatIsLookedUpHoldsUpNoOther(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(3 * time.Second):
-		t.Error("nothing is deleted, as the kinds of an API are looked up that does not answer")
+		t.Error("the mapper blocks a known kind while it looks up a kind of an API that does not respond")
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// discoverWithin is less than an author has to wait for an answer; discovery takes no context.
+// discoverWithin is less than the time limit of a review, because discovery accepts no context.
 const discoverWithin = 5 * time.Second
 
-// reviewCache is how many bytes of compiled expressions the webhook remembers: its own, so that what is only reviewed displaces
-// nothing that is in force.
+// reviewCache is the size in bytes of the webhook's cache of compiled expressions. The cache is separate, so that reviewed
+// rules evict no active rules.
 const reviewCache = 4 << 20
 
-// addWebhook reviews policies before they are stored, on every replica.
+// addWebhook adds the webhook that reviews policies, on every replica.
 func (c *Config) addWebhook(mgr manager.Manager) error {
 	if !c.Webhook.Enabled() {
 		return nil

@@ -1,6 +1,6 @@
-// Package metrics holds every metric Sunset exports, on controller-runtime's registry.
+// Package metrics defines the metrics that the controller exports, in controller-runtime's registry.
 //
-// It promises bounded labels: policies, rules, kinds, reasons and results, never the name of an object.
+// It promises labels with a bounded number of values: policies, rules, kinds, reasons and results, but never names of objects.
 package metrics
 
 import (
@@ -20,39 +20,39 @@ import (
 var (
 	Deletions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_deletions_total",
-		Help: "Objects deleted, by the rule that decided.",
+		Help: "Deleted objects, by the rule that decided the deletion.",
 	}, []string{"policy", "rule", "kind", "reason"})
 
 	Lateness = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "sunset_deletion_lateness_seconds",
-		Help:    "How long after it was due an object was deleted; of what was due when its policy was enforced, since it was due.",
+		Help:    "Time from when an object was due until its deletion. If it was due before its policy was enforced, that time counts too.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600, 3600, 86400},
 	})
 
 	Attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sunset_deletion_attempts_total",
-		Help: "DELETE requests by result: removed, gone, changed (a conflict), busy, refused, unadmitted (a webhook fails), denied, failed.",
+		Help: "DELETE requests by result: removed, gone, changed (a conflict), busy, refused, unadmitted (a webhook failed), denied, failed.",
 	}, []string{"result"})
 
 	Skew = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "sunset_clock_skew_seconds",
-		Help: "How far the API server's clock may be from ours at most, as its latest answer to the leader tells: to a second and what the answer took.",
+		Help: "Upper bound of the difference between the clocks of the API server and of the leader. It can be too high by 1s plus the duration of the request.",
 	})
 )
 
-// Build says which build this is.
+// Build exports the version of this program.
 var Build = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels)
 
-// Features says which features are on.
+// Features exports which features are on.
 var Features = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: features.Metric, Help: features.MetricHelp}, features.MetricLabels)
 
-// Counted is what the latest count found. They change together: a scrape sees one count or the next.
+// Counted has the metrics of the latest count. They change together: a scrape sees one count or the next.
 var Counted = &Count{counters: []Counter{LedgerDeletions}, gauges: []Gauge{
 	Backlog, Verdicts, Subjects, Forecast, Blocked, Uncounted, IndexSize, Throttled, KindTrouble, Nodes, ImageBytes,
 	References, Referrers, Synced, LedgerOpen, LedgerDoubt, LedgerWaiting, LedgerCharged, LedgerLimit, LedgerTrouble,
 }}
 
-// Standing is how the policies stand, as their statuses say.
+// Conditions has the conditions of the policies, as in their statuses.
 var Conditions = &Count{gauges: []Gauge{Condition}}
 
 // Count is a prometheus.Collector of metrics that are set all at once.
@@ -63,65 +63,65 @@ type Count struct {
 	latest atomic.Pointer[[]prometheus.Metric]
 }
 
-// Gauge is one sort of gauge of a Count.
+// Gauge is a family of gauges of a Count.
 type Gauge struct{ desc *prometheus.Desc }
 
-// Counter is one sort of counter of a Count: it is kept elsewhere, and goes on across restarts.
+// Counter is a family of counters of a Count. Their values are stored elsewhere, and continue across restarts.
 type Counter struct{ desc *prometheus.Desc }
 
-// The gauges, counted at most every few seconds.
+// The gauges. They are counted at most every few seconds.
 var (
 	Backlog     = gauge("sunset_backlog", "Objects that are due by the rules in force and not deleted yet.")
-	Verdicts    = gauge("sunset_verdicts", "Objects by the verdict of the rules in force.", "kind", "reason")
-	Subjects    = gauge("sunset_rule_objects", "Objects that a rule matches, finds eligible, holds, fails on (error) or would delete now (due).", "policy", "rule", "state")
-	Forecast    = gauge("sunset_rule_forecast", "Objects that a rule would have deleted within an hour (1h), a day (24h) or a week (7d) from now, those that are due now included.", "policy", "rule", "within")
-	Blocked     = gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, and kept by a rule of another policy: at most 100 for each policy, and those that fail or are stopped first.", "policy", "blocking_policy", "blocking_rule", "reason")
-	Uncounted   = gauge("sunset_uncounted_pods", "Pods that are due, or deleted by somebody (terminating), and stay because their Jobs have not counted them yet.", "state")
+	Verdicts    = gauge("sunset_verdicts", "Objects by the decision of the rules in force.", "kind", "reason")
+	Subjects    = gauge("sunset_rule_objects", "Objects of a rule by state: matched, eligible, held, error (the rule fails on the object) or due (the rule would delete the object now).", "policy", "rule", "state")
+	Forecast    = gauge("sunset_rule_forecast", "Objects that a rule would delete within an hour (1h), a day (24h) or a week (7d) from now, including objects that are due now.", "policy", "rule", "within")
+	Blocked     = gauge("sunset_blocked_objects", "Objects that are due by the rules of a policy, but kept by a rule of another policy. At most 100 for each policy; blocking rules that fail or are stopped come first.", "policy", "blocking_policy", "blocking_rule", "reason")
+	Uncounted   = gauge("sunset_uncounted_pods", "Pods that are due, or that another client deleted (terminating), but that stay because their Jobs have not counted them yet.", "state")
 	IndexSize   = gauge("sunset_index_objects", "Objects of a kind that are watched.", "kind")
-	Nodes       = gauge("sunset_image_policy_nodes", "Nodes that report about the present form of a policy (counted), and that do not (stale).", "policy", "state")
+	Nodes       = gauge("sunset_image_policy_nodes", "Nodes that report about the current version of a policy (counted), and nodes that do not (stale).", "policy", "state")
 	ImageBytes  = gauge("sunset_image_policy_due_bytes", "Bytes of the images on all nodes that a policy would remove now.", "policy")
-	Throttled   = gauge("sunset_throttled_namespaces", "Namespaces in which deletions of a kind are throttled, because requests there are slow or fail.", "kind")
+	Throttled   = gauge("sunset_throttled_namespaces", "Namespaces in which Sunset throttles deletions of a kind, because requests there are slow or fail.", "kind")
 	KindTrouble = gauge("sunset_kind_trouble", "1 while a kind cannot be watched or deleted, by reason.", "kind", "reason")
 )
 
 // Condition is one condition of a policy.
 var Condition = gauge("sunset_policy_condition", "1 for each condition of a policy, with its status and reason.", "policy", "condition", "status", "reason")
 
-// What refers to ConfigMaps and Secrets. There is none of these while no rule asks.
+// The gauges of references to ConfigMaps and Secrets. They are absent while no rule reads references.
 var (
-	References = gauge("sunset_references", "References to ConfigMaps and Secrets that are known, by the kind that is referred to.", "kind")
-	Referrers  = gauge("sunset_references_referrers", "Objects of a kind that may refer to others and is watched for that.", "referrer")
-	Synced     = gauge("sunset_references_synced", "1 while it is known completely what the objects of a kind refer to, 0 while it is not.", "referrer")
+	References = gauge("sunset_references", "Known references to ConfigMaps and Secrets, by the kind of the target.", "kind")
+	Referrers  = gauge("sunset_references_referrers", "Objects of a kind that Sunset watches for references to ConfigMaps and Secrets.", "referrer")
+	Synced     = gauge("sunset_references_synced", "1 while all references of the objects of a kind are known, 0 while some are unknown.", "referrer")
 )
 
-// What the ledgers say. A policy that keeps none has none of these.
+// The metrics of ledgers. They are absent for a policy without a ledger.
 var (
 	LedgerDeletions = Counter{prometheus.NewDesc("sunset_ledger_deletions_total",
-		"Objects deleted by policies that keep a ledger, exactly, across restarts: as answered (deleted), or gone after a DELETE without an answer (gone).",
+		"Exact number of objects deleted by policies with a ledger, across restarts: the API server confirmed the DELETE (deleted), or the object no longer existed after a DELETE without a response (gone).",
 		[]string{"policy", "rule", "outcome", "end"}, nil)}
-	LedgerOpen    = gauge("sunset_ledger_open", "Deletions that were written down and whose end is not known yet.", "policy")
-	LedgerDoubt   = gauge("sunset_ledger_doubtful", "Of those open: deletions that may have happened already, and are looked at until that is known.", "policy")
-	LedgerWaiting = gauge("sunset_ledger_waiting", "Objects that are due and wait to be written down.", "policy")
+	LedgerOpen    = gauge("sunset_ledger_open", "Deletions that are recorded in the ledger and whose result is not known yet.", "policy")
+	LedgerDoubt   = gauge("sunset_ledger_doubtful", "Open deletions that may already have happened. Sunset reads the objects until it knows.", "policy")
+	LedgerWaiting = gauge("sunset_ledger_waiting", "Objects that are due and wait to be recorded in the ledger.", "policy")
 	LedgerCharged = gauge("sunset_ledger_charged", "Deletions that count against the policy's limits now.", "policy")
 	LedgerLimit   = gauge("sunset_ledger_limit", "Deletions that the policy's limits allow in their window.", "policy")
-	LedgerTrouble = gauge("sunset_ledger_trouble", "1 while nothing can be written down, and so nothing is deleted.", "policy")
+	LedgerTrouble = gauge("sunset_ledger_trouble", "1 while the ledger cannot be written, and so nothing is deleted.", "policy")
 )
 
 func gauge(name, help string, labels ...string) Gauge {
 	return Gauge{prometheus.NewDesc(name, help, labels, nil)}
 }
 
-// Of is the gauge with a value and the values of its labels.
+// Of returns the gauge with a value and the values of its labels.
 func (g Gauge) Of(value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
 }
 
-// Of is the counter with a value and the values of its labels.
+// Of returns the counter with a value and the values of its labels.
 func (c Counter) Of(value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, value, labels...)
 }
 
-// Set puts a new count in place of the last one.
+// Set replaces the last count by a new one.
 func (c *Count) Set(count []prometheus.Metric) { c.latest.Store(&count) }
 
 // Describe implements prometheus.Collector.
@@ -143,16 +143,16 @@ func (c *Count) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// SetFeature says whether a feature is on.
+// SetFeature exports whether a feature is on (1) or off (0).
 func SetFeature(value float64, name, stage string) { Features.WithLabelValues(name, stage).Set(value) }
 
-// counted are the rules that have metrics.
+// counted is the rules that have metrics.
 var counted = struct {
 	sync.Mutex
 	rules map[policy.RuleID]bool
 }{rules: map[policy.RuleID]bool{}}
 
-// Forget drops what was counted for rules that are gone.
+// Forget removes the counters of rules that no longer exist.
 func Forget(gone func(policy.RuleID) bool) {
 	counted.Lock()
 	defer counted.Unlock()
@@ -169,7 +169,7 @@ func init() {
 	Build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 }
 
-// Observer counts what the reconciler does, and passes it on.
+// Observer counts the deletions and attempts of the reconciler, and passes them to Next.
 type Observer struct {
 	Next retention.Observer
 }

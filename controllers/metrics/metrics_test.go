@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// next is an Observer that notes what it is told.
+// next is an Observer that records its calls.
 type next struct{ told []string }
 
 func (n *next) Removed(r retention.Removal)  { n.told = append(n.told, "removed "+r.Subject.Name) }
@@ -30,7 +30,7 @@ func (n *next) Attempted(r retention.Result) { n.told = append(n.told, "attempte
 // samples are exported values, by `metric label=value ...`.
 type samples map[string]float64
 
-// gather gives Sunset's exported samples; of a histogram how many there were, and their sum.
+// gather returns the samples that Sunset exports; for a histogram, the count and the sum.
 func gather(t *testing.T) samples {
 	t.Helper()
 	families, err := registry.Registry.Gather()
@@ -55,7 +55,7 @@ func gather(t *testing.T) samples {
 	return s
 }
 
-// since gives by how much samples have grown.
+// since returns the increase of each sample.
 func (s samples) since(before samples) samples {
 	grown := samples{}
 	for name, value := range s {
@@ -66,7 +66,7 @@ func (s samples) since(before samples) samples {
 	return grown
 }
 
-// expectGrowth compares what has been added since then with what should have been.
+// expectGrowth compares the increase of the samples since s with want.
 func (s samples) expectGrowth(t *testing.T, want samples) {
 	t.Helper()
 	expect.Equal(t, "exported", want, gather(t).since(s))
@@ -119,7 +119,7 @@ func TestAPolicyThatIsGoneIsForgotten(t *testing.T) {
 	left := gather(t)
 	for name := range left {
 		if strings.Contains(name, "policy=gone") {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s still exists", name)
 		}
 	}
 	if _, ok := left["sunset_deletions_total kind=Job.batch policy=stays reason=Expired rule=a"]; !ok {
@@ -142,18 +142,18 @@ func TestOneCountTakesThePlaceOfAnother(t *testing.T) {
 		"sunset_verdicts kind=Job.batch reason=Expired": 2,
 	})
 	metrics.Counted.Set(nil)
-	expect.Equal(t, "what is no longer counted should be gone", before, gather(t))
+	expect.Equal(t, "samples without a count", before, gather(t))
 }
 
 func TestTheBuildIsExported(t *testing.T) {
 	b := version.Get()
 	name := fmt.Sprintf("sunset_build_info commit=%s date=%s goversion=%s version=%s", b.Commit, b.Date, b.Go, b.Version)
 	if all := gather(t); all[name] != 1 {
-		t.Errorf("%s is not 1 in %v", name, all)
+		t.Errorf("%s is %v in %v, want 1", name, all[name], all)
 	}
 }
 
-// TestThePageHasEveryMetric: an operator finds every metric in docs/operations.md with its labels, and no other.
+// TestThePageHasEveryMetric: docs/operations.md describes every metric with its labels, and no other metric.
 func TestThePageHasEveryMetric(t *testing.T) {
 	data, err := os.ReadFile("../../docs/operations.md")
 	expect.NoError(t, err)
@@ -167,17 +167,17 @@ func TestThePageHasEveryMetric(t *testing.T) {
 	}
 	for result := retention.Failed; result <= retention.Denied; result++ {
 		if !strings.Contains(page, "`"+result.String()+"`") {
-			t.Errorf("docs/operations.md does not say what the result %s is", result)
+			t.Errorf("docs/operations.md does not describe the result %s", result)
 		}
 	}
 	for _, name := range regexp.MustCompile(`\bsunset_[a-z_]+`).FindAllString(page, -1) {
 		if _, ok := documented[name]; !ok {
-			t.Errorf("docs/operations.md speaks of %s, which is not in its table", name)
+			t.Errorf("docs/operations.md mentions %s, which is not in its table", name)
 		}
 	}
 }
 
-// registered gives the labels of every metric of Sunset on controller-runtime's registry, whether it has samples or not.
+// registered returns the labels of every metric of Sunset in controller-runtime's registry, with or without samples.
 func registered() map[string]string {
 	descriptions := make(chan *prometheus.Desc)
 	go func() {

@@ -14,13 +14,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// askingAlways is a policy about Jobs that requires approval for each form.
+// askingAlways returns a policy about Jobs that requires approval for each version.
 func askingAlways(mode, ttl string) string {
 	return strings.Replace(spec(mode, ttl), "{", "{approval: {required: Always}, ", 1)
 }
 
-// TestApprovalOfADifferenceApprovesNothingElse: rules that were not counted wait, and so does a form that was never approved, also when
-// approval becomes always required.
+// TestApprovalOfADifferenceApprovesNothingElse: the approval of a change does not approve rules that were not counted. It does
+// not approve a version that was never approved, even if approval becomes required for each version.
 func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 	enforced := func(p *policy.Policy, s *server, uncounted ...string) v1alpha1.RetentionPolicyStatus {
 		at := metav1.Time{Time: s.clock.Now().UTC().Truncate(time.Second)}
@@ -30,7 +30,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 			Enforced:           &v1alpha1.EnforcedCount{Hash: p.Hash, Time: at},
 		}
 	}
-	t.Run("of what a leader that starts counts", func(t *testing.T) {
+	t.Run("of the first count of a new leader", func(t *testing.T) {
 		s := newServer()
 		s.policy("p", two)
 		l := newHarness(t, s)
@@ -41,7 +41,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 		expect.Equal(t, "waiting", []string{"p/other"}, l.waiting("team-a"))
 		expect.Equal(t, "waiting after a restart", []string{"p/other"}, l.restart().waiting("team-a"))
 	})
-	t.Run("of what a change adds to a dry run", func(t *testing.T) {
+	t.Run("of the objects that a change adds to a dry run", func(t *testing.T) {
 		s := newServer()
 		s.hold("team-a", "true")
 		s.policy("p", strings.Replace(two, "Enforce", "DryRun", 1))
@@ -65,7 +65,7 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 		p := l.named("p")
 		l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: p.Hash, Uncounted: []string{"other"}}})
 		expect.Equal(t, "waiting", []string{"p/good", "p/other"}, l.waiting("team-a"))
-		expect.Equal(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-b"))
+		expect.Equal(t, "waiting in other namespaces", []string{"p/other"}, l.waiting("team-b"))
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
 		expect.Equal(t, "waiting once it is approved", []string{"p/other"}, l.waiting("team-a"))
@@ -82,9 +82,9 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 		l.policy("p", askingAlways("Enforce", "1h"))
 		l.approve("p", l.named("p").RecountHash(s.clock.Now().UTC().Truncate(time.Second)))
 		l.refresh()
-		expect.Equal(t, "waiting when it is", waits, l.waiting("team-a"))
+		expect.Equal(t, "waiting when approval is always required", waits, l.waiting("team-a"))
 	})
-	t.Run("while approval comes to be always required", func(t *testing.T) {
+	t.Run("while approval becomes always required", func(t *testing.T) {
 		s := newServer()
 		s.policy("p", spec("Enforce", "1h"))
 		l := newHarness(t, s)
@@ -95,11 +95,11 @@ func TestApprovalOfADifferenceApprovesNothingElse(t *testing.T) {
 		l.approve("p", l.named("p").Gate.Hash)
 		l.refresh()
 		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
-		expect.Equal(t, "what approves it", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
+		expect.Equal(t, "hash to approve", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
 	})
 }
 
-// TestApprovalOfAFormCountsForTheRulesThatWereCounted: the number that was approved did not have the others.
+// TestApprovalOfAFormCountsForTheRulesThatWereCounted: the approved number did not include the other rules.
 func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
 	s := newServer()
 	s.policy("p", two)
@@ -110,7 +110,7 @@ func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
 	l.counted("p", "other")
 	expect.Equal(t, "waiting once the others are counted", []string{"p/other"}, l.waiting("team-a"))
 	if gate := l.named("p").Gate; gate.Hash == l.named("p").ApprovalHash() {
-		t.Error("what was approved before approves this rule too")
+		t.Error("the earlier approval also approves this rule")
 	}
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash, Uncounted: []string{"other"}}}})
 	expect.Equal(t, "waiting after a restart", []string{"p/other"}, l.recounted("p", "other").waiting("team-a"))
@@ -118,7 +118,7 @@ func TestApprovalOfAFormCountsForTheRulesThatWereCounted(t *testing.T) {
 	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
-// TestAFormStaysApproved once the annotation names a later change, until the annotation is removed, across a restart too.
+// TestAFormStaysApproved when the annotation names a later change, until the annotation is removed, and also across a restart.
 func TestAFormStaysApproved(t *testing.T) {
 	s := newServer()
 	s.hold("team-a", "true")
@@ -137,15 +137,15 @@ func TestAFormStaysApproved(t *testing.T) {
 	expect.Equal(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 	l.policy("p", askingAlways("Enforce", "2h"))
 	l.refresh()
-	expect.Equal(t, "waiting in another form", waits, l.waiting("team-a"))
-	expect.Equal(t, "waiting in another form after a restart", waits, l.restart().waiting("team-a"))
-	expect.Equal(t, "what approves it", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
+	expect.Equal(t, "waiting in another version", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in another version after a restart", waits, l.restart().waiting("team-a"))
+	expect.Equal(t, "hash to approve", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
 	l.policy("p", askingAlways("Enforce", "1h"))
 	l.approve("p", "")
 	l.refresh()
 	expect.Equal(t, "waiting without the annotation", waits, l.waiting("team-a"))
 	expect.Equal(t, "waiting without the annotation after a restart", waits, l.restart().waiting("team-a"))
-	expect.Equal(t, "what approves it", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
+	expect.Equal(t, "hash to approve", l.named("p").ApprovalHash(), l.restart().named("p").Gate.Hash)
 }
 
 // TestAnApprovalOfNothingApprovesNothing: no status ever shows the hash of a change at the zero time.
@@ -158,7 +158,7 @@ func TestAnApprovalOfNothingApprovesNothing(t *testing.T) {
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }
 
-// TestAStatusWithoutATimeStillMakesNamespacesWait: anybody with permission to write statuses can have written it.
+// TestAStatusWithoutATimeStillMakesNamespacesWait: any user with permission to write statuses can have written it.
 func TestAStatusWithoutATimeStillMakesNamespacesWait(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
@@ -170,10 +170,11 @@ func TestAStatusWithoutATimeStillMakesNamespacesWait(t *testing.T) {
 	})
 	l = l.recounted("p")
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
-	expect.Equal(t, "waiting elsewhere", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting in other namespaces", free, l.waiting("team-b"))
 }
 
-// TestACountOfAnotherFormIsNoPreview: what kept its objects may be gone by the time when the policy has that form again.
+// TestACountOfAnotherFormIsNoPreview: when the policy has that version again, the rules that kept its objects may no longer
+// exist.
 func TestACountOfAnotherFormIsNoPreview(t *testing.T) {
 	l := oneEnforced(t)
 	first := l.named("p")
@@ -186,7 +187,8 @@ func TestACountOfAnotherFormIsNoPreview(t *testing.T) {
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 }
 
-// TestAnEarlierFormIsCountedAgainAfterOtherChanges: also if they concern nothing that the policy selected meanwhile, and if no leader saw them.
+// TestAnEarlierFormIsCountedAgainAfterOtherChanges, even if the changes do not concern what the policy selected at the time,
+// and if no leader observed them.
 func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 	ofPods := strings.Replace(spec("Enforce", "1h"), "{apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object)", "{apiVersion: v1, kind: Pod}, eligible: 'true', startTime: created(object)", 1)
 	for name, test := range map[string]struct {
@@ -194,11 +196,11 @@ func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 		restart bool
 		want    []string
 	}{
-		"nothing":                        {func(*harness) {}, false, free},
-		"a policy that kept is deleted":  {func(l *harness) { l.removePolicy("q") }, false, waits},
-		"a hold is removed":              {func(l *harness) { l.hold("team-a", "") }, false, waits},
-		"a restart":                      {func(*harness) {}, true, waits},
-		"a policy is deleted, a restart": {func(l *harness) { l.removePolicy("q") }, true, waits},
+		"nothing":                               {func(*harness) {}, false, free},
+		"a policy that kept objects is deleted": {func(l *harness) { l.removePolicy("q") }, false, waits},
+		"a hold is removed":                     {func(l *harness) { l.hold("team-a", "") }, false, waits},
+		"a restart":                             {func(*harness) {}, true, waits},
+		"a policy is deleted, a restart":        {func(l *harness) { l.removePolicy("q") }, true, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
@@ -227,15 +229,16 @@ func TestAnEarlierFormIsCountedAgainAfterOtherChanges(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsApprovedInAnyMode: an approval counts that is given while the policy is suspended, until it has another form.
+// TestWhatWaitsIsApprovedInAnyMode: an approval that is given while the policy is suspended counts until the policy has another
+// version.
 func TestWhatWaitsIsApprovedInAnyMode(t *testing.T) {
 	for name, test := range map[string]struct {
 		between []string
 		want    []string
 	}{
-		"while it is suspended":     {[]string{spec("Suspended", "1h")}, free},
-		"after it had another form": {[]string{elsewhere(spec("Enforce", "1h")), spec("Enforce", "1h")}, waits},
-		"while it has another form": {[]string{elsewhere(spec("Enforce", "1h"))}, waits},
+		"while it is suspended":        {[]string{spec("Suspended", "1h")}, free},
+		"after it had another version": {[]string{elsewhere(spec("Enforce", "1h")), spec("Enforce", "1h")}, waits},
+		"while it has another version": {[]string{elsewhere(spec("Enforce", "1h"))}, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := heldWith(t, spec("DryRun", "1h"))
@@ -250,7 +253,7 @@ func TestWhatWaitsIsApprovedInAnyMode(t *testing.T) {
 			l.become(spec("Enforce", "1h"))
 			expect.Equal(t, "waiting", test.want, l.waiting("team-a"))
 			if gate := l.named("p").Gate; gate != nil && gate.Hash == hash {
-				t.Error("the annotation has the hash already")
+				t.Error("the annotation already has the hash")
 			}
 		})
 	}

@@ -11,20 +11,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// configured is everything that decides about the Jobs of team-a: two policies, the namespace, its quota, and what it overrides of p.
+// configured is everything that affects decisions about the Jobs of team-a: two policies, the namespace, its quota, and its
+// override of p.
 type configured struct {
 	p, q     ruled
 	ci, held bool
-	override string // of p: a time to live, suspend: true, or nothing
+	override string // of p: a TTL, suspend: true, or empty
 	quota    int    // -1 for none
 }
 
-// ruled is a ClusterRetentionPolicy; the empty mode is none.
+// ruled is a ClusterRetentionPolicy. It does not exist if its mode is empty.
 type ruled struct {
 	mode    string
 	hours   int
 	onlyCI  bool
-	byQuota bool // it deletes what is beyond the quota, and has no time to live
+	byQuota bool // it deletes the Jobs beyond the quota, and has no TTL
 }
 
 func (r ruled) spec() string {
@@ -42,7 +43,7 @@ func (r ruled) hasSay(c configured) bool {
 	return (r.mode == "Enforce" || r.mode == "Suspended") && (c.ci || !r.onlyCI)
 }
 
-// lets reports whether the policy lets the object go that is the nth youngest, once it is so many hours old.
+// lets reports whether the policy allows the deletion of the nth youngest object when that is this many hours old.
 func (r ruled) lets(c configured, n int, hours float64) bool {
 	if r.byQuota {
 		return c.quota >= 0 && n >= c.quota
@@ -50,7 +51,8 @@ func (r ruled) lets(c configured, n int, hours float64) bool {
 	return hours >= float64(r.hours)
 }
 
-// deletes is the naive model: whether the nth youngest object goes at a time, after so many hours. Everybody who has a say must agree.
+// deletes is the naive model: it reports whether the nth youngest object is deleted once more time has passed. All policies
+// that apply must agree.
 func (c configured) deletes(age time.Duration, n int, after time.Duration) bool {
 	hours := (age + after).Hours()
 	p, q := c.p.hasSay(c), c.q.hasSay(c)
@@ -60,12 +62,12 @@ func (c configured) deletes(age time.Duration, n int, after time.Duration) bool 
 	case p && c.override == "ttl: 250h" && !c.p.byQuota && hours < 250:
 		return false
 	case p && q && c.p.byQuota:
-		return c.q.lets(c, n, hours) // a capacity keeps nothing from other rules, and waits for them
+		return c.q.lets(c, n, hours) // a capacity does not keep objects from other rules, and waits for them
 	}
 	return (!p || c.p.lets(c, n, hours)) && (!q || c.q.lets(c, n, hours))
 }
 
-// apply has the server say what differs.
+// apply changes on the server what differs from was.
 func (c configured) apply(s *server, was *configured) {
 	for name, r := range map[string][2]ruled{"p": {was.p, c.p}, "q": {was.q, c.q}} {
 		switch {
@@ -102,7 +104,7 @@ func (c configured) apply(s *server, was *configured) {
 	}
 }
 
-// change draws one part of the configuration again.
+// change returns the configuration with one part at random.
 func (c configured) change(r *rand.Rand) configured {
 	redraw := func(p *ruled) {
 		switch r.IntN(4) {
@@ -129,7 +131,7 @@ func (c configured) change(r *rand.Rand) configured {
 		c.quota = r.IntN(31) - 1
 	}
 	if c.p.mode == "" || c.p.byQuota {
-		c.override = "" // which would be invalid, or say nothing
+		c.override = "" // an override would be invalid, or have no effect
 	}
 	return c
 }
@@ -142,7 +144,7 @@ func drawn(r *rand.Rand) configured {
 	return c
 }
 
-// started is a loop in which everything is counted and in force.
+// started returns a reconciler with all policies counted and in force.
 func (c configured) started(t *testing.T) *harness {
 	s := newServer()
 	s.quota("team-a/other", hard("pods=5")) // so that quotas are known
@@ -155,7 +157,7 @@ func (c configured) started(t *testing.T) *harness {
 	return l
 }
 
-// reported has the statuses of policies say what a leader has counted.
+// reported writes the counts of a leader to the statuses of policies.
 func (l *harness) reported(all objects) {
 	for _, p := range l.snapshot().Policies() {
 		status := all.enforced(l, p.Name)
@@ -167,7 +169,7 @@ func (l *harness) reported(all objects) {
 	}
 }
 
-// waits is the most that one of some policies has counted which waits; -1 if none does.
+// waits returns the largest count of pending objects among some policies; -1 if none waits.
 func (all objects) waits(l *harness, policies ...*policy.Policy) int64 {
 	most := int64(-1)
 	for _, p := range policies {
@@ -182,7 +184,7 @@ func (all objects) waits(l *harness, policies ...*policy.Policy) int64 {
 	return most
 }
 
-// agree fails where the rules in force do not delete what the model deletes.
+// agree fails if the rules in force and the model disagree about a deletion.
 func (c configured) agree(l *harness, all objects, story string) {
 	l.t.Helper()
 	subjects, evaluations := all.rulings(l, l.snapshot())
@@ -194,8 +196,9 @@ func (c configured) agree(l *harness, all objects, story string) {
 	}
 }
 
-// TestWhateverAChangeMakesDueIsCounted compares random changes, seen by a leader or by the next one, with a model that decides about
-// each object under both configurations at the same moment. What becomes due in time is never counted.
+// TestWhateverAChangeMakesDueIsCounted compares random changes with a model. Either a running leader observes the change, or
+// the next one. The model decides about each object under both configurations at the same moment. Objects that become due only
+// because time passes are never counted.
 func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 	all := make(objects, 30) // the nth youngest
 	for i := range all {
@@ -247,7 +250,7 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 			}
 		}
 		if restarts {
-			newlyDue = max(atOnce, inAWeek) // the leader before has left no more than two numbers
+			newlyDue = max(atOnce, inAWeek) // the previous leader has left no more than two numbers
 		}
 		if is.previewed(was) {
 			continue
@@ -261,7 +264,7 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 		page, evaluations := now.rulings(l, l.snapshot())
 		for n, age := range now {
 			if v, _ := policy.Decide(page[n], evaluations[n], l.clock.Now()); v.Action == policy.Delete && !was.deletes(age, n, 3*time.Second) {
-				t.Fatalf("%s: object %d goes, which is %s old, and would not have gone before", story, n, age)
+				t.Fatalf("%s: object %d, %s old, is deleted, and was not deleted before", story, n, age)
 			}
 		}
 	}
@@ -270,7 +273,7 @@ func TestWhateverAChangeMakesDueIsCounted(t *testing.T) {
 	}
 }
 
-// previewed reports whether a policy that was counted as a dry run, or suspended, comes into force: that needs no approval.
+// previewed reports whether a policy becomes enforced that was suspended, or counted as a dry run: this needs no approval.
 func (c configured) previewed(was configured) bool {
 	comes := func(was, is ruled) bool {
 		same := is
@@ -280,9 +283,9 @@ func (c configured) previewed(was configured) bool {
 	return comes(was.p, c.p) || comes(was.q, c.q)
 }
 
-// TestADryRunIsCountedAgainAfterOtherChanges compares a dry run that comes into force beside a random change, or right after it, with a
-// model of what the dry run would have deleted without the change, as it was counted. What becomes due beyond that waits, also if the
-// change is made while no leader runs.
+// TestADryRunIsCountedAgainAfterOtherChanges enforces a dry run together with a random change, or right after it. It compares
+// the result with a model of what the dry run would have deleted without the change, as counted. Further due objects wait, also
+// if the change is made while no leader runs.
 func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 	all := make(objects, 30)
 	for i := range all {
@@ -292,10 +295,10 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		was := drawn(r)
-		was.p.mode, was.p.byQuota = "DryRun", false // of a capacity nothing is counted before all quotas have been read
+		was.p.mode, was.p.byQuota = "DryRun", false // a capacity is not counted before all quotas have been read
 		changed := was.change(r)
 		if p := was.p; changed.p != p {
-			changed.p = p // another form is counted anyway
+			changed.p = p // another version is counted anyway
 		}
 		is := changed
 		is.p.mode = "Enforce"
@@ -320,7 +323,7 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 			l.allowed("team-a")
 			if recounted {
 				l.counted("p")
-				counted = is // as a dry run of what is in force now
+				counted = is // as a dry run of the configuration in force
 			}
 			before = changed
 			l.later(3 * time.Second)
@@ -343,7 +346,7 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 			}
 		}
 		if restarted {
-			newlyDue = max(atOnce, inAWeek) // the leader before has left no more than two numbers
+			newlyDue = max(atOnce, inAWeek) // the previous leader has left no more than two numbers
 		}
 		waits := max(0, all.waits(l, l.snapshot().Policies()...))
 		switch {
@@ -354,13 +357,13 @@ func TestADryRunIsCountedAgainAfterOtherChanges(t *testing.T) {
 		case is == counted:
 			unchanged[restarted]++
 			if waits := all.waits(l, l.named("p")); waits > 0 {
-				t.Fatalf("%s: %d wait that were counted", story, waits)
+				t.Fatalf("%s: %d objects wait although they were counted", story, waits)
 			}
 		}
 		page, evaluations := all.rulings(l, l.snapshot())
 		for n, age := range all {
 			if v, _ := policy.Decide(page[n], evaluations[n], l.clock.Now()); v.Action == policy.Delete && !went(n, age, 3*time.Second) {
-				t.Fatalf("%s: object %d goes, which is %s old, and was not counted", story, n, age)
+				t.Fatalf("%s: object %d, %s old, is deleted, and was not counted", story, n, age)
 			}
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// objects are finished Jobs of team-a by their age.
+// objects are finished Jobs of team-a, by their age.
 type objects []time.Duration
 
-// old are so many that have been finished for ten days.
+// old returns n objects that finished ten days ago.
 func old(n int) objects {
 	all := make(objects, n)
 	for i := range all {
@@ -27,7 +27,7 @@ func old(n int) objects {
 	return all
 }
 
-// evaluations are what the rules of a snapshot say about each object.
+// rulings returns the subjects, and the evaluations of each by the rules of a snapshot.
 func (o objects) rulings(l *harness, snapshot *policy.Snapshot) (subjects []policy.Subject, evaluations [][]policy.Evaluation) {
 	page := snapshot.Effective(jobs, "team-a")
 	evaluations = make([][]policy.Evaluation, len(o))
@@ -74,7 +74,7 @@ func (o objects) count(l *harness, name string) policy.Backlog {
 	return policy.Backlog{}
 }
 
-// deletes is how many objects go by the rules as last published.
+// deletes returns how many objects the rules delete, as last published.
 func (o objects) deletes(l *harness) (n int) {
 	subjects, evaluations := o.rulings(l, l.snapshot())
 	for i := range o {
@@ -85,7 +85,8 @@ func (o objects) deletes(l *harness) (n int) {
 	return n
 }
 
-// TestWhatAChangeLetsGoIsCountedFirst: every sort of change that lets more go than before waits, and is counted for what it lets go.
+// TestWhatAChangeLetsGoIsCountedFirst: each kind of change that deletes more than before waits, and is counted for the
+// additional deletions.
 func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 	ci := map[string]string{"tier": "ci"}
 	selects := "namespaceSelector: {matchLabels: {tier: ci}}, rules"
@@ -103,47 +104,47 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 	tests := map[string]struct {
 		before, change func(s *server)
 		objects        objects
-		week           int64 // -1 for nothing that waits
+		week           int64 // -1 if nothing waits
 	}{
-		"a new policy":                     {func(s *server) {}, func(s *server) { s.policy("p", p) }, old(30), 30},
-		"one with marks":                   {func(s *server) {}, func(s *server) { s.policy("p", in(marking("Enforce", "finished(object)"))) }, old(30), 30},
-		"one whose time comes in a minute": {func(s *server) {}, func(s *server) { s.policy("p", in(spec("Enforce", "241h"))) }, old(30), 30},
-		"one that another suspends":        {func(s *server) { s.policy("q", q) }, func(s *server) { s.policy("p", p) }, old(30), 30},
-		"one that another keeps longer":    {func(s *server) { s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.policy("p", p) }, old(30), 30},
-		"one in a namespace that is held":  {func(s *server) { s.hold("team-a", "true") }, func(s *server) { s.policy("p", p) }, old(30), 30},
-		"one under an override":            {func(s *server) { s.policy("team-a/own", sparing) }, func(s *server) { s.policy("p", p) }, old(30), 30},
-		"one that is not due for long":     {func(s *server) {}, func(s *server) { s.policy("p", in(spec("Enforce", "400d"))) }, old(30), 0},
-		"a shorter time to live":           {func(s *server) { s.policy("p", in(spec("Enforce", "7d"))) }, func(s *server) { s.policy("p", in(spec("Enforce", "6d"))) }, spread, 3},
-		"a much shorter one":               {func(s *server) { s.policy("p", in(spec("Enforce", "9d"))) }, func(s *server) { s.policy("p", p) }, spread, 27},
-		"a hold goes":                      {func(s *server) { s.policy("p", p); s.hold("team-a", "true") }, func(s *server) { s.hold("team-a", "") }, old(30), 30},
-		"a label comes":                    {func(s *server) { s.policy("p", p); s.namespace("team-a", nil) }, func(s *server) { s.namespace("team-a", ci) }, old(30), 30},
+		"a new policy":                       {func(s *server) {}, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one with marks":                     {func(s *server) {}, func(s *server) { s.policy("p", in(marking("Enforce", "finished(object)"))) }, old(30), 30},
+		"one that deletes in a minute":       {func(s *server) {}, func(s *server) { s.policy("p", in(spec("Enforce", "241h"))) }, old(30), 30},
+		"one that another suspends":          {func(s *server) { s.policy("q", q) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one while another has a longer TTL": {func(s *server) { s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one in a namespace that is held":    {func(s *server) { s.hold("team-a", "true") }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one under an override":              {func(s *server) { s.policy("team-a/own", sparing) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"one with a long TTL":                {func(s *server) {}, func(s *server) { s.policy("p", in(spec("Enforce", "400d"))) }, old(30), 0},
+		"a shorter TTL":                      {func(s *server) { s.policy("p", in(spec("Enforce", "7d"))) }, func(s *server) { s.policy("p", in(spec("Enforce", "6d"))) }, spread, 3},
+		"a much shorter TTL":                 {func(s *server) { s.policy("p", in(spec("Enforce", "9d"))) }, func(s *server) { s.policy("p", p) }, spread, 27},
+		"a hold is removed":                  {func(s *server) { s.policy("p", p); s.hold("team-a", "true") }, func(s *server) { s.hold("team-a", "") }, old(30), 30},
+		"a label is added":                   {func(s *server) { s.policy("p", p); s.namespace("team-a", nil) }, func(s *server) { s.namespace("team-a", ci) }, old(30), 30},
 		"a veto does not select any more": {func(s *server) {
 			s.policy("p", p)
 			s.policy("q", strings.Replace(q, "rules", "namespaceSelector: {matchLabels: {keep: me}}, rules", 1))
 			s.namespace("team-a", map[string]string{"tier": "ci", "keep": "me"})
 		}, func(s *server) { s.namespace("team-a", ci) }, old(30), 30},
-		"an override goes": {func(s *server) { s.policy("p", p); s.policy("team-a/own", sparing) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), 30},
-		"an override is mended": {func(s *server) {
+		"an override is removed": {func(s *server) { s.policy("p", p); s.policy("team-a/own", sparing) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), 30},
+		"an override is fixed": {func(s *server) {
 			s.policy("p", p)
 			s.policy("team-a/own", `{mode: Enforce, overrides: [{policy: p, keepAll: true, ttl: 1h}]}`)
 		}, func(s *server) { s.policy("team-a/own", `{mode: Enforce, overrides: [{policy: p, ttl: 1h}]}`) }, old(30), 30},
-		"a veto goes":                        {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 30},
-		"a veto becomes a dry run":           {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", spec("DryRun", "1h")) }, old(30), 30},
-		"a suspended policy is enforced":     {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", spec("Enforce", "1h")) }, old(30), 30},
-		"a veto is narrowed":                 {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", strings.Replace(q, "rules", "excludeNamespaces: [team-a], rules", 1)) }, old(30), 30},
-		"a longer time to live goes":         {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.policy("q", spec("Enforce", "1h")) }, old(30), 30},
-		"a veto of the namespace's own goes": {func(s *server) { s.policy("p", p); s.policy("team-a/own", ownRules("Suspended", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), 30},
-		"an exclusion goes":                  {func(s *server) { s.policy("p", strings.Replace(p, "rules", "excludeNamespaces: [team-a], rules", 1)) }, func(s *server) { s.policy("p", p) }, old(30), 30},
-		"a quota shrinks":                    {func(s *server) { s.policy("p", byQuota); s.quota("team-a/q", limit("1000")) }, func(s *server) { s.quota("team-a/q", limit("0")) }, old(30), 30},
-		"a quota comes": {func(s *server) {
+		"a veto is removed":                      {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 30},
+		"a veto becomes a dry run":               {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", spec("DryRun", "1h")) }, old(30), 30},
+		"a suspended policy is enforced":         {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", spec("Enforce", "1h")) }, old(30), 30},
+		"a veto is narrowed":                     {func(s *server) { s.policy("p", p); s.policy("q", q) }, func(s *server) { s.policy("q", strings.Replace(q, "rules", "excludeNamespaces: [team-a], rules", 1)) }, old(30), 30},
+		"a longer TTL is removed":                {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.policy("q", spec("Enforce", "1h")) }, old(30), 30},
+		"a veto of a RetentionPolicy is removed": {func(s *server) { s.policy("p", p); s.policy("team-a/own", ownRules("Suspended", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), 30},
+		"an exclusion is removed":                {func(s *server) { s.policy("p", strings.Replace(p, "rules", "excludeNamespaces: [team-a], rules", 1)) }, func(s *server) { s.policy("p", p) }, old(30), 30},
+		"a quota shrinks":                        {func(s *server) { s.policy("p", byQuota); s.quota("team-a/q", limit("1000")) }, func(s *server) { s.quota("team-a/q", limit("0")) }, old(30), 30},
+		"a quota is added": {func(s *server) {
 			s.policy("p", byQuota)
 			s.quota("team-a/other", corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("5")}})
 		}, func(s *server) { s.quota("team-a/q", limit("10")) }, old(30), 20},
-		"a veto goes that kept nothing":    {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.removePolicy("q") }, old(30), 0},
-		"another policy comes":             {func(s *server) { s.policy("p", p) }, func(s *server) { s.policy("q", q) }, old(30), -1},
-		"another keeps longer than before": {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.policy("q", spec("Enforce", "3h")) }, old(30), -1},
-		"a hold comes":                     {func(s *server) { s.policy("p", p) }, func(s *server) { s.hold("team-a", "true") }, old(30), -1},
-		"a dry run of another goes":        {func(s *server) { s.policy("p", p); s.policy("q", spec("DryRun", "1h")) }, func(s *server) { s.removePolicy("q") }, old(30), -1},
+		"a veto without effect is removed":     {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.removePolicy("q") }, old(30), 0},
+		"another policy is added":              {func(s *server) { s.policy("p", p) }, func(s *server) { s.policy("q", q) }, old(30), -1},
+		"another has a longer TTL than before": {func(s *server) { s.policy("p", p); s.policy("q", spec("Enforce", "2h")) }, func(s *server) { s.policy("q", spec("Enforce", "3h")) }, old(30), -1},
+		"a hold is added":                      {func(s *server) { s.policy("p", p) }, func(s *server) { s.hold("team-a", "true") }, old(30), -1},
+		"a dry run of another is removed":      {func(s *server) { s.policy("p", p); s.policy("q", spec("DryRun", "1h")) }, func(s *server) { s.removePolicy("q") }, old(30), -1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +152,7 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 			s.namespace("team-a", ci)
 			test.before(s)
 			l := newHarness(t, s)
-			l.allowed("team-a") // which reads quotas
+			l.allowed("team-a") // this reads quotas
 			for _, policy := range l.snapshot().Policies() {
 				l.counted(policy.Name)
 			}
@@ -164,7 +165,7 @@ func TestWhatAChangeLetsGoIsCountedFirst(t *testing.T) {
 				return
 			}
 			expect.Equal(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
-			expect.Equal(t, "goes while it waits", 0, test.objects.deletes(l))
+			expect.Equal(t, "deletions while it waits", 0, test.objects.deletes(l))
 			expect.Equal(t, "counted", test.week, test.objects.count(l, "p").Week)
 			expect.Equal(t, "counted after a second change", true, func() bool {
 				l.namespace("team-a", map[string]string{"tier": "ci", "other": "label"})

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Checker type-checks rules against the cluster's OpenAPI, each once. What it finds are warnings: they never change what
+// Checker type-checks each rule once against the OpenAPI documents of the cluster. It reports warnings, which never change what
 // a rule does.
 type Checker struct {
 	documents openapi.Client
@@ -30,12 +30,12 @@ type Checker struct {
 	warnings map[string][]policy.Problem // by key, for every rule that was checked
 }
 
-// NewChecker makes a Checker that reads the documents of the client.
+// NewChecker returns a Checker that reads the documents of the client.
 func NewChecker(documents openapi.Client, c clock.Clock) *Checker {
 	return &Checker{documents: documents, clock: c, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
 }
 
-// Use takes the rules to check.
+// Use sets the rules to check.
 func (c *Checker) Use(e CompiledSnapshot) {
 	c.mu.Lock()
 	c.compiled = e
@@ -46,23 +46,23 @@ func (c *Checker) Use(e CompiledSnapshot) {
 	}
 }
 
-// Warnings gives what was found about a rule.
+// Warnings returns the warnings about the rule with this key.
 func (c *Checker) Warnings(key string) []policy.Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.warnings[key]
 }
 
-// NeedLeaderElection says that only the leader's warnings are read.
+// NeedLeaderElection returns true: only the warnings of the leader are read.
 func (c *Checker) NeedLeaderElection() bool { return true }
 
-// recheckEvery is how often to look again for a schema that was not there, such as that of a CRD to come.
+// recheckEvery is how often to look again for a missing schema, for example that of a CRD that is not installed yet.
 const recheckEvery = time.Minute
 
-// checkFactor is how much longer than it took to check rules the next ones wait.
+// checkFactor is the pause before the next check, as a multiple of the duration of the last one.
 const checkFactor = 20
 
-// Start checks rules as they come until ctx ends.
+// Start checks new rules until ctx ends.
 func (c *Checker) Start(ctx context.Context) error {
 	for {
 		var again <-chan time.Time
@@ -77,7 +77,7 @@ func (c *Checker) Start(ctx context.Context) error {
 		}
 		began := c.clock.Now()
 		c.checkNew(ctx)
-		select { // a document has megabytes: edits that follow each other share one
+		select { // a document has several megabytes: edits in quick succession share one read
 		case <-ctx.Done():
 			return nil
 		case <-c.clock.After(min(checkFactor*c.clock.Since(began), recheckEvery)):
@@ -89,7 +89,7 @@ func (c *Checker) checkNew(ctx context.Context) {
 	for gvk, keys := range c.unchecked() {
 		document, err := document(c.documents, gvk.GroupVersion())
 		if err != nil {
-			// A rule is as good unchecked: the schema may not be there, or not yet.
+			// A rule works unchecked: its schema may be missing, or not served yet.
 			log.FromContext(ctx).V(1).Info("not type-checked", "kind", gvk.String(), "err", err.Error())
 			continue
 		}
@@ -101,7 +101,7 @@ func (c *Checker) checkNew(ctx context.Context) {
 	}
 }
 
-// unchecked lists the valid rules that have not been checked, and forgets those that are gone.
+// unchecked returns the valid rules that have not been checked, and drops the warnings of rules that no longer exist.
 func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 	for _, p := range c.compiled.Snapshot.Policies() {
 		for _, r := range p.Rules {
 			used[r.Key] = true
-			if _, done := c.warnings[r.Key]; !done && !r.Invalid() && !r.OnNodes() { // no API server has a schema of images
+			if _, done := c.warnings[r.Key]; !done && !r.Invalid() && !r.OnNodes() { // the API server has no schema of images
 				wanted[r.Kind] = append(wanted[r.Kind], r.Key)
 			}
 		}

@@ -60,13 +60,13 @@ func (d document) Schema(string) ([]byte, error) {
 	return []byte(d.text), nil
 }
 
-// batch has Jobs whose status has succeeded, and no more.
+// batch has Jobs with only the field succeeded in their status.
 const batch = `{"openapi":"3.0.0","info":{"title":"test","version":"1"},"components":{"schemas":{
 "Job":{"type":"object","x-kubernetes-group-version-kind":[{"group":"batch","kind":"Job","version":"v1"}],"properties":{
   "metadata":{"type":"object","properties":{"creationTimestamp":{"type":"string","format":"date-time"}}},
   "status":{"type":"object","properties":{"succeeded":{"type":"integer"}}}}}}}}`
 
-// reading is a policy p with a rule for each field of the status.
+// reading returns a policy p with a rule for each field of the status.
 func reading(fields ...string) string {
 	var rules []string
 	for i, field := range fields {
@@ -75,7 +75,7 @@ func reading(fields ...string) string {
 	return "{mode: DryRun, rules: [" + strings.Join(rules, ", ") + "]}"
 }
 
-// checking runs a test with a Checker that has started.
+// checking runs a test with a started Checker.
 func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.Checker, changes func() int)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -96,7 +96,7 @@ func checking(t *testing.T, d *documents, test func(t *testing.T, c *policyset.C
 	})
 }
 
-// checkAll gives a snapshot to a Checker and waits.
+// checkAll passes a snapshot to a Checker and waits.
 func checkAll(c *policyset.Checker, l *harness) []*policy.Rule {
 	e := l.published[len(l.published)-1]
 	c.Use(e)
@@ -111,29 +111,29 @@ func TestWarnings(t *testing.T) {
 	d := &documents{texts: map[string]string{"apis/batch/v1": batch}}
 	checking(t, d, func(t *testing.T, c *policyset.Checker, changes func() int) {
 		rules := checkAll(c, l)
-		expect.Equal(t, "warnings about a field that is there", 0, len(c.Warnings(rules[0].Key)))
+		expect.Equal(t, "warnings about a known field", 0, len(c.Warnings(rules[0].Key)))
 		if w := c.Warnings(rules[1].Key); len(w) != 1 || !strings.Contains(w[0].Message, "suceeded") {
-			t.Errorf("warnings about a field that is not there: %v", w)
+			t.Errorf("warnings about an unknown field: %v", w)
 		}
 		expect.Equal(t, "changes", 1, changes())
 		checkAll(c, l)
 		expect.Equal(t, "documents read", 1, d.reads)
-		expect.Equal(t, "changes when nothing is new", 1, changes())
+		expect.Equal(t, "changes without new rules", 1, changes())
 
 		key := rules[1].Key
 		l.policy("p", reading("succeeded"))
 		l.refresh()
 		checkAll(c, l)
-		expect.Equal(t, "warnings about a rule that is gone", 0, len(c.Warnings(key)))
+		expect.Equal(t, "warnings about a removed rule", 0, len(c.Warnings(key)))
 	})
 }
 
 func TestARuleThatCannotBeChecked(t *testing.T) {
 	tests := map[string]map[string]string{
-		"no answer":              nil,
+		"no response":            nil,
 		"another group":          {"apis/apps/v1": batch},
 		"a document with no Job": {"apis/batch/v1": `{"openapi":"3.0.0","components":{"schemas":{}}}`},
-		"nothing that is JSON":   {"apis/batch/v1": `<html>`},
+		"invalid JSON":           {"apis/batch/v1": `<html>`},
 	}
 	for name, texts := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestARuleIsCheckedWhenItsDocumentIsThere(t *testing.T) {
 	})
 }
 
-// A document of megabytes is not read again for each edit of a policy.
+// A document of several megabytes is not read again for each edit of a policy.
 func TestEditsShareAReadOfTheDocument(t *testing.T) {
 	s := newServer()
 	s.policy("p", reading("succeeded"))

@@ -8,14 +8,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// policyCollection is the policies of one kind, and where the API server has them.
+// policyCollection holds the policies of one kind, with their paths in the API.
 type policyCollection struct {
 	*store[*entry]
 	kind   schema.GroupVersionKind
 	plural string
 }
 
-// collections are those of both kinds.
+// collections returns the collections of both kinds.
 func (l *Reconciler) collections() []policyCollection {
 	return []policyCollection{
 		{&l.cluster, v1alpha1.ClusterRetentionPolicyKind, "clusterretentionpolicies"},
@@ -23,7 +23,7 @@ func (l *Reconciler) collections() []policyCollection {
 	}
 }
 
-// entries are all policies, as last compiled.
+// entries returns all policies, as last compiled.
 func (l *Reconciler) entries() []*entry {
 	var all []*entry
 	for _, collection := range l.collections() {
@@ -44,10 +44,10 @@ func (l *Reconciler) compiledPolicies() []*entry {
 
 const apiPath = "/apis/sunset.x-k8s.io/v1alpha1/"
 
-// list is where all policies are.
+// list returns the path of all policies.
 func (s policyCollection) list() string { return apiPath + s.plural }
 
-// path is where one policy is.
+// path returns the path of one policy.
 func (s policyCollection) path(o metav1.Object) string {
 	if o.GetNamespace() == "" {
 		return s.list() + "/" + o.GetName()
@@ -57,7 +57,7 @@ func (s policyCollection) path(o metav1.Object) string {
 
 func (policyCollection) namespaceOf(o metav1.Object) string { return o.GetNamespace() }
 
-// emptyOf is an empty policy for watching: unstructured, so that fields we do not know are not lost on the way.
+// emptyOf returns an empty policy for a watch. It is unstructured, so that decoding does not drop unknown fields.
 func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)

@@ -16,23 +16,24 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// compileWait is how long a check waits until a policy that has just been edited is compiled.
+// compileWait is how long a check waits for an edited policy to be compiled.
 const compileWait = 250 * time.Millisecond
 
 var errCompiling = errors.New("the controller is compiling an edited policy")
 
-// compiling is the state of the goroutines that compile edited policies, without a lock: one for the RetentionPolicies, those of one
-// namespace at a time, and one for the ClusterRetentionPolicies. Until a policy is compiled, its previous form stays in the snapshot, so that
-// it keeps what it kept before, and preflight stops deletions that the new form may prevent: in the namespace of a RetentionPolicy,
-// and everywhere for a ClusterRetentionPolicy. Reconciler.mu guards the fields.
+// compiling is the state of the goroutines that compile edited policies without holding a lock. One goroutine compiles
+// RetentionPolicies, those of one namespace at a time, and another one compiles ClusterRetentionPolicies. Until a policy is
+// compiled, its previous version stays in the snapshot and keeps the same objects as before. Preflight stops deletions that the
+// new version may prevent: in the namespace of a RetentionPolicy, and everywhere for a ClusterRetentionPolicy. Reconciler.mu
+// guards the fields.
 type compiling struct {
 	running map[bool]bool    // true: for ClusterRetentionPolicies; false: for RetentionPolicies
 	rests   map[string]pause // by namespace
-	until   time.Time        // namespaces that have compiled before wait until then, so that they use at most a quarter of one CPU
-	next    chan struct{}    // closed when something was edited or compiled
+	until   time.Time        // namespaces that have compiled before wait until then: they use at most a quarter of one CPU
+	next    chan struct{}    // closed when a policy was edited or compiled
 }
 
-// changed wakes all goroutines that wait for an edit, or for its result.
+// changed wakes all goroutines that wait for an edit or for its result.
 func (c *compiling) changed() {
 	if c.next != nil {
 		close(c.next)
@@ -40,7 +41,7 @@ func (c *compiling) changed() {
 	c.next = make(chan struct{})
 }
 
-// compiled is the last form of the entry that was compiled; nil for none.
+// compiled returns the last compiled version of the entry; nil for none.
 func (e *entry) compiled() *entry {
 	if e == nil || e.written == nil {
 		return e
@@ -48,7 +49,7 @@ func (e *entry) compiled() *entry {
 	return e.before
 }
 
-// edit records a policy that is new or was edited, and has it compiled soon.
+// edit records a policy that is new or was edited, and starts its compilation.
 func (l *Reconciler) edit(on policyCollection, object *unstructured.Unstructured) {
 	e := entryOf(object)
 	e.written, e.collection, e.length = object, on, textLength(object.Object["spec"])
@@ -66,7 +67,7 @@ func (l *Reconciler) edit(on policyCollection, object *unstructured.Unstructured
 	}
 }
 
-// compileAll compiles edited policies, ClusterRetentionPolicies or RetentionPolicies, until there are no more.
+// compileAll compiles edited policies, either ClusterRetentionPolicies or RetentionPolicies, until none is left.
 func (l *Reconciler) compileAll(ofCluster bool) {
 	for {
 		l.mu.Lock()
@@ -90,11 +91,11 @@ func (l *Reconciler) compileAll(ofCluster bool) {
 	}
 }
 
-// compileEdits compiles policies of one namespace, or of the cluster, and puts them in force at the same time, except those that have
-// been edited again or deleted meanwhile.
+// compileEdits compiles policies of one namespace, or of the cluster, and publishes them at the same time. It skips policies
+// that were edited again or deleted during the compilation.
 func (l *Reconciler) compileEdits(edits []*entry) {
 	began := l.Clock.Now()
-	slices.SortFunc(edits, func(a, b *entry) int { // the oldest first: after a restart the same have room in their namespace
+	slices.SortFunc(edits, func(a, b *entry) int { // oldest first: after a restart the same policies fit in their namespace
 		return cmp.Or(a.written.GetCreationTimestamp().Compare(b.written.GetCreationTimestamp().Time), cmp.Compare(a.written.GetName(), b.written.GetName()))
 	})
 	taken := l.takenBesides(edits)
@@ -113,11 +114,11 @@ func (l *Reconciler) compileEdits(edits []*entry) {
 	l.publish()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rest(edits[0].written.GetNamespace(), began) // putting them in force is paid for, too
+	l.rest(edits[0].written.GetNamespace(), began) // the pause also depends on how long publishing took
 	l.compiling.changed()
 }
 
-// become replaces entries by their compiled forms, given the statuses that they were written with. The caller holds publishing.
+// become replaces entries by their compiled versions, given the statuses of the objects as written. The caller holds publishing.
 func (l *Reconciler) become(edits, done []*entry, statuses []v1alpha1.RetentionPolicyStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +129,7 @@ func (l *Reconciler) become(edits, done []*entry, statuses []v1alpha1.RetentionP
 	}
 }
 
-// takenBesides is the size of the expressions of the other policies of the namespace.
+// takenBesides returns the size of the expressions of the other policies of the namespace.
 func (l *Reconciler) takenBesides(edits []*entry) (taken int) {
 	namespace := edits[0].written.GetNamespace()
 	if namespace == "" {
@@ -144,7 +145,7 @@ func (l *Reconciler) takenBesides(edits []*entry) (taken int) {
 	return taken
 }
 
-// become replaces the entry by its compiled form.
+// become replaces the entry by its compiled version.
 func (e *entry) become(l *Reconciler, done *entry, status v1alpha1.RetentionPolicyStatus) {
 	before := e.before
 	if before != nil && before.policy.UID != e.written.GetUID() {
@@ -160,7 +161,7 @@ func (e *entry) become(l *Reconciler, done *entry, status v1alpha1.RetentionPoli
 	l.changes.in(e.written.GetNamespace())
 }
 
-// takes is how much of the maximum size of its namespace the policy uses.
+// takes returns how much of the maximum size of its namespace the policy uses.
 func (e *entry) takes() int {
 	if e.refused != nil {
 		return 0
@@ -168,14 +169,14 @@ func (e *entry) takes() int {
 	return e.size
 }
 
-// reconsider compiles policies again that were too large for their namespaces, and fit now.
+// reconsider compiles policies again that did not fit in their namespaces before, and fit now.
 func (l *Reconciler) reconsider() {
 	taken := map[string]int{}
 	var refused []*entry
 	for _, s := range l.namespaced.all {
 		switch e := s.value; {
 		case e.written != nil:
-			taken[e.written.GetNamespace()] = engine.MaxNamespaceSize // when it is compiled they are considered again
+			taken[e.written.GetNamespace()] = engine.MaxNamespaceSize // they are considered again when it is compiled
 		case e.refused != nil:
 			refused = append(refused, e)
 		default:
@@ -189,8 +190,8 @@ func (l *Reconciler) reconsider() {
 	}
 }
 
-// compilingFor is an error while something is not in force that may keep objects of a namespace: a policy that is being compiled, or any
-// other change.
+// compilingFor returns an error while a change that may keep objects of a namespace is not in force: a policy that is being
+// compiled, or any other change.
 func (l *Reconciler) compilingFor(namespace string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +211,7 @@ func (l *Reconciler) compilingIn(namespace string) error {
 	return found
 }
 
-// busy is an error while policies are being compiled.
+// busy returns an error while policies are being compiled.
 func (l *Reconciler) busy() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +221,7 @@ func (l *Reconciler) busy() error {
 	return nil
 }
 
-// awaitCompiled waits until busy returns nil, or ctx ends.
+// awaitCompiled waits until busy returns nil or ctx ends. It returns the last error of busy.
 func (l *Reconciler) awaitCompiled(ctx context.Context, busy func() error) error {
 	for {
 		l.mu.Lock()
@@ -238,7 +239,7 @@ func (l *Reconciler) awaitCompiled(ctx context.Context, busy func() error) error
 	}
 }
 
-// firstProblems are the texts of problems, as many as a line of the log has room for.
+// firstProblems returns the texts of the first problems, as many as fit in a line of the log.
 func firstProblems(all []policy.Problem) (texts []string) {
 	const most = 5
 	for _, p := range all[:min(len(all), most)] {

@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// slowCompiler takes its time over policies of some names.
+// slowCompiler takes long to compile policies of some names.
 type slowCompiler struct {
 	policyset.Compiler
 	mu       sync.Mutex
@@ -42,7 +42,7 @@ func (c *slowCompiler) LoadWithin(p *policy.Policy, room int) (map[string]*engin
 	return c.Compiler.LoadWithin(p, room)
 }
 
-// floods is how many policies of the namespaces flood-0, flood-1 and so on have been compiled.
+// floods returns how many policies of the namespaces flood-0, flood-1 and so on have been compiled.
 func (c *slowCompiler) floods() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *slowCompiler) floods() (n int) {
 	return n
 }
 
-// compilingSlowly runs a test in a bubble, where some policies take long to compile.
+// compilingSlowly runs a test in a bubble in which some policies take long to compile.
 func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*testing.T, *harness, *slowCompiler)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func compilingSlowly(t *testing.T, takes map[string]time.Duration, test func(*te
 	})
 }
 
-// TestNobodyWaitsForWhatATenantHasCompiled holds the compiler for an hour.
+// TestNobodyWaitsForWhatATenantHasCompiled blocks the compiler for an hour.
 func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("team-b/own", ownRules("Enforce", "1m"))
@@ -79,40 +79,40 @@ func TestNobodyWaitsForWhatATenantHasCompiled(t *testing.T) {
 		l.hold("team-a", "true")
 		time.Sleep(maxAge + 1)
 		if err := check("team-a"); err != nil || !l.snapshot().Effective(jobs, "team-a").Held {
-			t.Errorf("a hold elsewhere is not in force: %v", err)
+			t.Errorf("a hold in another namespace is not in force: %v", err)
 		}
 		l.policy("p", spec("Suspended", "1h"))
 		time.Sleep(maxAge + 1)
 		if err := check("team-a"); err != nil {
-			t.Errorf("check after an edit of the cluster's: %v", err)
+			t.Errorf("check after an edit of a ClusterRetentionPolicy: %v", err)
 		}
 		expect.Equal(t, "rules after it", []string{"p/jobs Suspended 1h"}, l.rules("team-a"))
 		if took := time.Since(began) - 2*maxAge; took > 10 {
 			t.Errorf("others waited for %s", took)
 		}
 		if err := check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
-			t.Errorf("check of the namespace itself: %v; want it in doubt", err)
+			t.Errorf("check of the namespace itself: %v; want an error about the namespace", err)
 		}
 		time.Sleep(time.Hour)
 		l.compiled()
-		expect.Equal(t, "rules of the namespace at last", []string{"p/jobs Suspended 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+		expect.Equal(t, "rules of the namespace at the end", []string{"p/jobs Suspended 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
 	})
 }
 
-// TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile since nobody knows what it will be about.
+// TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile, because the effect of the new version is still unknown.
 func TestWhatAnAdministratorHasCompiledStopsEverythingMeanwhile(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
 		if _, err := l.Check(t.Context(), "team-a"); err == nil || errors.Is(err, preflight.ErrNamespace) {
 			t.Errorf("check while it is compiled: %v; want an error about all namespaces", err)
 		}
-		expect.Equal(t, "rules meanwhile", enforced, l.rules("team-a"))
+		expect.Equal(t, "rules during the compilation", enforced, l.rules("team-a"))
 		l.compiled()
 		expect.Equal(t, "rules", []string{"p/jobs Enforce 2h"}, l.allowed("team-a"))
 	})
 }
 
-// TestPublishingDelaysNoOtherNamespace: it takes long where many rules are in force.
+// TestPublishingDelaysNoOtherNamespace: publishing takes long if many rules are in force.
 func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 	compilingSlowly(t, nil, func(t *testing.T, l *harness, _ *slowCompiler) {
 		slow := policyset.Subscriber{Use: func(policyset.CompiledSnapshot) { time.Sleep(time.Hour) }}
@@ -130,10 +130,10 @@ func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 			t.Errorf("others waited for %s", took)
 		}
 		if err := check("team-b"); !errors.Is(err, preflight.ErrNamespace) {
-			t.Errorf("check of the namespace itself: %v; want it in doubt", err)
+			t.Errorf("check of the namespace itself: %v; want an error about the namespace", err)
 		}
 		l.compiled()
-		expect.Equal(t, "rules of the namespace at last", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
+		expect.Equal(t, "rules of the namespace at the end", []string{"p/jobs Enforce 1h", "team-b/own/jobs Enforce 1m"}, l.allowed("team-b"))
 		l.removePolicy("team-b/own")
 		time.Sleep(maxAge + 1)
 		began = time.Now()
@@ -143,7 +143,8 @@ func TestPublishingDelaysNoOtherNamespace(t *testing.T) {
 	})
 }
 
-// TestAHoldThatTheCacheShowsCountsAtOnce though what was read together with it is still being compiled: a live read shows nothing new then.
+// TestAHoldThatTheCacheShowsCountsAtOnce, although policies that were read together with it are still being compiled. A live
+// read no longer shows the hold as new.
 func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"team-b/own": time.Hour}, func(t *testing.T, l *harness, _ *slowCompiler) {
 		l.allowed("team-a")
@@ -160,12 +161,13 @@ func TestAHoldThatTheCacheShowsCountsAtOnce(t *testing.T) {
 	})
 }
 
-// TestTheNewestFormOfAPolicyCounts however long an earlier one took, and a policy that goes meanwhile is gone.
+// TestTheNewestFormOfAPolicyCounts, however long an earlier one took to compile. A policy that is deleted during the
+// compilation does not return.
 func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 	compilingSlowly(t, map[string]time.Duration{"p": time.Minute}, func(t *testing.T, l *harness, c *slowCompiler) {
 		l.policy("p", spec("Enforce", "2h"))
 		_, _ = l.Check(t.Context(), "team-a")
-		c.take(nil) // the first form is still being compiled
+		c.take(nil) // the first version is still being compiled
 		l.policy("p", spec("Enforce", "3h"))
 		time.Sleep(maxAge + 1)
 		_, _ = l.Check(t.Context(), "team-a")
@@ -178,13 +180,13 @@ func TestTheNewestFormOfAPolicyCounts(t *testing.T) {
 		_, _ = l.Check(t.Context(), "team-a")
 		l.removePolicy("p")
 		time.Sleep(maxAge + 1)
-		expect.Equal(t, "rules once it is gone", []string{}, l.allowed("team-a"))
+		expect.Equal(t, "rules after its deletion", []string{}, l.allowed("team-a"))
 		time.Sleep(time.Hour)
 		expect.Equal(t, "rules an hour later", []string{}, l.rules("team-a"))
 	})
 }
 
-// TestANamespaceRestsFromCompiling: others come first, and what has been edited many times is compiled once.
+// TestANamespaceRestsFromCompiling: other namespaces come first, and a policy that was edited many times is compiled once.
 func TestANamespaceRestsFromCompiling(t *testing.T) {
 	takes := map[string]time.Duration{"team-a/own": 150 * time.Millisecond, "team-b/own": time.Millisecond}
 	compilingSlowly(t, takes, func(t *testing.T, l *harness, c *slowCompiler) {
@@ -208,8 +210,8 @@ func TestANamespaceRestsFromCompiling(t *testing.T) {
 	})
 }
 
-// TestAnEditWaitsForOneOfTheOthers where fifty other namespaces edit all the time what takes long to compile. Those get a
-// quarter of a processor.
+// TestAnEditWaitsForOneOfTheOthers while 50 other namespaces constantly edit policies that take long to compile. Together,
+// these use a quarter of a processor.
 func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 	const takes = 300 * time.Millisecond
 	slow := map[string]time.Duration{}
@@ -242,7 +244,7 @@ func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 				continue
 			}
 			see("team-b/own")
-			if _, err := l.Check(t.Context(), "team-b"); err != nil { // which waits for a part of a second
+			if _, err := l.Check(t.Context(), "team-b"); err != nil { // this waits for less than a second
 				time.Sleep(takes)
 			}
 			if _, err := l.Check(t.Context(), "team-b"); err != nil {
@@ -257,7 +259,8 @@ func TestAnEditWaitsForOneOfTheOthers(t *testing.T) {
 	})
 }
 
-// TestASmallPolicyIsCompiledBeforeLargeOnes that came earlier: many namespaces get large policies at the same time.
+// TestASmallPolicyIsCompiledBeforeLargeOnes that were edited earlier, when many namespaces edit large policies at the same
+// time.
 func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
 	const takes, large = time.Second, 20
 	slow := map[string]time.Duration{}
@@ -283,7 +286,7 @@ func TestASmallPolicyIsCompiledBeforeLargeOnes(t *testing.T) {
 	})
 }
 
-// TestThePoliciesOfANamespaceShareItsRoom, and those of others and of the cluster have their own.
+// TestThePoliciesOfANamespaceShareItsRoom. Policies of other namespaces and of the cluster have their own.
 func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 	large := func(size int) string {
 		return strings.Replace(ownRules("Enforce", "5m"), "eligible: finished(object)", "eligible: finished(object) && object.metadata.name != '"+strings.Repeat("x", size)+"'", 1)
@@ -305,7 +308,7 @@ func TestThePoliciesOfANamespaceShareItsRoom(t *testing.T) {
 	}
 	expect.Equal(t, "invalid", []string{"team-a/own-7", "team-a/own-8"}, invalid())
 	l.removePolicy("team-a/own-0")
-	l.refresh() // which confirms that it is gone
+	l.refresh() // this confirms the deletion
 	l.compiled()
 	expect.Equal(t, "invalid once there is room for one", []string{"team-a/own-8"}, invalid())
 	l.policy("team-a/own-1", large(eighth-300))

@@ -1,8 +1,8 @@
-// Package policyset is the loop that turns what administrators have written, and the labels of namespaces, into the Snapshot
-// that everybody else reads, and the live checks that make sure the Snapshot is still true right before a deletion.
+// Package policyset builds the Snapshot that all other packages read, from the policies that administrators write and from the
+// labels of namespaces. Right before a deletion, its live checks confirm that the Snapshot is still current.
 //
-// It promises that a policy is read strictly, that one bad policy never hides the others, and that no deletion rests on
-// policies or a namespace seen more than a second ago, even when a watch has silently stopped.
+// It promises that it parses policies strictly, and that an invalid policy never hides valid ones. No deletion relies on
+// policies or a namespace that were read more than a second ago, even if a watch has stopped without an error.
 //
-// It refuses to look at subjects.
+// It never reads subjects.
 package policyset

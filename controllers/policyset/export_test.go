@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Skew says that two clocks may differ by more than allowed.
+// Skew returns an error if two clocks may differ by more than maxSkew.
 func Skew(date, sent, received time.Time) error { return bearable(skew(date, sent, received)) }
 
 // ManyNamespaces is how many namespaces are read one by one.
 const ManyNamespaces = manyNamespaces
 
-// FollowQuotas reads ResourceQuotas until its context ends.
+// FollowQuotas reads ResourceQuotas until ctx ends.
 var FollowQuotas = (*Reconciler).followQuotas
 
-// FollowClock compares the clocks until its context ends.
+// FollowClock compares the clocks until ctx ends.
 var FollowClock = (*Reconciler).followClock
 
-// Respecified lets updates of a policy through.
+// Respecified passes relevant updates of a policy.
 var Respecified = respecified
 
 // Compiled waits until every policy that was edited is compiled, and every change is in force.
@@ -35,7 +35,7 @@ func Compiled(ctx context.Context, l *Reconciler) error {
 	})
 }
 
-// Marks is of how many rules it is known which marks count.
+// Marks returns the number of rules for which it is known which marks count.
 func Marks(l *Reconciler) int {
 	l.publishing.Lock()
 	defer l.publishing.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// gate is where a policy waits for approval; nil for nowhere.
+// gate returns what keeps a policy waiting for approval; nil if it does not wait.
 func (e *entry) gate() *policy.ApprovalGate {
 	p, scope := e.policy, e.previews.scope
 	if p.Mode != v1alpha1.Enforce {
@@ -25,9 +25,9 @@ func (e *entry) gate() *policy.ApprovalGate {
 		return recount
 	}
 	switch {
-	case p.Approval.Always && !p.Accepted: // the approval is of all that this form deletes, not of what changes
+	case p.Approval.Always && !p.Accepted: // the approval covers everything that this version deletes, not only a change
 		return &policy.ApprovalGate{Hash: p.ApprovalHash()}
-	case !e.previews.outdated.IsZero(): // what was approved, shown or counted of the dry run was another number
+	case !e.previews.outdated.IsZero(): // the count that was approved or shown, or that of the dry run, is out of date
 		return &policy.ApprovalGate{Hash: p.RecountHash(e.previews.outdated), Before: e.previews.before, Previewed: counted && len(known.Uncounted) == 0 && e.wasSame()}
 	case !p.Accepted && !counted:
 		return &policy.ApprovalGate{Hash: p.ApprovalHash(), Before: e.previews.before}
@@ -42,8 +42,8 @@ func (e *entry) gate() *policy.ApprovalGate {
 	return nil
 }
 
-// uncounted are the rules of a policy that wait until they are counted; nil for none. The approval of a form covers only its rules about
-// images of those, for which not every node may ever report: it shows no number of any.
+// uncounted returns the rules of a policy that wait until they are counted; nil for none. Of these, the approval of a version
+// covers only rules about images, because some nodes may never report. For other rules it shows no number to approve.
 func uncounted(p *policy.Policy, known v1alpha1.Preview) sets.Set[string] {
 	all := sets.New(known.Uncounted...)
 	for _, r := range p.Rules {
@@ -57,15 +57,16 @@ func uncounted(p *policy.Policy, known v1alpha1.Preview) sets.Set[string] {
 	return all
 }
 
-// wasSame reports whether the policy had this form before the change that waits.
+// wasSame reports whether the policy had this version before the pending change.
 func (e *entry) wasSame() bool {
 	return e.previews.before != nil && slices.ContainsFunc(e.previews.before.Policies(), func(p *policy.Policy) bool {
 		return p.UID == e.policy.UID && p.Hash == e.policy.Hash
 	})
 }
 
-// recount is the gate of a policy that waits until this process has counted as the leader before did, and has found no more than
-// approval permits; nil if it does not wait. Policies with rules about images do not wait, as agents count them.
+// recount returns the gate of a policy that waits until this process has counted it, as the previous leader did, and has found
+// no more than the approval permits; nil if it does not wait. Policies with rules about images do not wait, because agents
+// count them.
 func (e *entry) recount() *policy.ApprovalGate {
 	p, known := e.policy, e.previews.recount
 	if known == nil || known.Hash != p.Hash || slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) {
@@ -74,9 +75,8 @@ func (e *entry) recount() *policy.ApprovalGate {
 	return &policy.ApprovalGate{Hash: p.RecountHash(known.Time.Time), Recount: &policy.Recount{Time: known.Time.Time, Due: known.Due, Week: known.Week, Besides: e.previews.scope}}
 }
 
-// gated returns a copy of the policy with its gate, with the permissions of its rules, and with the times from which on marks count. The
-// copy of a policy without a gate or marks is kept, and returned again until permissions change: what is published with each edit of one
-// tenant is little then.
+// gated returns a copy of the policy with its gate, the permissions of its rules, and the times from which marks count. Without
+// a gate or marks, it returns the same copy until permissions change. This keeps small what each edit by one tenant publishes.
 func (l *Reconciler) gated(e *entry) *policy.Policy {
 	p, gate := e.policy, e.gate()
 	marks := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mark != "" })
@@ -105,7 +105,7 @@ func (l *Reconciler) gated(e *entry) *policy.Policy {
 	return &waiting
 }
 
-// permission is what is known of the permissions that a rule needs.
+// permission is the known state of the permissions that a rule needs.
 type permission struct {
 	err            error
 	known, allowed bool
@@ -113,19 +113,19 @@ type permission struct {
 
 func (p permission) unpermitted() bool { return p.err != nil || !p.known }
 
-// isOf reports whether a rule of a snapshot says the same.
+// isOf reports whether a rule of a snapshot has the same state.
 func (p permission) isOf(r *policy.Rule) bool {
 	return r.Unpermitted == p.unpermitted() && r.Unwatched == !p.allowed
 }
 
-// permissions are those of each rule of a policy. Rules of ClusterRetentionPolicies need none.
+// permissions returns the state for each rule of a policy. Rules of ClusterRetentionPolicies need no permissions.
 func (l *Reconciler) permissions(p *policy.Policy) []permission {
 	all := make([]permission, len(p.Rules))
 	for i, r := range p.Rules {
 		switch {
 		case r.Namespace == "":
 			all[i] = permission{known: true, allowed: true}
-		case i > 0 && r.Kind == p.Rules[i-1].Kind && (r.Mark == "") == (p.Rules[i-1].Mark == ""): // it needs the same
+		case i > 0 && r.Kind == p.Rules[i-1].Kind && (r.Mark == "") == (p.Rules[i-1].Mark == ""): // it needs the same permissions
 			all[i] = all[i-1]
 		default:
 			all[i].err, all[i].known = l.Rights.Known(r)
@@ -135,16 +135,18 @@ func (l *Reconciler) permissions(p *policy.Policy) []permission {
 	return all
 }
 
-// rescope records where policies may delete objects that the last snapshot kept. If fewer kinds of referrers are declared, that is everywhere
-// for policies that read references: objects may not be used any more. What was counted of a dry run is counted again as a whole. What was
-// counted of earlier forms of a policy is dropped, also if the change concerns nothing that the policy selects now; of the form that it
-// has, previewsOf drops it at the next edit while something waits.
+// rescope records where policies may delete objects that the last snapshot kept, and reports whether it found any. If fewer
+// kinds of referrers are declared, it records every namespace of policies that read references: objects may have become unused.
+// A dry run is counted again as a whole.
+//
+// It drops counts of earlier versions of a policy, even if the change does not affect the objects that the policy selects now.
+// previewsOf drops the count of the current version at the next edit while a change waits.
 func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot, fewer sets.Set[references.Kind]) (found bool) {
 	change := snapshot.Since(before)
 	if change.None() && len(fewer) == 0 {
 		return false
 	}
-	var latest policy.ApprovalScope // many policies wait in the same namespaces, and share one
+	var latest policy.ApprovalScope // many policies wait in the same namespaces and share one scope
 	for _, e := range entries {
 		known := l.scoped[e.policy.UID]
 		if known == nil {
@@ -173,7 +175,7 @@ func (l *Reconciler) rescope(entries []*entry, before, snapshot *policy.Snapshot
 	return found
 }
 
-// after is a time, or a moment after an earlier one if it is not later: no two are alike.
+// after returns now, or a moment after the earlier time if now is not later, so that all times differ.
 func after(earlier, now time.Time) time.Time {
 	if now.After(earlier) {
 		return now
@@ -181,29 +183,29 @@ func after(earlier, now time.Time) time.Time {
 	return earlier.Add(time.Microsecond)
 }
 
-// At most pastBooks snapshots are kept of what was in force before. Changes within pastEvery share one.
+// At most pastSnapshots earlier snapshots are kept. Changes within pastEvery share one.
 const (
 	pastSnapshots = 16
 	pastEvery     = 2 * time.Second
 )
 
-// past is what was in force before a change that waits.
+// past is the state that was in force before a pending change.
 type past struct {
 	snapshot *policy.Snapshot
 	programs map[string]*engine.Program
 	until    time.Time
 }
 
-// compare sets what was in force before for policies that wait, and drops it for the others. If there are too many snapshots it drops the
-// oldest one, if possible one for which only RetentionPolicies wait, so that memory is bounded: then all due objects of policies that wait
-// for that one count as new.
+// compare sets the earlier snapshot of policies that wait, and drops it for the others. If there are too many snapshots, it
+// drops the oldest one to limit the use of memory, preferably one that only RetentionPolicies use. All due objects of policies
+// that used it then count as new.
 func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed bool) {
 	kept, ofCluster := sets.New[*policy.Snapshot](), sets.New[*policy.Snapshot]()
 	for _, e := range entries {
 		gate := e.gate()
 		switch {
 		case e.previews.outdated.IsZero() && (gate == nil || gate.Rules != nil || gate.Recount != nil && len(e.previews.scope) == 0 ||
-			e.policy.Approval.Always && gate.Namespaces == nil): // all that it deletes waits, whatever was in force before
+			e.policy.Approval.Always && gate.Namespaces == nil): // everything that it deletes waits, independently of the earlier snapshot
 			e.previews.before, e.previews.blind = nil, false
 		case e.previews.before == nil && !e.previews.blind && before != nil:
 			e.previews.before, changed = l.pastSnapshot(before), true
@@ -226,7 +228,7 @@ func (l *Reconciler) compare(entries []*entry, before *policy.Snapshot) (changed
 	return changed
 }
 
-// pastSnapshot is the snapshot that has been in force until now, or one of a moment ago.
+// pastSnapshot returns the snapshot that was in force until now, or one that was replaced within pastEvery.
 func (l *Reconciler) pastSnapshot(before *policy.Snapshot) *policy.Snapshot {
 	now := l.Clock.Now()
 	if n := len(l.past); n > 0 && now.Sub(l.past[n-1].until) < pastEvery {
@@ -236,7 +238,7 @@ func (l *Reconciler) pastSnapshot(before *policy.Snapshot) *policy.Snapshot {
 	return l.past[len(l.past)-1].snapshot
 }
 
-// remember makes a snapshot keep the questions of earlier ones, and returns the programs of all.
+// remember makes a snapshot evaluate the rules of earlier ones too, and returns the programs of all.
 func (l *Reconciler) remember(snapshot *policy.Snapshot, programs map[string]*engine.Program) map[string]*engine.Program {
 	l.programs = programs
 	if len(l.past) == 0 {
@@ -252,20 +254,20 @@ func (l *Reconciler) remember(snapshot *policy.Snapshot, programs map[string]*en
 	return all
 }
 
-// Count is a form of a policy that was counted completely and may act: all of it, or what waited behind the gate. What has
-// come behind it since was not counted.
+// Count reports that a version of a policy was counted completely and may act: all of it, or the part that waited behind Gate. It
+// does not cover objects that started to wait later.
 type Count struct {
 	Policy     types.UID
-	Generation int64 // of the policy that was counted
+	Generation int64 // of the policy when it was counted
 	Preview    v1alpha1.Preview
-	Gate       *policy.ApprovalGate // nil for nothing that waited
-	Opened     policy.ApprovalScope // namespaces of the gate that need not wait any more
-	// Outdated is what the CompiledSnapshot that was counted said of the policy.
+	Gate       *policy.ApprovalGate // nil if nothing waited
+	Opened     policy.ApprovalScope // namespaces of the gate that no longer wait
+	// Outdated is the time of the policy in CompiledSnapshot.Outdated when it was counted.
 	Outdated time.Time
 }
 
-// Previewed takes counts that the statuses of their policies show. It ignores those of other forms of the policies, and those from before
-// a policy had another form in between: what keeps the objects may have changed meanwhile.
+// Previewed takes counts that the statuses of their policies show. It ignores counts of other versions of the policies. It also
+// ignores counts from before a policy had another version in between, because other rules may keep the objects since then.
 func (l *Reconciler) Previewed(counts ...Count) {
 	l.publishing.Lock()
 	defer l.publishing.Unlock()
@@ -293,15 +295,15 @@ func (e *entry) previewed(c Count) {
 	}
 	if isOfAll {
 		e.previews.outdated = time.Time{}
-		if e.gate() == nil { // what changes next is compared with what was counted now
+		if e.gate() == nil { // the next change is compared with this count
 			e.previews.before, e.previews.blind = nil, false
 		}
 	}
 	e.previews.scope = e.previews.scope.Without(c.Opened)
 }
 
-// outdated is since when what was counted of a policy as a dry run is too old; zero for never. What the leader before counted of a dry run
-// is, from then on.
+// outdated returns since when the dry-run count of a policy is out of date; zero if it is not. A count of the previous leader
+// is out of date from the time when it was made.
 func (e *entry) outdated() time.Time {
 	if known := e.previews.recount; e.policy.Mode == v1alpha1.DryRun && known != nil && known.Hash == e.policy.Hash && e.previews.outdated.IsZero() {
 		return known.Time.Time
@@ -309,7 +311,7 @@ func (e *entry) outdated() time.Time {
 	return e.previews.outdated
 }
 
-// outdated are the policies of which what was counted as a dry run is too old, by UID, and since when.
+// outdated returns the policies whose dry-run count is out of date, by UID, and since when it is.
 func outdated(entries []*entry) map[types.UID]time.Time {
 	all := map[types.UID]time.Time{}
 	for _, e := range entries {
@@ -320,14 +322,14 @@ func outdated(entries []*entry) map[types.UID]time.Time {
 	return all
 }
 
-// Republish is called when the answer about the rights of a rule has changed.
+// Republish publishes a new snapshot after the permissions of a rule have changed.
 func (l *Reconciler) Republish() {
 	l.publishing.Lock()
 	defer l.publishing.Unlock()
 	l.republish()
 }
 
-// OwnRules are the rules of RetentionPolicies.
+// OwnRules returns the rules of RetentionPolicies.
 func (l *Reconciler) OwnRules() []*policy.Rule {
 	var rules []*policy.Rule
 	for _, e := range l.compiledPolicies() {

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// counted tells the loop that a policy was counted as it is and may act, but for the rules that were not.
+// counted reports to the reconciler that a policy was counted as it is and may act, except for uncounted rules.
 func (l *harness) counted(name string, uncounted ...string) {
 	l.t.Helper()
 	p := l.named(name)
@@ -28,12 +28,12 @@ func (l *harness) counted(name string, uncounted ...string) {
 	l.Previewed(c)
 }
 
-// recounted is a new process that has counted a policy, and has found no more due than the one before.
+// recounted starts a new process that counts a policy and finds no more due objects than the previous one.
 func (l *harness) recounted(name string, uncounted ...string) *harness {
 	l.t.Helper()
 	l = l.restart()
 	if gate := l.named(name).Gate; gate == nil || gate.Recount == nil {
-		l.t.Fatalf("%s does not wait for the first count: %v", name, gate)
+		l.t.Fatalf("%s does not wait for its first count: %v", name, gate)
 	}
 	l.counted(name, uncounted...)
 	return l
@@ -52,11 +52,12 @@ func TestManyGatesAreOpenedByOneEdition(t *testing.T) {
 	}
 	before := len(l.published)
 	l.Previewed(counts...)
-	expect.Equal(t, "editions", 1, len(l.published)-before)
+	expect.Equal(t, "snapshots", 1, len(l.published)-before)
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// running is a loop with policy p in force and counted, about namespaces with tier=ci; team-a is one.
+// running returns a reconciler with policy p, which is in force and counted. It applies to namespaces with tier=ci, among them
+// team-a.
 func running(t *testing.T) *harness {
 	t.Helper()
 	l := selecting(t)
@@ -69,36 +70,36 @@ var waits, free = []string{"p/jobs"}, []string{}
 func TestANewPolicyWaitsUntilItIsCounted(t *testing.T) {
 	l := oneEnforced(t)
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
-	expect.Equal(t, "waiting elsewhere", waits, l.waiting("team-b"))
+	expect.Equal(t, "waiting in other namespaces", waits, l.waiting("team-b"))
 	expect.Equal(t, "hash of the gate", l.named("p").ApprovalHash(), l.named("p").Gate.Hash)
 	l.counted("p")
 	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
-	expect.Equal(t, "editions", 2, len(l.published))
+	expect.Equal(t, "snapshots", 2, len(l.published))
 	l.reconcile()
 	l.allowed("team-a")
-	expect.Equal(t, "editions when nothing happens", 2, len(l.published))
+	expect.Equal(t, "snapshots after no change", 2, len(l.published))
 }
 
 func TestWhatOpensNoGate(t *testing.T) {
 	tests := map[string]func(l *harness, p *policy.Policy){
-		"a count of another form": func(l *harness, p *policy.Policy) {
+		"a count of another version": func(l *harness, p *policy.Policy) {
 			l.Previewed(policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: v1alpha1.Preview{Hash: "other"}, Gate: p.Gate})
 		},
 		"a count of another policy": func(l *harness, p *policy.Policy) {
 			l.Previewed(policyset.Count{Policy: "other", Preview: v1alpha1.Preview{Hash: p.Hash}, Gate: p.Gate})
 		},
-		"approval of another form": func(l *harness, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
+		"approval of another version": func(l *harness, _ *policy.Policy) { l.approve("p", "other"); l.refresh() },
 		"an edit of its mode": func(l *harness, _ *policy.Policy) {
 			l.policy("p", spec("DryRun", "1h"))
 			l.refresh()
 			l.policy("p", spec("Enforce", "1h"))
 		},
-		"a namesake that was counted": func(l *harness, p *policy.Policy) {
+		"a counted policy that is created again": func(l *harness, p *policy.Policy) {
 			l.counted("p")
 			l.removePolicy("p")
 			l.policy("p", spec("Enforce", "1h"))
 		},
-		"a status that nobody can read": func(l *harness, _ *policy.Policy) {
+		"a status that cannot be read": func(l *harness, _ *policy.Policy) {
 			l.edit("p", func(p *unstructured.Unstructured) { p.Object["status"] = map[string]any{"previews": "all"} })
 		},
 	}
@@ -113,7 +114,8 @@ func TestWhatOpensNoGate(t *testing.T) {
 	}
 }
 
-// TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference: each of them needs an earlier snapshot of its own.
+// TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference: each RetentionPolicy needs an earlier snapshot
+// of its own.
 func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifference(t *testing.T) {
 	l := oneEnforced(t)
 	l.counted("p")
@@ -131,8 +133,8 @@ func TestManyRetentionPoliciesThatWaitLeaveThePolicyOfAnAdministratorItsDifferen
 			known++
 		}
 	}
-	expect.Equal(t, "policies whose earlier book is known", 16, known)
-	expect.Equal(t, "what p deleted before is known", true, l.named("p").Gate.Before != nil)
+	expect.Equal(t, "policies with an earlier snapshot", 16, known)
+	expect.Equal(t, "p has an earlier snapshot", true, l.named("p").Gate.Before != nil)
 }
 
 func TestOnlyWhatIsInForceWaits(t *testing.T) {
@@ -156,13 +158,13 @@ func TestADryRunThatWasCountedIsEnforcedAtOnce(t *testing.T) {
 	s.policy("p", spec("DryRun", "1h"))
 	l := newHarness(t, s)
 	l.counted("p")
-	expect.Equal(t, "editions: a dry run waits for nothing", 1, len(l.published))
+	expect.Equal(t, "snapshots: a dry run does not wait", 1, len(l.published))
 	l.policy("p", spec("Enforce", "1h"))
 	l.refresh()
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// TestApprovalThatIsAlwaysRequired: neither a dry run nor a count replaces it, and an edit needs another one.
+// TestApprovalThatIsAlwaysRequired: neither a dry run nor a count replaces the approval, and each edit needs another one.
 func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 	always := func(mode, ttl string) string {
 		return strings.Replace(spec(mode, ttl), "{", "{approval: {required: Always}, ", 1)
@@ -173,9 +175,9 @@ func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 	l.counted("p")
 	l.policy("p", always("Enforce", "1h"))
 	l.refresh()
-	expect.Equal(t, "waiting, though a dry run was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting although a dry run was counted", waits, l.waiting("team-a"))
 	l.counted("p")
-	expect.Equal(t, "waiting, though it was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting although it was counted", waits, l.waiting("team-a"))
 	l.approve("p", l.named("p").ApprovalHash())
 	l.refresh()
 	expect.Equal(t, "waiting once it is approved", free, l.waiting("team-a"))
@@ -184,12 +186,12 @@ func TestApprovalThatIsAlwaysRequired(t *testing.T) {
 	l.refresh()
 	expect.Equal(t, "waiting after an edit", waits, l.waiting("team-a"))
 	if gate := l.named("p").Gate; gate.Before != nil {
-		t.Error("what the form before has deleted is not counted")
+		t.Error("objects of the previous version are not counted")
 	}
 	l.policy("p", spec("Enforce", "2h"))
 	l.refresh()
 	l.counted("p")
-	expect.Equal(t, "waiting when it is required for large changes alone", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting when it is required only for large changes", free, l.waiting("team-a"))
 	l.policy("p", always("Enforce", "2h"))
 	l.refresh()
 	expect.Equal(t, "waiting when it is always required again", waits, l.waiting("team-a"))
@@ -201,13 +203,14 @@ func TestAFormThatTheStatusKnowsIsOpenAtOnce(t *testing.T) {
 	expect.Equal(t, "waiting after a restart", free, l.recounted("p").waiting("team-a"))
 }
 
-// TestAFormIsPreviewedForAWeekAfterThePolicyHadIt: what a form would delete that the policy left long ago nobody has seen.
+// TestAFormIsPreviewedForAWeekAfterThePolicyHadIt: no current status shows what a version would delete that the policy had long
+// ago.
 func TestAFormIsPreviewedForAWeekAfterThePolicyHadIt(t *testing.T) {
 	tests := map[string]struct {
-		away       time.Duration // for how long the policy has another form
-		seen       bool          // whether the status had it rewritten right before
+		away       time.Duration // how long the policy has another version
+		seen       bool          // whether the status was written right before
 		unobserved bool          // whether no leader saw the edits
-		want       []string      // once a leader that starts has counted
+		want       []string      // once a new leader has counted
 	}{
 		"a week":                         {policy.Week, true, false, free},
 		"longer":                         {policy.Week + 1, true, false, waits},
@@ -266,7 +269,7 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.approve("p", "")
 		l.refresh()
-		expect.Equal(t, "waiting when it is taken back", waits, l.waiting("team-a"))
+		expect.Equal(t, "waiting when approval is removed", waits, l.waiting("team-a"))
 	})
 	t.Run("once a live read shows it", func(t *testing.T) {
 		l := oneEnforced(t)
@@ -275,7 +278,7 @@ func TestAnApprovedFormIsOpen(t *testing.T) {
 		expect.Equal(t, "waiting", free, l.waiting("team-a"))
 		l.later(2 * time.Second)
 		l.reconcile()
-		expect.Equal(t, "waiting when the cache, which is behind, is read", free, l.waiting("team-a"))
+		expect.Equal(t, "waiting after a read of the old cache", free, l.waiting("team-a"))
 	})
 	t.Run("and not when it is edited", func(t *testing.T) {
 		l := oneEnforced(t)
@@ -315,7 +318,8 @@ func TestRulesThatWereNotCountedWaitAlone(t *testing.T) {
 	expect.Equal(t, "waiting when it is counted too", free, l.waiting("team-a"))
 }
 
-// TestARuleThatWasNotCountedLetsNoOtherPass: where a policy applies again all its rules wait, and that one everywhere.
+// TestARuleThatWasNotCountedLetsNoOtherPass: where a policy newly applies, all of its rules wait. A rule that was not counted
+// waits everywhere.
 func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	s := newServer()
 	s.namespace("team-a", map[string]string{"tier": "ci"})
@@ -324,8 +328,8 @@ func TestARuleThatWasNotCountedLetsNoOtherPass(t *testing.T) {
 	l.counted("p", "other")
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
-	expect.Equal(t, "waiting where it applies anew", []string{"p/good", "p/other"}, l.waiting("team-b"))
-	expect.Equal(t, "waiting elsewhere", []string{"p/other"}, l.waiting("team-a"))
+	expect.Equal(t, "waiting where it newly applies", []string{"p/good", "p/other"}, l.waiting("team-b"))
+	expect.Equal(t, "waiting in other namespaces", []string{"p/other"}, l.waiting("team-a"))
 	l.counted("p", "other")
 	expect.Equal(t, "waiting once all others are counted", []string{"p/other"}, l.waiting("team-b"))
 }
@@ -336,26 +340,26 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 		before, change func(s *server)
 		want           []string // namespaces
 	}{
-		"nothing":                          {nil, func(*server) {}, nil},
-		"a namespace comes in":             {nil, func(s *server) { s.namespace("team-b", ci) }, []string{"team-b"}},
-		"another label":                    {nil, func(s *server) { s.namespace("team-a", map[string]string{"tier": "ci", "x": "y"}) }, nil},
-		"a namespace leaves":               {nil, func(s *server) { s.namespace("team-a", prod) }, nil},
-		"a new namespace":                  {nil, func(s *server) { s.namespace("team-c", ci) }, nil},
-		"a new namespace with an override": {nil, func(s *server) { s.namespace("team-c", ci); s.policy("team-c/own", longer) }, nil},
-		"a hold comes":                     {nil, func(s *server) { s.hold("team-a", "true") }, nil},
-		"an override comes":                {nil, func(s *server) { s.policy("team-a/own", longer) }, []string{"team-a"}},
-		"an override where it is not":      {nil, func(s *server) { s.policy("team-b/own", longer) }, nil},
-		"an override of another policy":    {nil, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "policy: p", "policy: q", 1)) }, nil},
+		"nothing":                           {nil, func(*server) {}, nil},
+		"a namespace is selected":           {nil, func(s *server) { s.namespace("team-b", ci) }, []string{"team-b"}},
+		"another label":                     {nil, func(s *server) { s.namespace("team-a", map[string]string{"tier": "ci", "x": "y"}) }, nil},
+		"a namespace is no longer selected": {nil, func(s *server) { s.namespace("team-a", prod) }, nil},
+		"a new namespace":                   {nil, func(s *server) { s.namespace("team-c", ci) }, nil},
+		"a new namespace with an override":  {nil, func(s *server) { s.namespace("team-c", ci); s.policy("team-c/own", longer) }, nil},
+		"a hold is added":                   {nil, func(s *server) { s.hold("team-a", "true") }, nil},
+		"an override is added":              {nil, func(s *server) { s.policy("team-a/own", longer) }, []string{"team-a"}},
+		"an override outside the selection": {nil, func(s *server) { s.policy("team-b/own", longer) }, nil},
+		"an override of another policy":     {nil, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "policy: p", "policy: q", 1)) }, nil},
 		"an override changes": {func(s *server) { s.policy("team-a/own", longer) },
 			func(s *server) { s.policy("team-a/own", strings.Replace(longer, "4h", "5h", 1)) }, []string{"team-a"}},
 		"an override is about another rule": {func(s *server) { s.policy("team-a/own", longer) },
 			func(s *server) {
 				s.policy("team-a/own", strings.Replace(longer, "policy: p", "policy: p, rule: pods", 1))
 			}, []string{"team-a"}},
-		"an override goes": {func(s *server) { s.policy("team-a/own", sparing) },
+		"an override is removed": {func(s *server) { s.policy("team-a/own", sparing) },
 			func(s *server) { s.removePolicy("team-a/own") }, []string{"team-a"}},
-		"own rules come": {nil, func(s *server) { s.policy("team-a/own", ownRules("Enforce", "1h")) }, nil},
-		"two namespaces": {nil, func(s *server) { s.namespace("team-b", ci); s.policy("team-a/own", sparing) }, []string{"team-a", "team-b"}},
+		"own rules are added": {nil, func(s *server) { s.policy("team-a/own", ownRules("Enforce", "1h")) }, nil},
+		"two namespaces":      {nil, func(s *server) { s.namespace("team-b", ci); s.policy("team-a/own", sparing) }, []string{"team-a", "team-b"}},
 	}
 	for name, test := range tests {
 		for way, see := range map[string]func(*harness){
@@ -384,7 +388,7 @@ func TestARunningPolicyWaitsWhereItAppliesAnew(t *testing.T) {
 	}
 }
 
-// rescoped is a running loop whose policy applies again in team-b.
+// rescoped returns a running reconciler with a policy that newly applies in team-b.
 func rescoped(t *testing.T) *harness {
 	t.Helper()
 	l := running(t)
@@ -396,7 +400,7 @@ func rescoped(t *testing.T) *harness {
 func TestOtherNamespacesGoOnWhileOneWaits(t *testing.T) {
 	l := rescoped(t)
 	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
-	expect.Equal(t, "waiting in another", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting in another namespace", free, l.waiting("team-a"))
 	l.counted("p")
 	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-b"))
 	l.refresh()
@@ -410,11 +414,11 @@ func TestWhatWasCountedBeforeAnotherNamespaceCameOpensNothing(t *testing.T) {
 	l.refresh()
 	l.Previewed(policyset.Count{Policy: before.UID, Generation: before.Generation, Preview: v1alpha1.Preview{Hash: before.Hash}, Gate: before.Gate, Opened: before.Gate.Namespaces})
 	expect.Equal(t, "waiting in team-a", waits, l.waiting("team-a"))
-	expect.Equal(t, "waiting in team-b, which was counted", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting in team-b, where it was counted", free, l.waiting("team-b"))
 	l.Previewed(policyset.Count{Policy: before.UID, Generation: before.Generation, Preview: v1alpha1.Preview{Hash: before.Hash}})
 	l.policy("other", spec("DryRun", "1h"))
 	l.refresh()
-	expect.Equal(t, "waiting when only the form was counted", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting after a count of the version alone", waits, l.waiting("team-a"))
 }
 
 func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
@@ -424,8 +428,8 @@ func TestANamespaceThatIsApprovedDoesNotWaitAgain(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-b"))
 	l.policy("team-a/own", longer)
 	l.refresh()
-	expect.Equal(t, "waiting in the next one", waits, l.waiting("team-a"))
-	expect.Equal(t, "waiting in the one that was approved", free, l.waiting("team-b"))
+	expect.Equal(t, "waiting in the next namespace", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in the approved namespace", free, l.waiting("team-b"))
 }
 
 func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
@@ -435,7 +439,7 @@ func TestApprovalOfTheFormDoesNotApproveANamespace(t *testing.T) {
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
 	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
-	expect.Equal(t, "waiting in another", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting in another namespace", free, l.waiting("team-a"))
 }
 
 func TestWhatWaitsSurvivesARestart(t *testing.T) {
@@ -449,11 +453,11 @@ func TestWhatWaitsSurvivesARestart(t *testing.T) {
 	})
 	again := l.recounted("p")
 	was, is := *p.Gate, *again.named("p").Gate
-	was.Before, is.Before = nil, nil // the other process has known only that it waits
+	was.Before, is.Before = nil, nil // the other process only knows that it waits
 	expect.Equal(t, "gate", was, is)
-	expect.Equal(t, "waiting in another", free, again.waiting("team-a"))
+	expect.Equal(t, "waiting in another namespace", free, again.waiting("team-a"))
 	l.approve("p", p.Gate.Hash)
-	expect.Equal(t, "waiting when it was approved meanwhile", free, l.recounted("p").waiting("team-b"))
+	expect.Equal(t, "waiting with an approval from before the restart", free, l.recounted("p").waiting("team-b"))
 }
 
 func TestWhatWaitsSurvivesEdits(t *testing.T) {
@@ -470,7 +474,7 @@ func TestWhatWaitsSurvivesEdits(t *testing.T) {
 			})
 		},
 		"of its annotations": func(l *harness) { l.approve("p", "nothing") },
-		"to a namespace that leaves and comes back": func(l *harness) {
+		"to a namespace that leaves the selection and returns": func(l *harness) {
 			l.namespace("team-b", nil)
 			l.refresh()
 			l.namespace("team-b", map[string]string{"tier": "ci"})
@@ -494,7 +498,7 @@ func TestOwnRulesWaitToo(t *testing.T) {
 	expect.Equal(t, "waiting once they are counted", free, l.waiting("team-a"))
 }
 
-// TestACopyOfAnApprovedPolicyWaits: as from a backup, or of a policy that was deleted and created again.
+// TestACopyOfAnApprovedPolicyWaits, for example from a backup, or if a policy was deleted and created again.
 func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
 	l := oneEnforced(t)
 	hash := l.named("p").ApprovalHash()
@@ -509,19 +513,20 @@ func TestACopyOfAnApprovedPolicyWaits(t *testing.T) {
 	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
-// TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce: whatever it was approved for before, and whether its form was counted.
+// TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce, independently of earlier approvals and of whether its version was
+// counted.
 func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		counted, approved bool
-		ttl               string // of the form that comes into force
+		ttl               string // of the enforced version
 	}{
-		"counted":                       {true, false, "1h"},
-		"counted, and approved":         {true, true, "1h"},
-		"not counted":                   {false, false, "1h"},
-		"not counted, and approved":     {false, true, "1h"},
-		"counted, and of another form":  {true, false, "2h"},
-		"approved, and of another form": {true, true, "2h"},
-		"always, and approved":          {true, true, "always"},
+		"counted":                          {true, false, "1h"},
+		"counted, and approved":            {true, true, "1h"},
+		"not counted":                      {false, false, "1h"},
+		"not counted, and approved":        {false, true, "1h"},
+		"counted, and of another version":  {true, false, "2h"},
+		"approved, and of another version": {true, true, "2h"},
+		"always, and approved":             {true, true, "always"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
@@ -555,7 +560,8 @@ func TestADryRunThatComesIntoForceWithAChangeIsApprovedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatWasCountedBesideAVetoDoesNotOutliveIt: not of an earlier form, not of rules that were not counted, and not across a restart.
+// TestWhatWasCountedBesideAVetoDoesNotOutliveIt: the count of an earlier version, uncounted rules, or a count from before a
+// restart must not outlive the veto.
 func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 	held := func() *harness {
 		s := newServer()
@@ -563,7 +569,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		s.policy("p", spec("DryRun", "1h"))
 		return newHarness(t, s)
 	}
-	t.Run("an earlier form", func(t *testing.T) {
+	t.Run("an earlier version", func(t *testing.T) {
 		l := held()
 		l.counted("p")
 		l.policy("p", spec("DryRun", "2h"))
@@ -576,7 +582,7 @@ func TestWhatWasCountedBesideAVetoDoesNotOutliveIt(t *testing.T) {
 		l.refresh()
 		expect.Equal(t, "waiting", []string{"p/jobs"}, l.waiting("team-a"))
 	})
-	t.Run("a count that began before the veto went", func(t *testing.T) {
+	t.Run("a count that began before the veto was removed", func(t *testing.T) {
 		l := held()
 		l.counted("p")
 		p := l.named("p")

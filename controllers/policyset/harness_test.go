@@ -20,7 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// harness is a Reconciler on a server.
+// harness is a Reconciler with a server.
 type harness struct {
 	*policyset.Reconciler
 	*server
@@ -30,28 +30,28 @@ type harness struct {
 	rights     rights
 }
 
-// rights is the answer of Rights about any rule.
+// The answers of Reconciler.Rights.Check and its other methods, the same for all rules.
 type rights struct {
 	err     error
 	denied  func(*policy.Rule) bool // which rules lack a permission if err is nil; nil for none
-	unknown bool                    // nobody has asked yet
-	allowed bool                    // by the last answer that told
+	unknown bool                    // no answer yet
+	allowed bool                    // by the last response of the API server
 	asked   []string                // IDs of rules
 }
 
-// Check implements what Reconciler.Rights must.
+// Check implements Reconciler.Rights.
 func (r *rights) Check(_ context.Context, rule *policy.Rule) (time.Time, error) {
 	r.asked = append(r.asked, rule.ID.String())
 	return time.Time{}, r.err
 }
 
-// CheckOwner implements what Reconciler.Rights must.
+// CheckOwner implements Reconciler.Rights.
 func (r *rights) CheckOwner(_ context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (time.Time, error) {
 	r.asked = append(r.asked, rule.ID.String()+" "+kind.Kind)
 	return time.Time{}, r.err
 }
 
-// Known implements what Reconciler.Rights must.
+// Known implements Reconciler.Rights.
 func (r *rights) Known(rule *policy.Rule) (error, bool) {
 	if r.err == nil && r.denied != nil && r.denied(rule) {
 		return permissions.ErrMissing, !r.unknown
@@ -59,7 +59,7 @@ func (r *rights) Known(rule *policy.Rule) (error, bool) {
 	return r.err, !r.unknown
 }
 
-// Allowed implements what Reconciler.Rights must.
+// Allowed implements Reconciler.Rights.
 func (r *rights) Allowed(*policy.Rule) bool {
 	if r.err == nil || errors.Is(r.err, permissions.ErrMissing) {
 		r.allowed = r.err == nil && !r.unknown
@@ -71,7 +71,7 @@ type leadership func() error
 
 func (l leadership) Check() error { return l() }
 
-// newHarness makes a Reconciler that has read the cache once.
+// newHarness returns a Reconciler that has read the cache once.
 func newHarness(t *testing.T, s *server) *harness {
 	t.Helper()
 	l := newUnreadHarness(t, s)
@@ -113,7 +113,7 @@ func (l *harness) compiled() {
 	expect.NoError(l.t, policyset.Compiled(l.t.Context(), l.Reconciler))
 }
 
-// check checks a namespace and returns the rules then in force for its Jobs: POLICY/RULE MODE TTL.
+// check checks a namespace and returns the rules then in force for its Jobs, as POLICY/RULE MODE TTL.
 func (l *harness) check(namespace string) ([]string, error) {
 	l.t.Helper()
 	_, err := l.Check(l.t.Context(), namespace)
@@ -121,7 +121,7 @@ func (l *harness) check(namespace string) ([]string, error) {
 	return l.rules(namespace), err
 }
 
-// allowed is check that must succeed.
+// allowed is a check that must succeed.
 func (l *harness) allowed(namespace string) []string {
 	l.t.Helper()
 	rules, err := l.check(namespace)
@@ -131,7 +131,7 @@ func (l *harness) allowed(namespace string) []string {
 	return rules
 }
 
-// rules are those about Jobs in a namespace, as last published.
+// rules returns the rules about Jobs in a namespace, as last published.
 func (l *harness) rules(namespace string) []string {
 	l.t.Helper()
 	rules := []string{}
@@ -155,10 +155,10 @@ func (l *harness) rules(namespace string) []string {
 	return rules
 }
 
-// snapshot is the one last published.
+// snapshot returns the last published snapshot.
 func (l *harness) snapshot() *policy.Snapshot { return l.published[len(l.published)-1].Snapshot }
 
-// named is a policy as last published.
+// named returns a policy as last published.
 func (l *harness) named(name string) *policy.Policy {
 	l.t.Helper()
 	for _, p := range l.snapshot().Policies() {
@@ -170,7 +170,7 @@ func (l *harness) named(name string) *policy.Policy {
 	return nil
 }
 
-// waiting are the rules about Jobs in a namespace that wait for approval, as last published.
+// waiting returns the rules about Jobs in a namespace that wait for approval, as last published.
 func (l *harness) waiting(namespace string) []string {
 	waiting := []string{}
 	for _, r := range l.snapshot().Effective(jobs, namespace).Rules {
@@ -181,25 +181,25 @@ func (l *harness) waiting(namespace string) []string {
 	return waiting
 }
 
-// refresh lets the cache catch up and be read.
+// refresh updates the cache, and reconciles.
 func (l *harness) refresh() {
 	l.t.Helper()
 	l.sync()
 	l.reconcile()
 }
 
-// restart is a new process on the same server.
+// restart starts a new process with the same server.
 func (l *harness) restart() *harness {
 	l.t.Helper()
 	return newHarness(l.t, l.server)
 }
 
-// later lets time pass.
+// later advances the clock.
 func (l *harness) later(d time.Duration) { l.clock.Step(d) }
 
 var jobs = schemaGroupKind("batch", "Job")
 
-// spec is a policy about Jobs.
+// spec returns a policy about Jobs.
 func spec(mode, ttl string) string {
 	return fmt.Sprintf(`{mode: %s, rules: [{name: jobs, target: {apiVersion: batch/v1, kind: Job}, eligible: finished(object), startTime: finishedAt(object), ttl: %s}]}`, mode, ttl)
 }

@@ -23,27 +23,27 @@ func (l *Reconciler) readJSON(ctx context.Context, path string, into any) error 
 	return l.readSoon(ctx, path, asJSON, into)
 }
 
-// readSoon is a read that a deletion may rest on: it fails if it takes longer than readTimeout.
+// readSoon is a live read that deletions rely on: it fails if it takes longer than readTimeout.
 func (l *Reconciler) readSoon(ctx context.Context, path, accept string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return l.read(ctx, path, accept, into)
 }
 
-// read is one live read: no cache of ours or of the API server answers it.
+// read sends one live request. No cache answers it, neither ours nor that of the API server.
 func (l *Reconciler) read(ctx context.Context, path, accept string, into any) error {
 	result := l.Live.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx)
-	if err := result.Error(); err != nil { // Raw's error leaves out what the API server says about it
+	if err := result.Error(); err != nil { // the error of Raw omits the message of the API server
 		return err
 	}
 	data, err := result.Raw()
 	if err != nil {
 		return err
 	}
-	return sigsjson.UnmarshalCaseSensitivePreserveInts(data, into) // as client-go does: numbers of any object stay whole
+	return sigsjson.UnmarshalCaseSensitivePreserveInts(data, into) // as client-go does: integers stay exact
 }
 
-// readList reads the metadata of a whole collection: what lacks a part of it, or is none, is an error.
+// readList reads the metadata of a whole collection. A response that is not a list, or not a complete one, is an error.
 func (l *Reconciler) readList(ctx context.Context, path string) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	if err := l.readMetadata(ctx, path, "PartialObjectMetadataList", list); err != nil {
@@ -55,12 +55,12 @@ func (l *Reconciler) readList(ctx context.Context, path string) (*metav1.Partial
 	return list, nil
 }
 
-// isComplete reports whether an answer is a list, and the whole of it.
+// isComplete reports whether a response is a complete list.
 func isComplete(list metav1.ListInterface) bool {
 	return list.GetResourceVersion() != "" && list.GetContinue() == "" && ptr.Deref(list.GetRemainingItemCount(), 0) == 0
 }
 
-// sameName fails if an answer is not about the object that was asked for.
+// sameName returns an error if a response is not about the requested object.
 func sameName(got, asked metav1.Object) error {
 	if got.GetUID() == "" || keyOf(got) != keyOf(asked) {
 		return errOther
@@ -68,8 +68,8 @@ func sameName(got, asked metav1.Object) error {
 	return nil
 }
 
-// isAbsent reports whether an error says that there is no object of a name. A server that does not serve the kind, or not
-// yet, says less.
+// isAbsent reports whether an error says that no object has this name. The NotFound error of a server that does not serve the
+// kind, or not yet, does not say so.
 func isAbsent(err error, name string) bool {
 	status := apierrors.APIStatus(nil)
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == name

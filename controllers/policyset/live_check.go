@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	readTimeout = 3 * time.Second // of one live read: the API server may have read the state that long before
-	liveTimeout = 2 * readTimeout // of all reads for a deletion
-	// confirmEvery is how often to look live while the cache lacks what was seen live.
+	readTimeout = 3 * time.Second // of one live read; the state that it returns may be this old
+	liveTimeout = 2 * readTimeout // of all live reads for one deletion
+	// confirmEvery is how often to read live while a cache lacks objects that a live read has returned.
 	confirmEvery = 5 * time.Second
 )
 
 var (
 	errNotRead = errors.New("policies and namespaces have not been read yet")
-	errRewound = errors.New("the resourceVersions of the API server went back, as after a restore of etcd; the controller restarts and reads everything again")
+	errRewound = errors.New("the resourceVersions of the API server went back, for example after a restore of etcd; the controller restarts and relists everything")
 
 	errPartial  = errors.New("incomplete list response")
 	errOther    = errors.New("the API server returned another object")
@@ -33,28 +33,28 @@ var (
 	errDisagree = errors.New("object missing from LIST but returned by GET")
 )
 
-// freshness is when live reads last confirmed what we know. An answer counts from when it came.
+// freshness records when live reads last confirmed the state in memory. A response counts from its arrival.
 type freshness struct {
-	reading lockorder.Mutex[lockorder.Reading] // held during reads, so that one read serves all who wait
+	reading lockorder.Mutex[lockorder.Reading] // held during reads, so that waiting callers share one read
 
-	mu         lockorder.Mutex[lockorder.Freshness] // guards what follows but clocks; not held during reads
+	mu         lockorder.Mutex[lockorder.Freshness] // guards the fields that follow except clocks; not held during reads
 	policies   []time.Time                          // by collection; nil for never
 	namespaces map[string]liveResult
-	everything time.Time // all namespaces
+	everything time.Time // when all namespaces were read
 	quotas     map[string]time.Time
 	unread     map[string][]unread // by namespace
-	later      sets.Set[types.UID] // of the policies that are being read while no check waits for them
+	later      sets.Set[types.UID] // policies that are being read in the background
 	clocks     clocks
 }
 
-// Check implements preflight.Live. It reads policies and the namespace live if they were last read more than a second
-// ago, and puts what has changed in force before it answers.
+// Check implements preflight.Live. If the policies or the namespace were last read more than a second ago, it reads them live
+// and puts changes in force before it returns.
 func (l *Reconciler) Check(ctx context.Context, namespace string) (since time.Time, err error) {
 	if err := l.Leadership.Check(); err != nil {
 		return since, err
 	}
 	since, err = l.checkLive(ctx, namespace)
-	if errors.Is(err, errCompiling) || errors.Is(err, errPublishing) { // without a lock: who asks about other namespaces need not wait
+	if errors.Is(err, errCompiling) || errors.Is(err, errPublishing) { // without a lock, so that checks of other namespaces do not wait
 		l.settleFor(namespace)
 		wait, cancel := context.WithTimeout(ctx, compileWait)
 		defer cancel()
@@ -65,13 +65,13 @@ func (l *Reconciler) Check(ctx context.Context, namespace string) (since time.Ti
 	if err != nil {
 		return since, err
 	}
-	return since, l.Leadership.Check() // reading may have taken a while
+	return since, l.Leadership.Check() // leadership may have been lost during the reads
 }
 
-// Prefetch implements preflight.Live. Deletions that can do without what it reads do not wait for it.
+// Prefetch implements preflight.Live. Deletions that do not need its results do not wait for it.
 func (l *Reconciler) Prefetch(ctx context.Context, namespace string, at time.Time) {
 	if l.Leadership.Check() == nil && l.Complete() {
-		_ = l.refresh(ctx, namespace, at) // the next Check reports what is in doubt
+		_ = l.refresh(ctx, namespace, at) // the next Check reports the error
 	}
 }
 
@@ -92,8 +92,8 @@ func (l *Reconciler) checkLive(ctx context.Context, namespace string) (since tim
 	return since, cmp.Or(err, l.compilingFor(namespace))
 }
 
-// answerFor is why nothing may be deleted in a namespace ("" for objects without one), by the latest live reads, and when the oldest
-// answer came that this rests on; zero if one is missing.
+// answerFor returns why nothing may be deleted in a namespace ("" for cluster-scoped objects), by the latest live reads. since
+// is when the oldest of the responses arrived; zero if one is missing.
 func (l *Reconciler) answerFor(namespace string) (since time.Time, err error) {
 	bound := l.boundByQuotas(namespace)
 	l.live.mu.Lock()
@@ -120,13 +120,13 @@ func (l *Reconciler) answerFor(namespace string) (since time.Time, err error) {
 	}
 }
 
-// namespaceRead is when the latest answer about a namespace came, by itself or in a list of all.
+// namespaceRead returns when the latest response about a namespace arrived, from a GET or from a list of all.
 func (f *freshness) namespaceRead(name string) time.Time {
 	return slices.MaxFunc([]time.Time{f.namespaces[name].at, f.everything}, time.Time.Compare)
 }
 
-// refresh reads at the same time all that is not fresh at a time, and then once more what is not by then. After that nothing is older
-// than the other reads took.
+// refresh reads in parallel everything that is not fresh at a time. It then reads once more what is no longer fresh. Afterwards
+// no result is older than the duration of the other reads.
 func (l *Reconciler) refresh(ctx context.Context, namespace string, at time.Time) error {
 	l.live.reading.Lock()
 	defer l.live.reading.Unlock()
@@ -147,14 +147,14 @@ func (l *Reconciler) refresh(ctx context.Context, namespace string, at time.Time
 			return err
 		}
 	}
-	if l.lacksQuotas(namespace, l.Clock.Now()) { // because of an edit that the second time has shown
+	if l.lacksQuotas(namespace, l.Clock.Now()) { // because of an edit that the second round has shown
 		l.readQuotasOf(ctx, namespace)
 		l.settleFor(namespace)
 	}
 	return nil
 }
 
-// stale are the reads of what is not fresh at a time.
+// stale returns the reads of everything that is not fresh at a time.
 func (l *Reconciler) stale(ctx context.Context, namespace string, at time.Time) (reads []func() error) {
 	if !l.knowsPolicies(at) {
 		reads = append(reads, func() error { return l.readPolicies(ctx, namespace, at) })
@@ -168,7 +168,7 @@ func (l *Reconciler) stale(ctx context.Context, namespace string, at time.Time) 
 	return reads
 }
 
-// together reads at the same time, and gives the first error in the order of the reads.
+// together runs reads in parallel, and returns the first error in the order of the reads.
 func together(reads ...func() error) error {
 	var group sync.WaitGroup
 	failed := make([]error, len(reads))
@@ -179,7 +179,7 @@ func together(reads ...func() error) error {
 	return cmp.Or(failed...)
 }
 
-// confirm reads policies and namespaces live, whatever the last read was.
+// confirm reads policies and namespaces live, even if the last read is still fresh.
 func (l *Reconciler) confirm(ctx context.Context) error {
 	l.live.reading.Lock()
 	defer l.live.reading.Unlock()
@@ -194,7 +194,7 @@ func (l *Reconciler) confirm(ctx context.Context) error {
 	)
 }
 
-// Complete reports whether policies and namespaces have been read, and are in force.
+// Complete reports whether policies and namespaces have been read and are in force.
 func (l *Reconciler) Complete() bool { return l.incomplete() == nil }
 
 func (l *Reconciler) incomplete() error {
@@ -206,7 +206,7 @@ func (l *Reconciler) incomplete() error {
 	return errNotRead
 }
 
-// fresh reports whether an answer that came at t still counts.
+// fresh reports whether a response that arrived at t still counts.
 func (l *Reconciler) fresh(t time.Time) bool { return preflight.Fresh(l.Clock.Now(), t) }
 
 // Permit implements preflight.Live.

@@ -24,7 +24,7 @@ func schemaGroupKind(group, kind string) schema.GroupKind {
 
 var enforced = []string{"p/jobs Enforce 1h"}
 
-// oneEnforced is a loop with a policy p in force everywhere.
+// oneEnforced returns a reconciler with a policy p in force everywhere.
 func oneEnforced(t *testing.T) *harness {
 	t.Helper()
 	s := newServer()
@@ -48,8 +48,8 @@ func TestLiveReadsAreSharedForASecond(t *testing.T) {
 	l.allowed("team-b")
 	expect.Equal(t, "requests for another namespace", map[string]int{"namespaces/team-b": 1}, l.asked())
 	l.allowed("")
-	expect.Equal(t, "requests for none", map[string]int{}, l.asked())
-	expect.Equal(t, "editions", 1, len(l.published))
+	expect.Equal(t, "requests without a namespace", map[string]int{}, l.asked())
+	expect.Equal(t, "snapshots", 1, len(l.published))
 }
 
 func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
@@ -66,8 +66,8 @@ func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
 		"another policy":                  {func(s *server) { s.policy("veto", spec("Suspended", "1h")) }, []string{"p/jobs Enforce 1h", "veto/jobs Suspended 1h"}},
 		"being deleted":                   {func(s *server) { s.edit("p", deleted) }, []string{"p/jobs Suspended 1h"}},
 		"a dry run that is being deleted": {func(s *server) { s.policy("p", spec("DryRun", "1h")); s.edit("p", deleted) }, []string{"p/jobs DryRun 1h"}},
-		"a namesake":                      {func(s *server) { s.removePolicy("p"); s.policy("p", spec("DryRun", "1h")) }, []string{"p/jobs DryRun 1h"}},
-		"the namespace leaves": {func(s *server) {
+		"another policy of the same name": {func(s *server) { s.removePolicy("p"); s.policy("p", spec("DryRun", "1h")) }, []string{"p/jobs DryRun 1h"}},
+		"the namespace leaves the selection": {func(s *server) {
 			s.policy("p", "{mode: Enforce, namespaceSelector: {matchLabels: {tier: ci}}"+spec("", "1h")[len("{mode: "):])
 		}, []string{}},
 	}
@@ -77,19 +77,19 @@ func TestWhatOnlyALiveReadShowsIsInForceBeforeCheckReturns(t *testing.T) {
 			test.change(l.server)
 			expect.Equal(t, "rules", test.want, l.allowed("team-a"))
 			l.later(2 * time.Second)
-			l.reconcile() // the cache is as it was
-			expect.Equal(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
+			l.reconcile() // the cache is unchanged
+			expect.Equal(t, "rules after a read of the old cache", test.want, l.rules("team-a"))
 			l.refresh()
-			expect.Equal(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
+			expect.Equal(t, "rules after a read of the new cache", test.want, l.rules("team-a"))
 			expect.Equal(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
 		})
 	}
 }
 
-// deleted is a DELETE of an object that a finalizer keeps.
+// deleted is the DELETE of an object that a finalizer keeps.
 func deleted(p *unstructured.Unstructured) { p.SetDeletionTimestamp(&metav1.Time{Time: now}) }
 
-// TestOverridesOfAPolicyThatIsBeingDeleted count where they keep longer, and no more where they let something go sooner.
+// TestOverridesOfAPolicyThatIsBeingDeleted count where they keep objects longer, and no longer count where they delete sooner.
 func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
 	for ttl, want := range map[string][2]string{"2h": {"p/jobs Enforce 2h", "p/jobs Enforce 2h"}, "30m": {"p/jobs Enforce 30m", "p/jobs Enforce 1h"}} {
 		s := newServer()
@@ -99,11 +99,11 @@ func TestOverridesOfAPolicyThatIsBeingDeleted(t *testing.T) {
 		expect.Equal(t, "rules", []string{want[0]}, l.allowed("team-a"))
 		l.later(2 * time.Second)
 		l.edit("team-a/own", deleted)
-		expect.Equal(t, "rules when it is being deleted", []string{want[1]}, l.allowed("team-a"))
+		expect.Equal(t, "rules during its deletion", []string{want[1]}, l.allowed("team-a"))
 	}
 }
 
-// selecting has a policy about namespaces with tier=ci; team-a is one.
+// selecting returns a reconciler with a policy about namespaces with tier=ci, among them team-a.
 func selecting(t *testing.T) *harness {
 	t.Helper()
 	s := newServer()
@@ -119,14 +119,14 @@ func TestNamespacesSeenOnlyLive(t *testing.T) {
 		want   []string
 		doubt  bool
 	}{
-		"as it was":          {func(*server) {}, "team-a", enforced, false},
+		"unchanged":          {func(*server) {}, "team-a", enforced, false},
 		"relabelled":         {func(s *server) { s.namespace("team-a", map[string]string{"tier": "prod"}) }, "team-a", []string{}, false},
 		"labelled":           {func(s *server) { s.namespace("team-b", map[string]string{"tier": "ci"}) }, "team-b", enforced, false},
 		"new":                {func(s *server) { s.namespace("team-c", map[string]string{"tier": "ci"}) }, "team-c", enforced, false},
 		"new, not selected":  {func(s *server) { s.namespace("team-c", nil) }, "team-c", []string{}, false},
 		"terminating":        {func(s *server) { s.terminate("team-a") }, "team-a", enforced, true},
 		"missing":            {func(s *server) { s.removeNamespace("team-a") }, "team-a", enforced, true},
-		"never there":        {func(*server) {}, "nowhere", enforced, true},
+		"never existed":      {func(*server) {}, "nowhere", enforced, true},
 		"another is missing": {func(s *server) { s.removeNamespace("team-b") }, "team-a", enforced, false},
 	}
 	for name, test := range tests {
@@ -170,7 +170,7 @@ func TestAHoldOnANamespaceSeenOnlyLive(t *testing.T) {
 	}
 }
 
-// fillOneByOne reads so many namespaces that the next one brings all.
+// fillOneByOne reads so many namespaces that the next read is a list of all.
 func (l *harness) fillOneByOne() {
 	for i := range policyset.ManyNamespaces {
 		name := fmt.Sprint("other-", i)
@@ -198,10 +198,10 @@ func TestManyNamespacesAreReadInOneList(t *testing.T) {
 		}
 		l.later(time.Second + 1)
 	}
-	expect.Equal(t, "editions", 1, len(l.published))
+	expect.Equal(t, "snapshots", 1, len(l.published))
 }
 
-// TestARelabelledNamespaceStaysSo: the cache is behind a live read, and something else makes the loop read it.
+// TestARelabelledNamespaceStaysSo: the cache is older than a live read, and another change triggers a reconciliation from it.
 func TestARelabelledNamespaceStaysSo(t *testing.T) {
 	for _, way := range []string{"one by one", "in one list"} {
 		t.Run(way, func(t *testing.T) {
@@ -256,20 +256,20 @@ func TestDoubtFailsClosed(t *testing.T) {
 		return func(l *harness) { l.fail = about(part, err) }
 	}
 	tests := map[string]func(l *harness){
-		"policies cannot be listed":    failing("clusterretentionpolicies", statusError(http.StatusInternalServerError)),
-		"own policies are not listed":  failing("/retentionpolicies", lost),
-		"policies may not be listed":   failing("clusterretentionpolicies", statusError(http.StatusForbidden)),
-		"policies are not served":      failing("clusterretentionpolicies", statusError(http.StatusNotFound)),
-		"no answer about policies":     failing("clusterretentionpolicies", lost),
-		"no answer about a namespace":  failing("team-a", lost),
-		"a namespace cannot be read":   failing("team-a", statusError(http.StatusInternalServerError)),
-		"a namespace may not be read":  failing("team-a", statusError(http.StatusForbidden)),
-		"a changed policy is not read": func(l *harness) { l.policy("p", spec("DryRun", "1h")); failing("/p", lost)(l) },
-		"the server's clock is ahead":  func(l *harness) { l.skewed = 10 * time.Second },
-		"the server's clock is behind": func(l *harness) { l.skewed = -10 * time.Second },
-		"the server has no clock":      func(l *harness) { l.dateless = true },
-		"leadership is not certain":    func(l *harness) { l.leadership = errors.New("not the leader") },
-		"leadership is lost meanwhile": func(l *harness) {
+		"policies cannot be listed":          failing("clusterretentionpolicies", statusError(http.StatusInternalServerError)),
+		"RetentionPolicies cannot be listed": failing("/retentionpolicies", lost),
+		"listing policies is forbidden":      failing("clusterretentionpolicies", statusError(http.StatusForbidden)),
+		"policies are not served":            failing("clusterretentionpolicies", statusError(http.StatusNotFound)),
+		"no response about policies":         failing("clusterretentionpolicies", lost),
+		"no response about a namespace":      failing("team-a", lost),
+		"a namespace cannot be read":         failing("team-a", statusError(http.StatusInternalServerError)),
+		"reading a namespace is forbidden":   failing("team-a", statusError(http.StatusForbidden)),
+		"a changed policy is not read":       func(l *harness) { l.policy("p", spec("DryRun", "1h")); failing("/p", lost)(l) },
+		"the server's clock is ahead":        func(l *harness) { l.skewed = 10 * time.Second },
+		"the server's clock is behind":       func(l *harness) { l.skewed = -10 * time.Second },
+		"the server sends no Date":           func(l *harness) { l.dateless = true },
+		"leadership is uncertain":            func(l *harness) { l.leadership = errors.New("not the leader") },
+		"leadership is lost during a read": func(l *harness) {
 			l.during = func(string) { l.leadership = errors.New("not the leader") }
 		},
 	}
@@ -279,20 +279,20 @@ func TestDoubtFailsClosed(t *testing.T) {
 			arrange(l)
 			for range 3 {
 				if _, err := l.check("team-a"); err == nil || errors.Is(err, preflight.ErrNamespace) {
-					t.Errorf("error %v, want one about everything", err)
+					t.Errorf("error %v, want one about all namespaces", err)
 				}
 				l.later(200 * time.Millisecond)
 			}
 			l.fail, l.during, l.skewed, l.dateless, l.leadership = nil, nil, 0, false, nil
 			l.later(2 * time.Second)
 			if _, err := l.check("team-a"); err != nil {
-				t.Errorf("when the doubt is gone: %v", err)
+				t.Errorf("once the error is gone: %v", err)
 			}
 		})
 	}
 }
 
-// about fails requests for paths that end so.
+// about fails requests for paths with this suffix.
 func about(part string, err error) func(path string) error {
 	return func(path string) error {
 		if strings.HasSuffix(path, part) {
@@ -307,7 +307,7 @@ func TestSkewFoundByTheLastReadCounts(t *testing.T) {
 	l.allowed("team-b")
 	l.skewed = time.Hour
 	if _, err := l.check("team-a"); err == nil {
-		t.Error("the namespace's answer told of the skew, and nobody listened")
+		t.Error("the response about the namespace showed the skew, and the check ignored it")
 	}
 }
 
@@ -336,7 +336,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestAPolicyThatIsCreatedDuringALiveRead: the list is older than what the cache shows meanwhile.
+// TestAPolicyThatIsCreatedDuringALiveRead: the list is older than the cache by the time of its arrival.
 func TestAPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
 	l := oneEnforced(t)
 	l.during = func(path string) {
@@ -351,7 +351,7 @@ func TestAPolicyThatIsCreatedDuringALiveRead(t *testing.T) {
 	expect.Equal(t, "rules after an edit", []string{"new/jobs Suspended 2h", "p/jobs Enforce 1h"}, sorted(l.rules("team-a")))
 }
 
-// TestAPolicyThatIsEditedDuringALiveRead: of two views the newer one stays.
+// TestAPolicyThatIsEditedDuringALiveRead: the newer one of two versions stays.
 func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("p", spec("DryRun", "1h"))
@@ -365,7 +365,7 @@ func TestAPolicyThatIsEditedDuringALiveRead(t *testing.T) {
 	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 }
 
-// TestAPolicyThatIsRemovedAfterItWasSeenLive: nothing need be due for its veto to end.
+// TestAPolicyThatIsRemovedAfterItWasSeenLive: its veto ends even if nothing is due.
 func TestAPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("veto", spec("Suspended", "1h"))
@@ -376,7 +376,7 @@ func TestAPolicyThatIsRemovedAfterItWasSeenLive(t *testing.T) {
 	expect.Equal(t, "rules", enforced, l.rules("team-a"))
 }
 
-// TestAPolicyTheCacheNeverSaw is seen live and removed before the cache has it.
+// TestAPolicyTheCacheNeverSaw: a live read shows it, and it is removed before the cache has it.
 func TestAPolicyTheCacheNeverSaw(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("veto", spec("Suspended", "1h"))
@@ -396,5 +396,5 @@ func TestARemovedPolicyIsNotTakenBackFromTheCache(t *testing.T) {
 	}
 	l.policy("p", spec("Enforce", "1h"))
 	l.refresh()
-	expect.Equal(t, "rules of the namesake", enforced, l.rules("team-a"))
+	expect.Equal(t, "rules of the new policy of that name", enforced, l.rules("team-a"))
 }

@@ -21,15 +21,16 @@ func (l *Reconciler) knowsPolicies(at time.Time) bool {
 	return l.live.policies != nil && !slices.ContainsFunc(l.live.policies, func(t time.Time) bool { return !preflight.Fresh(at, t) })
 }
 
-// keep sets when the kinds of policies were read; nil for never.
+// keep sets when each kind of policy was read; nil for never.
 func (f *freshness) keep(policies []time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.policies = policies
 }
 
-// readPolicies reads the kinds of policies that are not fresh at a time, and what was edited: of the RetentionPolicies only those of a
-// namespace, as those of others are read later. If that fails, neither is: something may be known to have changed.
+// readPolicies reads the kinds of policies that are not fresh at a time, and the policies that were edited. Of edited
+// RetentionPolicies it reads only those of a namespace, and the others later. If a read fails, no kind counts as read, because
+// a list may have shown a change that is not known yet.
 func (l *Reconciler) readPolicies(ctx context.Context, namespace string, at time.Time) error {
 	collections := l.collections()
 	came := make([]time.Time, len(collections))
@@ -54,7 +55,7 @@ func (l *Reconciler) readPolicies(ctx context.Context, namespace string, at time
 	return nil
 }
 
-// checkPolicies says when its list came.
+// checkPolicies reads one kind of policies, and returns when its list arrived.
 func (l *Reconciler) checkPolicies(ctx context.Context, on policyCollection, namespace string) (time.Time, error) {
 	seen := l.seen(func() string { return on.newest })
 	list, err := l.readList(ctx, on.list())
@@ -77,15 +78,17 @@ func (l *Reconciler) checkPolicies(ctx context.Context, on policyCollection, nam
 		return came, err
 	}
 	l.takeLivePolicies(on, list, changed)
-	if on.kind == v1alpha1.RetentionPolicyKind { // once what was read is in force: a check may be made meanwhile
+	if on.kind == v1alpha1.RetentionPolicyKind { // after the policies that were read are stored: a check may run in between
 		l.leaveUnread(ctx, on, now, failed, later)
 	}
 	return came, nil
 }
 
-// readChanged reads policies that a list shows and we do not know, and gives why it cannot read each. One that cannot be read, even if it
-// is not found, leaves doubt: what we know of it is outdated, and only a list may end it. A RetentionPolicy leaves doubt about its namespace
-// alone, since nothing in it matters elsewhere: whoever creates and deletes some all the time must not stop the deletions of others.
+// readChanged reads the policies of a list whose listed versions are not known. failed holds the error of each read. If a read
+// fails, even with NotFound, the known version is out of date, and only a list can settle that.
+//
+// A RetentionPolicy that cannot be read stops deletions only in its own namespace, because it has no effect elsewhere.
+// Otherwise a user who keeps creating and deleting policies could stop the deletions of other users.
 func (l *Reconciler) readChanged(ctx context.Context, on policyCollection, unknown []*metav1.PartialObjectMetadata) (changed []*unstructured.Unstructured, failed []error) {
 	objects, failed := make([]*unstructured.Unstructured, len(unknown)), make([]error, len(unknown))
 	var reading errgroup.Group
@@ -116,20 +119,20 @@ func (l *Reconciler) readChanged(ctx context.Context, on policyCollection, unkno
 	return changed, failed
 }
 
-// seen is how far a history has been seen by now.
+// seen returns the resourceVersion up to which the history has been observed.
 func (l *Reconciler) seen(version func() string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return version()
 }
 
-// startOver ends the process, as nothing that was seen can be trusted any more.
+// startOver stops the process, because the state in memory can no longer be trusted.
 func (l *Reconciler) startOver() error {
 	l.fail(errRewound)
 	return errRewound
 }
 
-// unknown are the policies of a list that say something new.
+// unknown returns the policies of a list that are new or were edited.
 func (l *Reconciler) unknown(on policyCollection, list *metav1.PartialObjectMetadataList) (all []*metav1.PartialObjectMetadata) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,7 +144,7 @@ func (l *Reconciler) unknown(on policyCollection, list *metav1.PartialObjectMeta
 	return all
 }
 
-// takeLivePolicies takes in what a live list shows and we did not know.
+// takeLivePolicies stores the changes that a live list shows, and drops the policies that it lacks.
 func (l *Reconciler) takeLivePolicies(on policyCollection, list *metav1.PartialObjectMetadataList, changed []*unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,20 +14,22 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 )
 
-// liveCollection is what is known of the objects of a kind, and where the API server has each.
+// liveCollection is the known objects of a kind, with their paths in the API.
 type liveCollection interface {
 	lacking(uids map[types.UID]bool, version string) []metav1.Object
 	path(object metav1.Object) string
-	namespaceOf(object metav1.Object) string // the namespace that it is, or is in
+	namespaceOf(object metav1.Object) string // the namespace of the object, or the object itself if it is a namespace
 	forget(object metav1.Object)
 }
 
-// askedAtOnce bounds the GETs of missing objects that are under way at a time.
+// askedAtOnce limits the concurrent GETs of missing objects.
 const askedAtOnce = 16
 
-// confirmMissing asks for each object that a live list lacks: only the API server's word that there is none makes it gone.
-// An empty list is what a server says that has not read its store yet. A namesake says so too, if the list has it or is too old to.
-// If not all can be confirmed in time, those that are confirmed are dropped, and the next call asks for the others.
+// confirmMissing sends a GET for each object that a live list lacks. An object counts as gone only if the API server responds
+// that it does not exist, because a server that has not loaded its store yet returns an empty list. A response with another
+// object of the same name counts too, if the list contains that object or is older than it.
+//
+// If some objects cannot be confirmed in time, the confirmed ones are dropped, and the next call checks the others.
 func (l *Reconciler) confirmMissing(ctx context.Context, of liveCollection, list *metav1.PartialObjectMetadataList) error {
 	listed := uidsOf(list)
 	missing := l.missing(of, listed, list.ResourceVersion)
@@ -43,7 +45,7 @@ func (l *Reconciler) confirmMissing(ctx context.Context, of liveCollection, list
 	_ = asking.Wait()
 	err := cmp.Or(failed...)
 	if err == nil {
-		return nil // all of them are dropped with the list
+		return nil // the caller drops all of them with the list
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +58,7 @@ func (l *Reconciler) confirmMissing(ctx context.Context, of liveCollection, list
 	return err
 }
 
-// confirmGone fails unless a GET by name says that an object is gone.
+// confirmGone returns an error unless a GET by name confirms that an object is gone.
 func (l *Reconciler) confirmGone(ctx context.Context, of liveCollection, missing metav1.Object, list *metav1.PartialObjectMetadataList, listed map[types.UID]bool) error {
 	object := &metav1.PartialObjectMetadata{}
 	err := l.readMetadata(ctx, of.path(missing), "PartialObjectMetadata", object)
@@ -72,18 +74,18 @@ func (l *Reconciler) confirmGone(ctx context.Context, of liveCollection, missing
 	return nil
 }
 
-// failing is since when live reads fail that are to confirm whether objects that a cache lacks are deleted.
+// failing records since when live reads fail that check whether objects missing from a cache were deleted.
 type failing struct {
-	since time.Time // zero: the last one succeeded, or none was needed
+	since time.Time // zero if the last read succeeded, or none was needed
 	err   error
 }
 
-// confirmCaches reads live unless the caches have all objects that are known (all). A cache that lacks some is behind, or its list was
+// confirmCaches reads live unless the caches contain all known objects (all). If a cache lacks some, it is behind, its list was
 // incomplete, or the objects were deleted.
 func (l *Reconciler) confirmCaches(ctx context.Context, all bool) (reconcile.Result, error) {
 	var err error
 	if !all {
-		if l.confirmedLately() { // however many objects are deleted one after the other
+		if l.confirmedLately() { // also limits the reads when many objects are deleted one after the other
 			return reconcile.Result{RequeueAfter: preflight.MaxAge}, nil
 		}
 		err = l.confirm(ctx)
@@ -104,7 +106,7 @@ func (l *Reconciler) confirmCaches(ctx context.Context, all bool) (reconcile.Res
 	return reconcile.Result{RequeueAfter: confirmEvery}, nil
 }
 
-// confirmedLately reports whether caches were confirmed a moment ago. Otherwise it notes that they are now.
+// confirmedLately reports whether the caches were confirmed within preflight.MaxAge. Otherwise it records the current time.
 func (l *Reconciler) confirmedLately() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,8 +118,8 @@ func (l *Reconciler) confirmedLately() bool {
 	return false
 }
 
-// Trouble is why Sunset cannot delete anything, even if nothing is due: the clocks differ, or policies or namespaces cannot be read. It is
-// nil if it can.
+// The reason why Sunset cannot delete anything, even if nothing is due: the clocks differ, or policies or namespaces cannot be
+// read. It is nil if Sunset can delete.
 func (l *Reconciler) Trouble() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +133,7 @@ func (l *Reconciler) Trouble() error {
 	}
 }
 
-// missing are the objects that are known and a live list should have, and has not.
+// missing returns the known objects that a live list should contain but lacks.
 func (l *Reconciler) missing(of liveCollection, listed map[types.UID]bool, version string) []metav1.Object {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,24 +16,24 @@ import (
 
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// manyNamespaces is how many namespaces are read one by one in a second; more are read in one list.
+// manyNamespaces is how many namespaces are read one by one in a second. If there are more, one list reads all of them.
 const manyNamespaces = 16
 
-// namespaces are those that are known.
+// namespaces is the known namespaces, with their paths in the API.
 type namespaces struct{ *store[policy.Namespace] }
 
 func (namespaces) path(o metav1.Object) string { return namespacesPath + "/" + o.GetName() }
 
 func (namespaces) namespaceOf(o metav1.Object) string { return o.GetName() }
 
-// liveResult is what a live read said about one namespace.
+// liveResult is the result of a live read of one namespace.
 type liveResult struct {
 	at   time.Time
-	took time.Duration // by itself; 0 in a list of all
-	err  error         // wraps preflight.ErrNamespace; nil when subjects there may go
+	took time.Duration // duration of a GET; 0 for a list of all
+	err  error         // wraps preflight.ErrNamespace; nil when objects there may be deleted
 }
 
-// readPlace reads a namespace, or all of them.
+// readPlace reads a namespace, or all of them if many are needed.
 func (l *Reconciler) readPlace(ctx context.Context, name string) error {
 	if l.readsOneByOne() {
 		return l.readNamespace(ctx, name)
@@ -41,7 +41,7 @@ func (l *Reconciler) readPlace(ctx context.Context, name string) error {
 	return l.readAllNamespaces(ctx)
 }
 
-// readsOneByOne reports whether the last second's reads of namespaces were few, and quick.
+// readsOneByOne reports whether the reads of namespaces in the last second were few and fast.
 func (l *Reconciler) readsOneByOne() bool {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *Reconciler) readsOneByOne() bool {
 	return len(l.live.namespaces) < manyNamespaces && took < preflight.MaxAge/10
 }
 
-// answered reports whether the latest live reads have an answer for the namespace that counts at a time.
+// answered reports whether the latest live read of the namespace counts at a time. It is true for "".
 func (l *Reconciler) answered(name string, at time.Time) bool {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *Reconciler) readAllNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// takeLiveNamespaces takes in other labels and holds; complete is the list when the items are all there are.
+// takeLiveNamespaces stores changed labels and holds. complete is the list if the items are all that exist; nil otherwise.
 func (l *Reconciler) takeLiveNamespaces(items []metav1.PartialObjectMetadata, complete *metav1.PartialObjectMetadataList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +133,7 @@ func (l *Reconciler) takeLiveNamespaces(items []metav1.PartialObjectMetadata, co
 	}
 }
 
-// existing answers from a complete list.
+// existing returns an error if the namespace was not in a complete list.
 func (l *Reconciler) existing(name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheCountOfAnotherFormEndsNoComparison: what changed while no leader ran is still to be counted when the policy has the form again that
-// the leader before counted.
+// TestTheCountOfAnotherFormEndsNoComparison: when the policy returns to the version that the previous leader counted, changes
+// from the time without a leader must still be counted.
 func TestTheCountOfAnotherFormEndsNoComparison(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "2h"))
 	l.become(spec("Enforce", "2h"))
@@ -28,14 +28,14 @@ func TestTheCountOfAnotherFormEndsNoComparison(t *testing.T) {
 	l.become(spec("DryRun", "2h"))
 	l.counted("p")
 	l.become(spec("Enforce", "1h"))
-	expect.Equal(t, "waiting in the form before", waits, l.waiting("team-a"))
+	expect.Equal(t, "waiting in the previous version", waits, l.waiting("team-a"))
 }
 
-// TestAnEarlierNumberApprovesNoLaterChange: a dry run became able to delete more after the number was shown.
+// TestAnEarlierNumberApprovesNoLaterChange: a dry run could delete more after the number was shown.
 func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
 	for name, start := range map[string]func(l *harness) *harness{
-		"of a form": func(l *harness) *harness { return l },
-		"of what a leader that starts counts": func(l *harness) *harness {
+		"of a version": func(l *harness) *harness { return l },
+		"of the first count of a new leader": func(l *harness) *harness {
 			l.counted("p")
 			l.report("p", old(3).enforced(l, "p"))
 			return l.restart()
@@ -63,10 +63,10 @@ func TestAnEarlierNumberApprovesNoLaterChange(t *testing.T) {
 	}
 }
 
-// TestARestartForgetsNoApproval of a number that a leader has shown: the next one compares its first count with that number.
+// TestARestartForgetsNoApproval of a number that a leader has shown. The next leader compares its first count with that number.
 func TestARestartForgetsNoApproval(t *testing.T) {
 	for name, reach := range map[string]func(t *testing.T) *harness{
-		"of a form": func(t *testing.T) *harness {
+		"of a version": func(t *testing.T) *harness {
 			l := heldWith(t, spec("DryRun", "2h"))
 			l.become(spec("Enforce", "1h"))
 			return l
@@ -93,14 +93,15 @@ func TestARestartForgetsNoApproval(t *testing.T) {
 			if gate == nil || gate.Recount == nil {
 				t.Fatalf("it compares with no count: %+v", gate)
 			}
-			expect.Equal(t, "the number that is approved", []int64{3, 4}, []int64{gate.Recount.Due, gate.Recount.Week})
+			expect.Equal(t, "approved number", []int64{3, 4}, []int64{gate.Recount.Due, gate.Recount.Week})
 			l.counted("p")
 			expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
 		})
 	}
 }
 
-// TestARestartRemembersThatADryRunCouldDeleteMore, although an earlier approval of the form counts and nothing could be counted since.
+// TestARestartRemembersThatADryRunCouldDeleteMore, although an earlier approval of the version counts and no count was possible
+// since then.
 func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
 	l := heldWith(t, spec("Enforce", "1h"))
 	l.approve("p", l.named("p").ApprovalHash())
@@ -113,7 +114,7 @@ func TestARestartRemembersThatADryRunCouldDeleteMore(t *testing.T) {
 	expect.Equal(t, "waiting after a restart", waits, l.restart().waiting("team-a"))
 }
 
-// TestAFormThatReturnsAsksForAnotherHash than the annotation has by then, so that it can be approved.
+// TestAFormThatReturnsAsksForAnotherHash than the annotation has by then, so that you can approve it.
 func TestAFormThatReturnsAsksForAnotherHash(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "1h"))
 	l.hold("team-a", "")
@@ -124,6 +125,6 @@ func TestAFormThatReturnsAsksForAnotherHash(t *testing.T) {
 	l.become(spec("Enforce", "1h"))
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	if l.named("p").Gate.Hash == shown {
-		t.Error("the annotation has the hash already")
+		t.Error("the annotation already has the hash")
 	}
 }

@@ -16,28 +16,28 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAListThatLacksPoliciesEndsNone: what keeps must not vanish because a server has not read all of its store yet, or a proxy
-// has lost the rest of an answer.
+// TestAListThatLacksPoliciesEndsNone: policies that keep objects must stay in force if a server has not loaded all of its
+// store, or a proxy has truncated a response.
 func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 	listing := func(metadata map[string]any) map[string]any {
 		return map[string]any{"metadata": metadata, "items": []any{}}
 	}
 	tests := map[string]struct {
-		part  string // which paths end so
+		part  string // suffix of paths
 		said  any
-		fails error // what a GET of the policy gives; nil for the policy
+		fails error // result of a GET of the policy; nil for the policy
 	}{
-		"an empty list":                      {"policies", listing(map[string]any{"resourceVersion": "999"}), nil},
-		"a list that goes on":                {"policies", listing(map[string]any{"resourceVersion": "999", "continue": "more"}), nil},
-		"a list that has lost where":         {"policies", listing(map[string]any{"resourceVersion": "999", "remainingItemCount": 7}), nil},
-		"an empty list, and no answer":       {"policies", listing(map[string]any{"resourceVersion": "999"}), statusError(http.StatusServiceUnavailable)},
-		"an empty list, and nothing there":   {"policies", listing(map[string]any{"resourceVersion": "999"}), statusError(http.StatusNotFound)},
-		"no list at all":                     {"policies", map[string]any{}, nil},
-		"another object than the namespace":  {"namespaces/team-a", map[string]any{}, nil},
-		"no list of namespaces":              {"namespaces", map[string]any{}, nil},
-		"a list of namespaces that goes on":  {"namespaces", listing(map[string]any{"resourceVersion": "999", "continue": "more"}), nil},
-		"an empty list of namespaces":        {"namespaces", listing(map[string]any{"resourceVersion": "999"}), nil},
-		"another object than the new policy": {"clusterretentionpolicies/veto", map[string]any{}, nil},
+		"an empty list":                              {"policies", listing(map[string]any{"resourceVersion": "999"}), nil},
+		"a list with a continue token":               {"policies", listing(map[string]any{"resourceVersion": "999", "continue": "more"}), nil},
+		"a list with a remaining item count":         {"policies", listing(map[string]any{"resourceVersion": "999", "remainingItemCount": 7}), nil},
+		"an empty list, and failing GETs":            {"policies", listing(map[string]any{"resourceVersion": "999"}), statusError(http.StatusServiceUnavailable)},
+		"an empty list, and NotFound":                {"policies", listing(map[string]any{"resourceVersion": "999"}), statusError(http.StatusNotFound)},
+		"not a list":                                 {"policies", map[string]any{}, nil},
+		"another object than the namespace":          {"namespaces/team-a", map[string]any{}, nil},
+		"not a list of namespaces":                   {"namespaces", map[string]any{}, nil},
+		"a list of namespaces with a continue token": {"namespaces", listing(map[string]any{"resourceVersion": "999", "continue": "more"}), nil},
+		"an empty list of namespaces":                {"namespaces", listing(map[string]any{"resourceVersion": "999"}), nil},
+		"another object than the new policy":         {"clusterretentionpolicies/veto", map[string]any{}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestAListThatLacksPoliciesEndsNone(t *testing.T) {
 	}
 }
 
-// TestANamesakeThatIsNewerThanTheList: the one before is gone all the same.
+// TestANamesakeThatIsNewerThanTheList: the previous policy of the same name is still gone.
 func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 	l := oneEnforced(t)
 	l.removePolicy("p")
@@ -87,20 +87,20 @@ func TestANamesakeThatIsNewerThanTheList(t *testing.T) {
 	expect.Equal(t, "rules a second later", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
-// TestAListThatLacksNamespacesForgetsNone, whichever read it was.
+// TestAListThatLacksNamespacesForgetsNone, in a check and in a reconciliation.
 func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
 	l := selecting(t)
 	l.said = emptied("/namespaces")
 	l.fillOneByOne()
 	if _, err := l.check("team-a"); err == nil {
-		t.Error("allowed by the fence's list")
+		t.Error("allowed by the list of the check")
 	}
 	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
-		t.Error("confirmed while the cache is behind")
+		t.Error("confirmed by an incomplete list")
 	}
 	for _, name := range []string{"team-a", "team-b", "other-0"} {
 		if !l.snapshot().Knows(name) {
-			t.Errorf("%s is forgotten", name)
+			t.Errorf("%s is no longer known", name)
 		}
 	}
 	l.said = nil
@@ -108,7 +108,7 @@ func TestAListThatLacksNamespacesForgetsNone(t *testing.T) {
 	expect.Equal(t, "rules", enforced, l.allowed("team-a"))
 }
 
-// TestWhatIsNewAndAListLacksComesWithTheNext: nobody knew that it should have been there.
+// TestWhatIsNewAndAListLacksComesWithTheNext: the first list lacks new objects that were not known before.
 func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	l := selecting(t)
 	l.later(2 * time.Second)
@@ -117,7 +117,7 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	l.said = without("veto", "team-c")
 	l.fillOneByOne()
 	if _, err := l.check("team-c"); err == nil {
-		t.Error("allowed in a namespace that nobody has seen")
+		t.Error("allowed in a namespace that was never observed")
 	}
 	l.said = nil
 	l.later(2 * time.Second)
@@ -126,12 +126,13 @@ func TestWhatIsNewAndAListLacksComesWithTheNext(t *testing.T) {
 	expect.Equal(t, "known", true, l.snapshot().Knows("team-c"))
 }
 
-// TestACacheThatRelistsFromALiarForgetsNone: its list, streamed or not, lacks what the live list lacks too.
+// TestACacheThatRelistsFromALiarForgetsNone: the new list of the cache, streamed or not, lacks the same objects as the live
+// list.
 func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
 	for name, truth := range map[string]func(*harness){
-		"both lists lie":      func(l *harness) { l.said = without("veto", "team-b") },
-		"only the cache's":    func(*harness) {},
-		"nothing is readable": func(l *harness) { l.fail = func(string) error { return statusError(http.StatusServiceUnavailable) } },
+		"both lists are incomplete":  func(l *harness) { l.said = without("veto", "team-b") },
+		"only the list of the cache": func(*harness) {},
+		"no read succeeds":           func(l *harness) { l.fail = func(string) error { return statusError(http.StatusServiceUnavailable) } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := oneEnforced(t)
@@ -142,26 +143,26 @@ func TestACacheThatRelistsFromALiarForgetsNone(t *testing.T) {
 			l.later(2 * time.Second)
 			l.lose("veto", "team-b")
 			truth(l)
-			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); (err == nil) != (name == "only the cache's") {
+			if _, err := l.Reconcile(t.Context(), reconcile.Request{}); (err == nil) != (name == "only the list of the cache") {
 				t.Errorf("reconcile: %v", err)
 			}
 			expect.Equal(t, "rules", want, sorted(l.rules("team-a")))
 			expect.Equal(t, "namespace known", true, l.snapshot().Knows("team-b"))
-			expect.Equal(t, "in trouble at once", false, l.Trouble() != nil)
+			expect.Equal(t, "an error at once", false, l.Trouble() != nil)
 			l.later(5 * time.Second)
-			expect.Equal(t, "in trouble", name != "only the cache's", l.Trouble() != nil)
+			expect.Equal(t, "an error after 5 s", name != "only the list of the cache", l.Trouble() != nil)
 			l.said, l.fail = nil, nil
 			l.later(2 * time.Second)
 			expect.Equal(t, "rules allowed", want, sorted(l.allowed("team-a")))
 			l.removePolicy("veto")
 			l.reconcile()
-			expect.Equal(t, "rules when it is deleted", want[:1], l.rules("team-a"))
-			expect.Equal(t, "in trouble when it is deleted", false, l.Trouble() != nil)
+			expect.Equal(t, "rules after its deletion", want[:1], l.rules("team-a"))
+			expect.Equal(t, "an error after its deletion", false, l.Trouble() != nil)
 		})
 	}
 }
 
-// lose takes policies and namespaces from the cache.
+// lose removes policies and namespaces from the cache.
 func (s *server) lose(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +173,7 @@ func (s *server) lose(names ...string) {
 	}
 }
 
-// TestManyNamespacesThatAreGone: each is asked for by name, several at a time, and those that are confirmed not again.
+// TestManyNamespacesThatAreGone: GETs for all of them are sent several at a time, and not again for confirmed ones.
 func TestManyNamespacesThatAreGone(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		for i := range 1000 {
@@ -215,7 +216,7 @@ func TestManyNamespacesThatAreGone(t *testing.T) {
 	})
 }
 
-// without takes what has one of the names from lists.
+// without removes objects with these names from lists.
 func without(names ...string) func(path string, answer any) any {
 	return func(_ string, answer any) any {
 		list, ok := answer.(map[string]any)
@@ -236,7 +237,7 @@ func without(names ...string) func(path string, answer any) any {
 	}
 }
 
-// TestANamesakeThatTheListShouldHave: the list says nothing about the one before either.
+// TestANamesakeThatTheListShouldHave: the list proves nothing about the previous policy either.
 func TestANamesakeThatTheListShouldHave(t *testing.T) {
 	l := oneEnforced(t)
 	l.removePolicy("p")
@@ -250,7 +251,7 @@ func TestANamesakeThatTheListShouldHave(t *testing.T) {
 	expect.Equal(t, "rules", []string{"p/jobs DryRun 1h"}, l.allowed("team-a"))
 }
 
-// emptied takes all items from lists at paths that end so.
+// emptied removes all items from lists at paths with this suffix.
 func emptied(part string) func(path string, answer any) any {
 	return func(path string, answer any) any {
 		if list, ok := answer.(map[string]any); ok && strings.HasSuffix(path, part) {
@@ -260,14 +261,14 @@ func emptied(part string) func(path string, answer any) any {
 	}
 }
 
-// TestAnEditThatIsNotReadStopsDeletions: what is in force is known to be outdated.
+// TestAnEditThatIsNotReadStopsDeletions: the policy in force is known to be out of date.
 func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 	l := oneEnforced(t)
 	before := l.live.clone().policies["p"]
 	l.policy("p", spec("Suspended", "1h"))
 	says := map[string]func(){
-		"nothing there": func() { l.fail = about("/p", statusError(http.StatusNotFound)) },
-		"what was before": func() {
+		"NotFound": func() { l.fail = about("/p", statusError(http.StatusNotFound)) },
+		"the previous version": func() {
 			l.said = func(path string, answer any) any {
 				if strings.HasSuffix(path, "/p") {
 					return before.Object
@@ -289,8 +290,8 @@ func TestAnEditThatIsNotReadStopsDeletions(t *testing.T) {
 	expect.Equal(t, "rules", []string{"p/jobs Suspended 1h"}, l.allowed("team-a"))
 }
 
-// TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may create and delete policies all day, and a list may have each just
-// before it is gone.
+// TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone: a tenant may constantly create and delete policies, and a list may
+// contain each one just before it is deleted.
 func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
@@ -316,7 +317,8 @@ func TestAPolicyThatComesAndGoesStopsItsOwnNamespaceAlone(t *testing.T) {
 	l.allowed("team-b")
 }
 
-// TestDeletedPoliciesAreConfirmedTogether: however fast a tenant deletes policies, the API server is asked for everything once a second.
+// TestDeletedPoliciesAreConfirmedTogether: however fast a tenant deletes policies, the API server receives the confirming reads
+// once a second.
 func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 	s := newServer()
 	l := newHarness(t, s)
@@ -334,10 +336,11 @@ func TestDeletedPoliciesAreConfirmedTogether(t *testing.T) {
 	expect.Equal(t, "policies in force", 0, len(l.published[len(l.published)-1].Snapshot.Policies()))
 }
 
-// confirmed is after how long a deletion is known to be one.
+// confirmed is how long it takes to confirm a deletion.
 const confirmed = 1001 * time.Millisecond
 
-// TestNobodyWaitsForAnEditInAnotherNamespace: tenants may edit large policies all the time, and the API server be slow to give each.
+// TestNobodyWaitsForAnEditInAnotherNamespace: tenants may constantly edit large policies, and the API server may be slow to
+// return each.
 func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
@@ -370,7 +373,7 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 		t.Errorf("check of its namespace: %v", err)
 	}
 	l.later(1001 * time.Millisecond)
-	expect.Equal(t, "check of another namespace once more", nil, check("team-a")) // does not ask again
+	expect.Equal(t, "check of another namespace once more", nil, check("team-a")) // this does not send requests again
 	close(answer)
 	l.compiled()
 	expect.Equal(t, "check of its namespace afterwards", nil, check("team-b"))
@@ -390,7 +393,8 @@ func TestNobodyWaitsForAnEditInAnotherNamespace(t *testing.T) {
 	expect.Equal(t, "rules after the removal", enforced, l.rules("team-b"))
 }
 
-// TestAPolicyThatCouldNotBeReadIsReadAgain though nothing is due, and the cache has it: what the cache has is older than the list.
+// TestAPolicyThatCouldNotBeReadIsReadAgain although nothing is due and the cache has it, because the version in the cache is
+// older than the list.
 func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("Enforce", "1h"))
@@ -404,7 +408,7 @@ func TestAPolicyThatCouldNotBeReadIsReadAgain(t *testing.T) {
 	s.set(func() { s.fail = nil })
 	l.later(confirmed)
 	if again := l.reconcile().RequeueAfter; again == 0 || again > time.Minute {
-		t.Errorf("looks again after %s", again)
+		t.Errorf("requeued after %s", again)
 	}
 	expect.Equal(t, "rules", []string{"p/jobs Enforce 4h"}, l.rules("team-b"))
 }

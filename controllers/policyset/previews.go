@@ -14,24 +14,24 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// previews says which forms of a policy have been counted, and in which namespaces something has changed since.
+// previews says which versions of a policy have been counted, and in which namespaces something has changed since then.
 type previews struct {
 	byHash     map[string]v1alpha1.Preview
-	generation int64 // since which the policy has had its form
+	generation int64 // the first one with the current version of the policy
 	scope      policy.ApprovalScope
-	before     *policy.Snapshot // what was in force before the change that waits; nil if that is not known
-	// recount is what the leader before counted, while it enforced this form or as a dry run, until this one has counted; nil afterwards, or
-	// if there was no count.
+	before     *policy.Snapshot // in force before the pending change; nil if that is unknown
+	// recount is the count that the previous leader made while it enforced this version, or as a dry run, until this process has
+	// counted. It is nil afterwards, and if there was no count.
 	recount *v1alpha1.EnforcedCount
-	blind   bool // it is not known what was in force before the change that waits
-	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run, or approved when it had
-	// this form earlier; zero for nothing.
+	blind   bool // it is unknown what was in force before the pending change
+	// outdated is when something changed that may let the policy delete more than was counted while it was a dry run, or than
+	// was approved when it had this version earlier; zero for never.
 	outdated time.Time
 }
 
-// previewsOf keeps the previews of the entry before, or reads those in the status of a policy. A form counts as previewed while the policy
-// has it, and for 7 days afterwards, which is how far ahead a preview counts, unless something changes that may let it delete more. What
-// waits is then counted for the new form alone, so the form before does not count as previewed any more.
+// previewsOf keeps the previews of the entry before, or reads those in the status of a policy. A version counts as previewed
+// while the policy has it, and for 7 days afterwards, because a preview counts 7 days ahead. It no longer counts after a change
+// that may let it delete more, because pending changes are then counted for the new version alone.
 func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before *entry, now time.Time) previews {
 	all := previews{byHash: map[string]v1alpha1.Preview{}, generation: p.Generation}
 	isSame := before != nil && before.policy.Hash == p.Hash
@@ -45,7 +45,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	}
 	pending := status.PendingApproval
 	scoped := pending != nil && len(pending.Namespaces) > 0
-	var since time.Time // zero if somebody else wrote the status without it
+	var since time.Time // zero if another client wrote the status without it
 	if scoped {
 		since = ptr.Deref(pending.Since, metav1.MicroTime{}).Time
 	}
@@ -57,7 +57,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		for hash, known := range before.previews.byHash {
 			shown, ok := previewIn(status, hash)
 			if ok && shown.Time.After(known.Time.Time) {
-				known.Time = shown.Time // until when the policy had the form
+				known.Time = shown.Time // until then the policy had the version
 			}
 			wasCurrent := hash == before.policy.Hash
 			if isSame || hash == p.Hash || wasCurrent && !waits || !wasCurrent && ok {
@@ -77,7 +77,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 			all.recount = &v1alpha1.EnforcedCount{Hash: p.Hash, Time: *status.ObservedTime, Due: pending.Due, Week: pending.Week}
 		}
 	}
-	switch { // what is approved does not wait again
+	switch { // an approved change does not wait again
 	case p.Approved == p.ScopeHash(all.scope.Names(), all.scope.Since()):
 		all.scope = nil
 	case scoped && p.Approved == p.ScopeHash(pending.Namespaces, since):
@@ -89,7 +89,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 		if _, counted := all.byHash[p.Hash]; !counted {
 			all.byHash[p.Hash] = v1alpha1.Preview{Hash: p.Hash, Time: metav1.Time{Time: now}}
 		}
-	case before != nil && !isSame && !all.outdated.IsZero(), // the annotation may name the earlier time already
+	case before != nil && !isSame && !all.outdated.IsZero(), // the annotation may already name the earlier time
 		all.isApprovedBefore(p, before, status):
 		all.outdated = after(all.outdated, now)
 	}
@@ -99,7 +99,7 @@ func previewsOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, before 
 	return all
 }
 
-// recountOf is what the leader before counted of the form that a policy has; nil for nothing.
+// recountOf returns the count of the previous leader for the version that a policy has; nil for none.
 func recountOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, byHash map[string]v1alpha1.Preview) *v1alpha1.EnforcedCount {
 	if status.Enforced != nil && status.Enforced.Hash == p.Hash {
 		return status.Enforced
@@ -110,9 +110,9 @@ func recountOf(status v1alpha1.RetentionPolicyStatus, p *policy.Policy, byHash m
 	return nil
 }
 
-// isAccepted reports whether everything that this form of a policy deletes has been approved. The annotation may name a later change by
-// now: an approval lasts until the annotation is removed or the form changes, and across a restart by the status. If the policy returns to
-// a form that was approved, see isApprovedBefore.
+// isAccepted reports whether everything that this version of a policy deletes has been approved. The annotation may name a later
+// change by now: an approval lasts until the annotation is removed or the version changes. After a restart, the status still
+// contains it. If the policy returns to a version that was approved, see isApprovedBefore.
 func isAccepted(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicyStatus) bool {
 	switch {
 	case p.Approved == "":
@@ -124,9 +124,9 @@ func isAccepted(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicy
 	}
 }
 
-// isApprovedBefore reports whether a policy returns to a form with the approval that it had then, or a leader starts, and no count of the
-// form is known: it may delete more by now. An approval that comes with a form is an earlier one, since the status has to show a form before
-// it can be approved.
+// isApprovedBefore reports whether a policy with an earlier approval may delete more by now. That is so if no count of its
+// version is known, and it returns to the version or a leader starts. An approval that arrives together with a version is an
+// earlier one, because the status must show a version before you can approve it.
 func (v *previews) isApprovedBefore(p *policy.Policy, before *entry, status v1alpha1.RetentionPolicyStatus) bool {
 	if _, counted := v.byHash[p.Hash]; counted || !p.Accepted {
 		return false
@@ -137,15 +137,15 @@ func (v *previews) isApprovedBefore(p *policy.Policy, before *entry, status v1al
 	return status.ObservedGeneration > 0
 }
 
-// isShown reports whether all that waits of a policy is approved as its status shows it. The number may be another one by now: the next
-// leader compares its count with it.
+// isShown reports whether everything that waits in a policy is approved as its status shows it. The number may have changed
+// since then: the next leader compares its count with it.
 func isShown(status v1alpha1.RetentionPolicyStatus, p *policy.Policy) bool {
 	pending := status.PendingApproval
 	return pending != nil && pending.Since == nil && pending.Hash == p.Approved && status.ObservedTime != nil &&
 		(status.ObservedGeneration == p.Generation || pending.Hash == p.ApprovalHash())
 }
 
-// previewIn is the preview of a form that a status shows.
+// previewIn returns the preview of a version from a status.
 func previewIn(status v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview, bool) {
 	i := slices.IndexFunc(status.Previews, func(known v1alpha1.Preview) bool { return known.Hash == hash })
 	if i < 0 {
@@ -154,7 +154,7 @@ func previewIn(status v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Pre
 	return status.Previews[i], true
 }
 
-// statusOf is the status of a policy as it is written. One that cannot be read has shown nothing.
+// statusOf returns the status of a policy as written. An invalid status counts as empty.
 func statusOf(object *unstructured.Unstructured) (status v1alpha1.RetentionPolicyStatus) {
 	if written, ok, _ := unstructured.NestedMap(object.Object, "status"); ok {
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(written, &status)

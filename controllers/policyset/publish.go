@@ -14,12 +14,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// changes are the namespaces, "" for everywhere, in which something has changed that is not in force yet. Until it is,
-// Sunset deletes nothing there. Deletions in other namespaces do not wait. Reconciler.mu guards the fields.
+// changes records the namespaces, "" for all, with changes that are not in force yet. Until they are, Sunset deletes nothing
+// there. Deletions in other namespaces do not wait. Reconciler.mu guards the fields.
 type changes struct {
-	waiting sets.Set[string] // until they are published
-	applied sets.Set[string] // those of the snapshot that is being made
-	others  bool             // something else than what keeps objects has changed
+	waiting sets.Set[string] // not published yet
+	applied sets.Set[string] // namespaces of the snapshot that is being made
+	others  bool             // something changed that has no effect on which objects are kept
 }
 
 func (c *changes) in(namespace string) {
@@ -31,10 +31,10 @@ func (c *changes) in(namespace string) {
 
 func (c *changes) none() bool { return len(c.waiting) == 0 && !c.others }
 
-// errPublishing is about a change that is compiled, if it is a policy, and not in force yet.
-var errPublishing = errors.New("the controller is applying a change of policies, of the namespace or of its ResourceQuotas")
+// errPublishing reports a change that is not in force yet. If it is a policy, it is compiled.
+var errPublishing = errors.New("the controller is applying a change to policies, to the namespace or to its ResourceQuotas")
 
-// inForce is an error while something is not in force that may keep objects of a namespace.
+// inForce returns an error while a change that may keep objects of a namespace is not in force.
 func (c *changes) inForce(namespace string) error {
 	switch all := c.waiting.Union(c.applied); {
 	case all.Has(""):
@@ -45,15 +45,16 @@ func (c *changes) inForce(namespace string) error {
 	return nil
 }
 
-// settle puts in force what has changed, once all policies have been read and compiled.
+// settle puts changes in force, the first time only after all policies have been read and compiled.
 func (l *Reconciler) settle() {
 	l.publishing.Lock()
 	defer l.publishing.Unlock()
 	l.publish()
 }
 
-// settleFor puts changes in force, and waits for that if they concern a namespace, "" for everywhere. While a ClusterRetentionPolicy is being
-// compiled nothing is deleted, and what was read together with it is put in force together with it.
+// settleFor puts changes in force. It waits for that if they concern a namespace, "" for all. While a ClusterRetentionPolicy is
+// being compiled, nothing is deleted. During that time, settleFor leaves changes that arrived together with the policy for
+// later.
 func (l *Reconciler) settleFor(namespace string) {
 	l.mu.Lock()
 	later := l.changes.none() || l.compilingIn("") != nil
@@ -68,14 +69,14 @@ func (l *Reconciler) settleFor(namespace string) {
 	}
 }
 
-// state is what a snapshot is made of.
+// state is the input for a snapshot.
 type state struct {
 	entries    []*entry
 	namespaces map[string]policy.Namespace
-	first      bool // nothing has been published before
+	first      bool // no snapshot has been published before
 }
 
-// begin returns what is known; ok is false if there is nothing to publish, or not yet.
+// begin returns the known state; ok is false if there is nothing to publish, or not yet.
 func (l *Reconciler) begin() (s state, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +100,7 @@ func (l *Reconciler) begin() (s state, ok bool) {
 	return s, true
 }
 
-// end notes that a snapshot is in force.
+// end records that a snapshot is in force.
 func (l *Reconciler) end(s state, snapshot *policy.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,8 +111,8 @@ func (l *Reconciler) end(s state, snapshot *policy.Snapshot) {
 	l.compiling.changed()
 }
 
-// publish makes a new snapshot of what is known, if anything has changed. The caller holds publishing, and not mu: what is checked meanwhile
-// waits only if a change concerns it.
+// publish makes a new snapshot of the known state if anything has changed. The caller holds publishing but not mu, so a
+// concurrent check waits only if a change concerns it.
 func (l *Reconciler) publish() {
 	s, ok := l.begin()
 	if !ok {
@@ -146,7 +147,7 @@ func (l *Reconciler) publish() {
 	l.end(s, snapshot)
 }
 
-// republish makes a new snapshot though nothing has changed that keeps objects. The caller holds publishing.
+// republish makes a new snapshot although no change affects which objects are kept. The caller holds publishing.
 func (l *Reconciler) republish() {
 	l.mu.Lock()
 	l.changes.others = true
@@ -154,7 +155,7 @@ func (l *Reconciler) republish() {
 	l.publish()
 }
 
-// bind makes a snapshot of all policies, each behind its gate.
+// bind makes a snapshot of all policies, each with its gate.
 func (l *Reconciler) bind(s state) *policy.Snapshot {
 	policies := make([]*policy.Policy, len(s.entries))
 	for i, e := range s.entries {

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	restFactor  = 10 // pause of a namespace between two compilations, as a multiple of the time that the last one took
-	restOfAll   = 3  // pause of all namespaces that have compiled before, likewise
+	restFactor  = 10 // pause of a namespace between two compilations, as a multiple of the duration of the last one
+	restOfAll   = 3  // pause of all namespaces that have compiled before, as a multiple of that duration
 	longestRest = 2 * time.Second
-	turnFactor  = 200 // for so long, as a multiple of the same time, the namespace comes after others
+	turnFactor  = 200 // how long the namespace comes after others, as a multiple of that duration
 )
 
 // pause is how long a namespace waits after its policies were compiled.
 type pause struct {
 	until time.Time // when its next policy may be compiled
-	turn  time.Time // namespaces with an earlier turn, or none, come first
-	// length is that of the policies that it waits to have compiled.
+	turn  time.Time // namespaces with an earlier turn, or without one, come first
+	// length is the length of its policies that wait for compilation.
 	length int
 }
 
-// before reports whether a namespace that may compile at a time comes before another.
+// before reports whether a namespace comes before another one at a time.
 func (p pause) before(o pause, now time.Time) bool {
 	if p.until.After(now) || o.until.After(now) {
 		return p.until.Before(o.until)
@@ -29,7 +29,7 @@ func (p pause) before(o pause, now time.Time) bool {
 	return cmp.Or(p.turn.Compare(o.turn), cmp.Compare(p.length, o.length)) < 0
 }
 
-// totalLength is about how long the specs of edited policies are.
+// totalLength returns the approximate length of the specs of edited policies.
 func totalLength(edits []*entry) (n int) {
 	for _, e := range edits {
 		n += e.length
@@ -37,7 +37,7 @@ func totalLength(edits []*entry) (n int) {
 	return n
 }
 
-// textLength is that of all texts in a value of JSON.
+// textLength returns the length of all strings in a JSON value.
 func textLength(value any) (n int) {
 	switch value := value.(type) {
 	case string:
@@ -54,7 +54,7 @@ func textLength(value any) (n int) {
 	return n
 }
 
-// uncompiled are the policies that wait to be compiled.
+// uncompiled returns the policies that wait for compilation.
 func (l *Reconciler) uncompiled() []*entry {
 	var all []*entry
 	for _, collection := range l.collections() {
@@ -67,9 +67,10 @@ func (l *Reconciler) uncompiled() []*entry {
 	return all
 }
 
-// nextEdits returns what to compile next, and after which pause: all edited ClusterRetentionPolicies, or all edited RetentionPolicies of
-// one namespace. Of the namespaces whose pause is over it chooses the one with the earliest turn, and of several without one the smallest
-// policies: they are soon compiled. Otherwise it chooses the one whose pause ends first. The caller asks again when next is closed.
+// nextEdits returns what to compile next, and after which pause: all edited ClusterRetentionPolicies, or all edited
+// RetentionPolicies of one namespace. Of the namespaces whose pause is over, it chooses the one with the earliest turn. Of
+// several without a turn, it chooses the one with the smallest policies, because these compile fast. If no pause is over, it
+// chooses the namespace whose pause ends first. The caller calls it again when next is closed.
 func (l *Reconciler) nextEdits(ofCluster bool) (edits []*entry, rest time.Duration, next <-chan struct{}) {
 	now := l.Clock.Now()
 	maps.DeleteFunc(l.compiling.rests, func(_ string, p pause) bool { return !now.Before(p.turn) })
@@ -94,7 +95,7 @@ func (l *Reconciler) nextEdits(ofCluster bool) (edits []*entry, rest time.Durati
 	return edits, first.until.Sub(now), l.compiling.next
 }
 
-// rest sets the pause of a namespace, by how long its last compilation took.
+// rest sets the pause of a namespace, by the duration of its last compilation.
 func (l *Reconciler) rest(namespace string, began time.Time) {
 	took := l.Clock.Since(began)
 	if namespace == "" || took <= 0 || !l.complete {

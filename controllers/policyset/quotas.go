@@ -15,24 +15,24 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// quotasEvery is how often ResourceQuotas are read while a rule asks for them. Right before a deletion those of the
-// namespace are read live.
+// quotasEvery is how often all ResourceQuotas are read while a rule uses them. Right before a deletion, those of its namespace
+// are read live.
 const quotasEvery = 15 * time.Second
 
-// quotas is how many objects the ResourceQuotas of each namespace allow, by resource.
+// quotas holds how many objects the ResourceQuotas of each namespace allow, by resource.
 type quotas struct {
-	needed  bool             // some rule asks for them
-	read    bool             // all have been read
-	trouble map[string]error // why those of a namespace, "" for all, cannot be
+	needed  bool             // some rule uses them
+	read    bool             // all were read once
+	trouble map[string]error // why those of a namespace, "" for all, cannot be read
 	wake    chan struct{}
 	all     map[string]map[string]int64
-	// meanwhile are the namespaces that have been read, or could not be, since a list of all began: it may be older. It is nil while none
-	// is under way.
+	// The namespaces that were read, or could not be read, since the current list of all began, which may be older. It is nil
+	// while no such list is in progress.
 	meanwhile sets.Set[string]
-	kept      sets.Set[string] // those of the latest list
+	kept      sets.Set[string] // those namespaces of the latest list
 }
 
-// in is what is known of a namespace; nil while nothing is.
+// in returns the quotas of a namespace; nil if they are unknown.
 func (q *quotas) in(namespace string) map[string]int64 {
 	if known := q.all[namespace]; known != nil || !q.read {
 		return known
@@ -44,7 +44,7 @@ func byQuota(p *policy.Policy) bool {
 	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Capacity.ByQuota })
 }
 
-// followQuotas reads all ResourceQuotas again and again, while they are needed. Without them no rule has a capacity.
+// followQuotas reads all ResourceQuotas periodically while rules use them. Without them, no rule has a capacity by quota.
 func (l *Reconciler) followQuotas(ctx context.Context) error {
 	for {
 		if l.needsQuotas() {
@@ -65,8 +65,8 @@ func (l *Reconciler) followQuotas(ctx context.Context) error {
 	}
 }
 
-// quotaTrouble tells the rules concerned why quotas of a namespace, "" for all, cannot be read; nil when they can. Changes that wait for a
-// count go on waiting meanwhile: what is not known is not what has been taken away.
+// quotaTrouble records for the rules concerned why quotas of a namespace, "" for all, cannot be read; nil when they can be
+// read. Changes that wait for a count keep waiting: an unknown quota does not count as a removed one.
 func (l *Reconciler) quotaTrouble(namespace string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *Reconciler) quotaTrouble(namespace string, err error) {
 		l.quotas.trouble = map[string]error{namespace: err}
 	case err != nil:
 		l.quotas.trouble[namespace] = err
-	case namespace == "": // all have been read, but for those that could not be since
+	case namespace == "": // all were read, except those that have failed since the list began
 		maps.DeleteFunc(l.quotas.trouble, func(name string, _ error) bool { return !l.quotas.kept.Has(name) })
 	default:
 		delete(l.quotas.trouble, namespace)
@@ -84,7 +84,7 @@ func (l *Reconciler) quotaTrouble(namespace string, err error) {
 	l.changes.others = l.changes.others || had != (len(l.quotas.trouble) > 0)
 }
 
-// why is why quotas cannot be read; nil when they can.
+// why returns why quotas cannot be read; nil when they can be read.
 func (q *quotas) why() error {
 	for _, namespace := range slices.Sorted(maps.Keys(q.trouble)) {
 		return q.trouble[namespace]
@@ -92,7 +92,8 @@ func (q *quotas) why() error {
 	return nil
 }
 
-// needQuotas has them read at once when they come to be needed. It reports whether they have not been read, and why they cannot be.
+// needQuotas starts a read at once when a rule begins to use quotas. It returns whether they have not been read yet, and why
+// they cannot be read.
 func (l *Reconciler) needQuotas(needed bool) (unread bool, trouble error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +113,7 @@ func (l *Reconciler) needsQuotas() bool {
 	return l.quotas.needed
 }
 
-// lacksQuotas reports whether a rule asks for the quotas of a namespace, and they are not fresh at a time.
+// lacksQuotas reports whether a rule uses the quotas of a namespace and they are not fresh at a time.
 func (l *Reconciler) lacksQuotas(namespace string, at time.Time) bool {
 	l.live.mu.Lock()
 	read := l.live.quotas[namespace]
@@ -120,13 +121,13 @@ func (l *Reconciler) lacksQuotas(namespace string, at time.Time) bool {
 	return !preflight.Fresh(at, read) && l.boundByQuotas(namespace)
 }
 
-// boundByQuotas reports whether a rule asks for the quotas of a namespace.
+// boundByQuotas reports whether a rule uses the quotas of a namespace.
 func (l *Reconciler) boundByQuotas(namespace string) bool {
 	return namespace != "" && l.needsQuotas() && l.current().BoundByQuota(namespace)
 }
 
-// readQuotasOf reads the quotas of a namespace live. Where they cannot be read no capacity is bounded by them: that keeps, and is
-// no reason to keep anything from other rules.
+// readQuotasOf reads the quotas of a namespace live. If they cannot be read, they limit no capacity: the rules that use them
+// keep objects, and other rules still delete.
 func (l *Reconciler) readQuotasOf(ctx context.Context, namespace string) {
 	err := l.readQuotas(ctx, namespace)
 	l.quotaTrouble(namespace, err)
@@ -142,14 +143,14 @@ func (l *Reconciler) readQuotasOf(ctx context.Context, namespace string) {
 	l.live.quotas[namespace] = l.Clock.Now()
 }
 
-// current is the snapshot as last published.
+// current returns the snapshot that was last published.
 func (l *Reconciler) current() *policy.Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.snapshot
 }
 
-// forgetQuotas makes those of a namespace, "" for all, unknown.
+// forgetQuotas makes the quotas of a namespace, "" for all, unknown.
 func (l *Reconciler) forgetQuotas(namespace string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +162,7 @@ func (l *Reconciler) forgetQuotas(namespace string) {
 
 // readQuotas reads the quotas of one namespace, "" for all.
 func (l *Reconciler) readQuotas(ctx context.Context, namespace string) error {
-	path, read := "/api/v1/resourcequotas", l.read // no deletion waits for all
+	path, read := "/api/v1/resourcequotas", l.read // no deletion waits for a list of all
 	if namespace != "" {
 		path, read = namespacesPath+"/"+namespace+"/resourcequotas", l.readSoon
 	} else {
@@ -172,7 +173,7 @@ func (l *Reconciler) readQuotas(ctx context.Context, namespace string) error {
 		return err
 	}
 	if !isComplete(list) {
-		return errPartial // the least of several quotas counts, so a bound would be too high, and the rest a change of it
+		return errPartial // the lowest of several quotas counts: the limit from a part would be too high, and the rest would change it
 	}
 	found := map[string]map[string]int64{}
 	for i := range list.Items {
@@ -199,7 +200,7 @@ func (l *Reconciler) readQuotas(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// list begins a list of all, and gives what ends it.
+// list begins a list of all quotas, and returns the function that ends it.
 func (q *quotas) list(mu sync.Locker) (end func()) {
 	begin := func(meanwhile sets.Set[string]) {
 		mu.Lock()
@@ -210,14 +211,14 @@ func (q *quotas) list(mu sync.Locker) (end func()) {
 	return func() { begin(nil) }
 }
 
-// isRead notes that a namespace was read by itself.
+// isRead records that the quotas of one namespace were read.
 func (q *quotas) isRead(namespace string) {
 	if q.meanwhile != nil && namespace != "" {
 		q.meanwhile.Insert(namespace)
 	}
 }
 
-// replace makes an entry what another map has.
+// replace sets an entry to that of another map, or deletes it if there is none.
 func replace(all map[string]map[string]int64, name string, by map[string]map[string]int64) {
 	if known, ok := by[name]; ok {
 		all[name] = known
@@ -226,7 +227,7 @@ func replace(all map[string]map[string]int64, name string, by map[string]map[str
 	}
 }
 
-// useQuotas replaces the quotas that are known.
+// useQuotas replaces the known quotas, and records the namespaces where they have changed.
 func (l *Reconciler) useQuotas(all map[string]map[string]int64) {
 	for _, from := range []map[string]map[string]int64{l.quotas.all, all} {
 		for namespace := range from {

@@ -19,14 +19,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// bounding is a loop with a policy whose rule about Jobs lets half of the quota stay.
+// bounding returns a reconciler with a policy whose rule about Jobs keeps up to half of the quota.
 func bounding(t *testing.T, s *server) *harness {
 	t.Helper()
 	s.policy("p", strings.Replace(spec("Enforce", "1h"), "ttl: 1h", "capacity: {percentOfQuota: 50}", 1))
 	return newHarness(t, s)
 }
 
-// hard is a ResourceQuota: RESOURCE=QUANTITY.
+// hard returns a ResourceQuota from RESOURCE=QUANTITY.
 func hard(limits ...string) corev1.ResourceQuotaSpec {
 	spec := corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{}}
 	for _, limit := range limits {
@@ -46,7 +46,7 @@ func selected(spec corev1.ResourceQuotaSpec) corev1.ResourceQuotaSpec {
 	return spec
 }
 
-// room is how many Jobs may stay in a namespace; -1 for any number.
+// room returns how many Jobs may stay in a namespace; -1 for any number.
 func (l *harness) room(namespace string) int {
 	l.t.Helper()
 	rules := l.snapshot().Effective(jobs, namespace).Rules
@@ -65,17 +65,17 @@ func TestWhatQuotasAllow(t *testing.T) {
 		quotas quotas
 		want   int
 	}{
-		"none":                            {nil, -1},
-		"one":                             {quotas{"team-a/q": hard("count/jobs.batch=10")}, 5},
-		"none at all may be":              {quotas{"team-a/q": hard("count/jobs.batch=0")}, 0},
-		"in thousands":                    {quotas{"team-a/q": hard("count/jobs.batch=2k")}, 1000},
-		"the least of several":            {quotas{"team-a/q": hard("count/jobs.batch=10"), "team-a/r": hard("count/jobs.batch=4"), "team-a/s": hard("count/jobs.batch=6")}, 2},
-		"of other kinds":                  {quotas{"team-a/q": hard("count/pods=10", "pods=3", "cpu=4", "count/jobs.example.org=7")}, -1},
-		"of the same name, uncounted":     {quotas{"team-a/q": hard("jobs.batch=10")}, -1},
-		"of another namespace":            {quotas{"team-b/q": hard("count/jobs.batch=10")}, -1},
-		"with a scope":                    {quotas{"team-a/q": scoped(hard("count/jobs.batch=10"))}, -1},
-		"with a selector of scopes":       {quotas{"team-a/q": selected(hard("count/jobs.batch=10"))}, -1},
-		"with a scope, beside one of all": {quotas{"team-a/q": scoped(hard("count/jobs.batch=10")), "team-a/r": hard("count/jobs.batch=20")}, 10},
+		"none":                             {nil, -1},
+		"one":                              {quotas{"team-a/q": hard("count/jobs.batch=10")}, 5},
+		"none are allowed":                 {quotas{"team-a/q": hard("count/jobs.batch=0")}, 0},
+		"in thousands":                     {quotas{"team-a/q": hard("count/jobs.batch=2k")}, 1000},
+		"the lowest of several":            {quotas{"team-a/q": hard("count/jobs.batch=10"), "team-a/r": hard("count/jobs.batch=4"), "team-a/s": hard("count/jobs.batch=6")}, 2},
+		"of other kinds":                   {quotas{"team-a/q": hard("count/pods=10", "pods=3", "cpu=4", "count/jobs.example.org=7")}, -1},
+		"of the same name, without count/": {quotas{"team-a/q": hard("jobs.batch=10")}, -1},
+		"of another namespace":             {quotas{"team-b/q": hard("count/jobs.batch=10")}, -1},
+		"with a scope":                     {quotas{"team-a/q": scoped(hard("count/jobs.batch=10"))}, -1},
+		"with a scope selector":            {quotas{"team-a/q": selected(hard("count/jobs.batch=10"))}, -1},
+		"with a scope, and one without":    {quotas{"team-a/q": scoped(hard("count/jobs.batch=10")), "team-a/r": hard("count/jobs.batch=20")}, 10},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 	l.later(time.Second + 1)
 	l.allowed("team-a")
 	expect.Equal(t, "room after an edit", 10, l.room("team-a"))
-	expect.Equal(t, "editions after an edit", editions+1, len(l.published))
+	expect.Equal(t, "snapshots after an edit", editions+1, len(l.published))
 	l.allowed("team-b")
 	expect.Equal(t, "room in another namespace", 1, l.room("team-b"))
 	expect.Equal(t, "room still", 10, l.room("team-a"))
@@ -131,7 +131,7 @@ func TestQuotasAreReadRightBeforeADeletion(t *testing.T) {
 	expect.Equal(t, "room in the other namespace", 1, l.room("team-b"))
 }
 
-// TestTheAgeOfQuotasCounts: a deletion that rests on them is not sent when they are the oldest answer, and too old.
+// TestTheAgeOfQuotasCounts: a deletion that relies on quotas is not sent if they are the oldest response, and too old.
 func TestTheAgeOfQuotasCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -149,7 +149,7 @@ func TestTheAgeOfQuotasCounts(t *testing.T) {
 		since, err := l.Check(t.Context(), "team-a")
 		expect.Equal(t, "error", nil, err)
 		expect.Equal(t, "took", others, time.Since(began))
-		expect.Equal(t, "age of the oldest answer", others, time.Since(since))
+		expect.Equal(t, "age of the oldest response", others, time.Since(since))
 	})
 }
 
@@ -173,7 +173,7 @@ func TestClusterScopedObjectsHaveNoQuota(t *testing.T) {
 	}
 }
 
-// TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem: that keeps, and is no reason to keep anything from other rules.
+// TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem: rules that use quotas keep their objects, and other rules still delete.
 func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 	s := newServer()
 	s.quota("team-a/q", hard("count/jobs.batch=10"))
@@ -198,12 +198,12 @@ func TestWithoutAnAnswerAboutQuotasNothingIsBoundByThem(t *testing.T) {
 	expect.Equal(t, "room", 5, l.room("team-a"))
 }
 
-// TestAListThatLacksQuotasBindsNothing: what is there later is not taken for a quota that shrinks, which would wait for approval.
+// TestAListThatLacksQuotasBindsNothing: quotas that appear later do not count as reduced quotas, which would wait for approval.
 func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 	for name, metadata := range map[string]map[string]any{
-		"it goes on":           {"resourceVersion": "999", "continue": "more"},
-		"it has lost where":    {"resourceVersion": "999", "remainingItemCount": 7},
-		"it is no list at all": {},
+		"it has a continue token":       {"resourceVersion": "999", "continue": "more"},
+		"it has a remaining item count": {"resourceVersion": "999", "remainingItemCount": 7},
+		"it is not a list":              {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -219,14 +219,14 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 				stop := following(t, l)
 				l.allowed("team-a")
 				expect.Equal(t, "room", -1, l.room("team-a"))
-				expect.Equal(t, "the trouble is told", true, l.published[len(l.published)-1].QuotaTrouble != nil)
+				expect.Equal(t, "QuotaTrouble is set", true, l.published[len(l.published)-1].QuotaTrouble != nil)
 				l.counted("p")
 
 				l.said = nil
 				l.later(15 * time.Second)
 				synctest.Wait()
-				expect.Equal(t, "room by the whole list", 5, l.room("team-a"))
-				expect.Equal(t, "the trouble is over", nil, l.published[len(l.published)-1].QuotaTrouble)
+				expect.Equal(t, "room by the complete list", 5, l.room("team-a"))
+				expect.Equal(t, "QuotaTrouble is removed", nil, l.published[len(l.published)-1].QuotaTrouble)
 				if gate := l.snapshot().Policies()[0].Gate; gate != nil {
 					t.Errorf("waits for approval: %v", gate)
 				}
@@ -236,7 +236,7 @@ func TestAListThatLacksQuotasBindsNothing(t *testing.T) {
 	}
 }
 
-// TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted: for a while no object was beyond the capacity.
+// TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted: in between, no object was beyond the capacity.
 func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -254,17 +254,17 @@ func TestAQuotaThatShrinksWhileQuotasAreUnreadableIsCounted(t *testing.T) {
 		l.counted("p")
 		expect.Equal(t, "room", 5, l.room("team-a"))
 		read(func(string) error { return errors.New("connection refused") })
-		expect.Equal(t, "room meanwhile", -1, l.room("team-a"))
+		expect.Equal(t, "room while quotas cannot be read", -1, l.room("team-a"))
 		l.counted("p")
 		s.quota("team-a/q", hard("count/jobs.batch=2"))
 		read(nil)
-		expect.Equal(t, "room by the smaller quota", 1, l.room("team-a"))
+		expect.Equal(t, "room by the reduced quota", 1, l.room("team-a"))
 		expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 		stop()
 	})
 }
 
-// TestANamespaceWithAQuotaIsNoNews: what is known of its labels does not change because its quota is known.
+// TestANamespaceWithAQuotaIsNoNews: a known quota does not change the known labels of the namespace.
 func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
 	s := newServer()
 	s.quota("team-a/q", hard("count/jobs.batch=10"))
@@ -273,7 +273,7 @@ func TestANamespaceWithAQuotaIsNoNews(t *testing.T) {
 	editions := len(l.published)
 	l.namespace("team-a", nil) // another resourceVersion
 	l.refresh()
-	expect.Equal(t, "editions", editions, len(l.published))
+	expect.Equal(t, "snapshots", editions, len(l.published))
 	expect.Equal(t, "room", 5, l.room("team-a"))
 }
 
@@ -299,32 +299,32 @@ func TestQuotasAreFollowedWhileNothingIsDue(t *testing.T) {
 
 		l.fail = func(string) error { return errors.New("connection refused") }
 		later()
-		expect.Equal(t, "room while there is no answer", -1, l.room("team-a"))
-		expect.Equal(t, "the trouble is told", true, l.published[len(l.published)-1].QuotaTrouble != nil)
+		expect.Equal(t, "room without a response", -1, l.room("team-a"))
+		expect.Equal(t, "QuotaTrouble is set", true, l.published[len(l.published)-1].QuotaTrouble != nil)
 		l.fail = nil
 		s.removeQuota("team-a/q")
 		later()
 		expect.Equal(t, "room without a quota", -1, l.room("team-a"))
-		expect.Equal(t, "the trouble is over", nil, l.published[len(l.published)-1].QuotaTrouble)
+		expect.Equal(t, "QuotaTrouble is removed", nil, l.published[len(l.published)-1].QuotaTrouble)
 		editions := len(l.published)
 		later()
-		expect.Equal(t, "editions", editions, len(l.published))
+		expect.Equal(t, "snapshots", editions, len(l.published))
 
 		l.removePolicy("p")
 		l.refresh()
 		l.asked()
 		later()
-		expect.Equal(t, "requests when no rule asks", map[string]int{}, l.asked())
+		expect.Equal(t, "requests when no rule uses quotas", map[string]int{}, l.asked())
 		stop()
 	})
 }
 
-// following runs the loop that reads all ResourceQuotas beside a test in a bubble, until the test or stop ends it.
+// following runs the loop that reads all ResourceQuotas concurrently with a test in a bubble, until the test or stop ends it.
 func following(t *testing.T, l *harness) (stop func()) {
 	return bubble.Start(t, func(ctx context.Context) error { return policyset.FollowQuotas(l.Reconciler, ctx) })
 }
 
-// noQuotas fails reads of the quotas of team-a alone.
+// noQuotas fails reads of the quotas of team-a only.
 func noQuotas(path string) error {
 	if path == "/api/v1/namespaces/team-a/resourcequotas" {
 		return errors.New("timeout")
@@ -332,7 +332,8 @@ func noQuotas(path string) error {
 	return nil
 }
 
-// TestAQuotaThatCannotBeReadHasNotBeenTakenAway: what waits for a count goes on waiting, and is compared with the quota that there was.
+// TestAQuotaThatCannotBeReadHasNotBeenTakenAway: objects that wait for a count keep waiting, and are compared with the previous
+// quota.
 func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -348,7 +349,7 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 			l.allowed("team-a")
 			expect.Equal(t, "room", -1, l.room("team-a"))
 			if trouble() == nil {
-				t.Fatal("nobody is told that the quota is not known")
+				t.Fatal("QuotaTrouble does not show that the quota is unknown")
 			}
 			s.set(func() { s.fail = nil })
 			l.later(2 * time.Second)
@@ -359,13 +360,13 @@ func TestAQuotaThatCannotBeReadHasNotBeenTakenAway(t *testing.T) {
 		s.set(func() { s.fail = noQuotas })
 		l.later(2 * time.Second)
 		l.allowed("team-a")
-		l.later(15 * time.Second) // nothing is due there any more, so that only the list of all is read
+		l.later(15 * time.Second) // nothing is due there now, so that only the list of all is read
 		synctest.Wait()
-		expect.Equal(t, "trouble after the list of all", nil, trouble())
+		expect.Equal(t, "QuotaTrouble after the list of all", nil, trouble())
 	})
 }
 
-// TestAListOfAllQuotasReplacesNoLaterAnswer: it takes its time, and a deletion rests on the later one.
+// TestAListOfAllQuotasReplacesNoLaterAnswer: the list takes long, and a deletion relies on the later response.
 func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -378,13 +379,13 @@ func TestAListOfAllQuotasReplacesNoLaterAnswer(t *testing.T) {
 			}
 		})
 		l.later(15 * time.Second)
-		synctest.Wait() // the list is under way
+		synctest.Wait() // the list is in progress
 		s.quota("team-a/q", hard("count/jobs.batch=10"))
 		l.later(time.Second)
 		l.allowed("team-a")
-		expect.Equal(t, "room by the later answer", 5, l.room("team-a"))
+		expect.Equal(t, "room by the later response", 5, l.room("team-a"))
 		bubble.Pass(3 * time.Second)
-		expect.Equal(t, "room when the older list has come", 5, l.room("team-a"))
+		expect.Equal(t, "room after the older list has arrived", 5, l.room("team-a"))
 		l.later(15 * time.Second)
 		bubble.Pass(3 * time.Second)
 		expect.Equal(t, "room by the next list", 5, l.room("team-a"))

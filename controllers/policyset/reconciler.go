@@ -31,63 +31,65 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// CompiledSnapshot is a Snapshot with what belongs to it. It is immutable.
+// CompiledSnapshot is a Snapshot with its compiled programs and the state of its inputs. It is immutable.
 type CompiledSnapshot struct {
 	Snapshot *policy.Snapshot
 	Programs map[string]*engine.Program // by policy.Rule.Key
-	// QuotasUnread: rules ask for ResourceQuotas, which have not been read yet.
+	// QuotasUnread reports that rules use ResourceQuotas, which have not been read yet.
 	QuotasUnread bool
-	// QuotaTrouble is why ResourceQuotas cannot be read, so that no percentOfQuota counts; nil when they can.
+	// QuotaTrouble is why ResourceQuotas cannot be read, so that percentOfQuota has no effect; nil when they can be read.
 	QuotaTrouble error
 
-	// Outdated are the policies, by UID, of which what was counted while they were dry runs is too old, and since when. Each is counted
-	// again, and its Count says so.
+	// Outdated are the policies whose dry-run count is out of date, by UID, and since when it is. Sunset counts each of them
+	// again, and its Count repeats this time.
 	Outdated map[types.UID]time.Time
 
-	// References are the referrers that policies of any mode declare, and ReferencesSince is since when they are these.
-	// Referred are the kinds about which rules ask what refers to them.
-	// InvalidReferences are what else policies say about referrers, and nobody understands: nothing of its kinds is known to be unused.
+	// References are the referrers that policies of any mode declare, and ReferencesSince is when this set last changed.
+	// Referred are the kinds whose references rules read. InvalidReferences are the declarations that Sunset cannot interpret:
+	// no object of their kinds is known to be unused.
 	References        []references.Declared
 	ReferencesSince   time.Time
 	Referred          []references.Kind
 	InvalidReferences []references.InvalidReference
 }
 
-// Subscriber takes new snapshots.
+// Subscriber receives new snapshots.
 type Subscriber struct {
 	Name string
 	Use  func(CompiledSnapshot)
 }
 
-// Compiler compiles the rules of a policy; an engine.Compiler does. It may take a while, and is asked under no lock.
+// Compiler compiles the rules of a policy; engine.Compiler implements it. A call may take long, so the Reconciler holds no lock
+// during it.
 type Compiler interface {
 	LoadWithin(p *policy.Policy, room int) (programs map[string]*engine.Program, size int)
 }
 
-// Reconciler keeps the Snapshot. Set it up with a manager; Check and Permit are live checks of preflight.
+// Reconciler maintains the Snapshot. Register it with a manager by calling Setup. Check and Permit are live checks of
+// preflight.
 type Reconciler struct {
 	Cache      client.Reader // of policies and namespaces
 	Live       rest.Interface
 	Compiler   Compiler
 	Protection policy.Protection
-	DryRun     bool // every policy is one
+	DryRun     bool // every policy is a dry run
 	Clock      clock.Clock
 	Leadership interface{ Check() error }
-	// Rights says whether a rule of a RetentionPolicy has those that it needs: now, when it was asked last, or when the API server last
-	// told.
+	// Rights: whether a rule of a RetentionPolicy has the permissions that it needs. Check and CheckOwner report this for now,
+	// Known for the latest request, and Allowed for the latest response of the API server.
 	Rights interface {
 		Check(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
 		CheckOwner(ctx context.Context, rule *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error)
 		Known(rule *policy.Rule) (err error, known bool)
 		Allowed(rule *policy.Rule) bool
 	}
-	// Subscribers are given every new snapshot, in this order and one at a time.
+	// Subscribers receive every new snapshot, in this order and one at a time.
 	Subscribers []Subscriber
 
-	failed     chan error                          // what only a new process can mend
-	mu         lockorder.Mutex[lockorder.Policies] // held for moments; guards what follows
-	cachesRead bool                                // the caches have been read once
-	complete   bool                                // and all that they had is in force
+	failed     chan error                          // an error that only a restart fixes
+	mu         lockorder.Mutex[lockorder.Policies] // held briefly; guards the fields that follow
+	cachesRead bool                                // the caches were read once
+	complete   bool                                // and all of their content is in force
 	changes    changes
 	compiling  compiling
 	cluster    store[*entry] // the ClusterRetentionPolicies
@@ -95,48 +97,48 @@ type Reconciler struct {
 	namespaces store[policy.Namespace]
 	quotas     quotas
 	snapshot   *policy.Snapshot                             // as last published
-	statuses   map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read gave them when nothing was complete yet
-	skewed     error                                        // what comparing the clocks has found last
+	statuses   map[types.UID]v1alpha1.RetentionPolicyStatus // as a live read returned them before complete was set
+	skewed     error                                        // result of the latest clock comparison
 	failing
-	confirmed time.Time // when an object that a cache lacks was last looked for live
+	confirmed time.Time // when a live read last looked for objects that a cache lacks
 
-	publishing lockorder.Mutex[lockorder.Publishing] // held while a snapshot is made, before mu; guards what follows, and the previews of entries
+	publishing lockorder.Mutex[lockorder.Publishing] // held while a snapshot is made, before mu; guards what follows, and entry.previews
 	scoped     map[types.UID]*policy.Policy          // of the snapshot as last published
 	programs   map[string]*engine.Program            // of that snapshot
-	past       []past                                // the oldest first
+	past       []past                                // oldest first
 	marking    map[string]trust                      // by policy.Rule.Mark
 
-	references      []references.Declared // by policies as last published
+	references      []references.Declared // of policies as last published
 	referencesSince time.Time
 	misreferences   []references.InvalidReference
 
-	live freshness // has locks of its own
+	live freshness // has its own locks
 }
 
-// entry is one policy: as compiled, or as written while it is not.
+// entry is one policy: compiled, or as written until it is compiled.
 type entry struct {
 	generation int64
-	approved   string // the hash that is approved
-	leaves     bool   // it is being deleted
+	approved   string // the approved hash
+	leaves     bool   // the policy is being deleted
 	policy     *policy.Policy
 	programs   map[string]*engine.Program
 	size       int                        // of its expressions
-	refused    *unstructured.Unstructured // as written, if its namespace has no room for its expressions; nil otherwise
+	refused    *unstructured.Unstructured // as written, if its expressions do not fit in its namespace; nil otherwise
 	previews   previews
-	bound      *policy.Policy // as in the snapshot, unless it has a gate or marks there; nil while it is in none
+	bound      *policy.Policy // as in the snapshot, unless it has a gate or marks there; nil until it is in one
 
 	written    *unstructured.Unstructured // nil once compiled
-	collection policyCollection           // where one that is written stands
-	length     int                        // of its spec as written, about
-	before     *entry                     // its form that was compiled last, perhaps of a namesake; nil for none
+	collection policyCollection           // that holds the policy
+	length     int                        // approximate length of its spec as written
+	before     *entry                     // its last compiled version, or that of an earlier policy of the same name; nil for none
 }
 
-// says reports whether the entry is of what an object says, or of what it said later.
+// says reports whether the entry has the version of an object, or a later one.
 func (e *entry) says(object metav1.Object) bool {
 	return e.generation >= object.GetGeneration() && e.approved == approvedIn(object) && (e.leaves || object.GetDeletionTimestamp() == nil)
 }
 
-// entryOf is an entry that says what an object says, and has not been compiled.
+// entryOf returns an entry with the version of an object. It is not compiled.
 func entryOf(object metav1.Object) *entry {
 	return &entry{generation: object.GetGeneration(), approved: approvedIn(object), leaves: object.GetDeletionTimestamp() != nil}
 }
@@ -145,7 +147,7 @@ func approvedIn(object metav1.Object) string {
 	return object.GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }
 
-// Setup registers the loop with a manager.
+// Setup registers the reconciler with a manager.
 func (l *Reconciler) Setup(mgr ctrl.Manager) error {
 	l.failed = make(chan error, 1)
 	l.quotas.wake = make(chan struct{}, 1)
@@ -170,7 +172,7 @@ func (l *Reconciler) Setup(mgr ctrl.Manager) error {
 		Complete(l)
 }
 
-// untilFailed ends the manager when nothing that was seen can be trusted any more: a new process starts from nothing.
+// untilFailed stops the manager when the state in memory can no longer be trusted. A new process reads everything again.
 func (l *Reconciler) untilFailed(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -187,8 +189,8 @@ func (l *Reconciler) fail(err error) {
 	}
 }
 
-// Reconcile reads everything there is and publishes; what has changed is compiled soon, and the first time before it
-// returns. What has been seen live and is newer than the cache stays.
+// Reconcile reads all policies and namespaces from the caches, and publishes a snapshot. It waits up to compileWait for edited
+// policies to be compiled, and the first time until all are. A version from a live read stays if it is newer than the cache.
 func (l *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var policies [][]unstructured.Unstructured
 	for _, collection := range l.collections() {
@@ -216,7 +218,8 @@ func (l *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return l.confirmCaches(ctx, all && !l.live.lacksAny())
 }
 
-// awaitEdits publishes together what was read together, if it is soon compiled; of what was read first all is waited for.
+// awaitEdits publishes edits that were read together at the same time, if they are compiled within compileWait. The first time,
+// it waits until all policies are compiled.
 func (l *Reconciler) awaitEdits(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, compileWait)
 	defer cancel()
@@ -225,8 +228,8 @@ func (l *Reconciler) awaitEdits(ctx context.Context) error {
 	return l.awaitCompiled(ctx, l.incomplete)
 }
 
-// take merges the caches, of each collection and of namespaces, into what is known, and notes what has changed. It reports
-// whether the caches have everything that is known; what they lack stays until a live read confirms that it is gone.
+// take merges the caches, of each collection and of namespaces, into the stores, and records changes. It reports whether the
+// caches contain all known objects. An object that they lack stays until a live read confirms that it is gone.
 func (l *Reconciler) take(policies [][]unstructured.Unstructured, namespaces []metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,7 +255,7 @@ func (l *Reconciler) take(policies [][]unstructured.Unstructured, namespaces []m
 	return all && l.namespaces.allIn(uids)
 }
 
-// takePolicy takes in a policy if it says something new.
+// takePolicy stores a policy if it is new or was edited.
 func (l *Reconciler) takePolicy(on policyCollection, object *unstructured.Unstructured) {
 	on.saw(object.GetResourceVersion())
 	known, ok := on.get(object)
@@ -274,7 +277,7 @@ func (l *Reconciler) takeNamespace(object metav1.Object) {
 	}
 }
 
-// compile reads one policy as it is written, where others of its namespace have taken so much of the room.
+// compile parses and compiles one policy as written. Other policies of its namespace use taken of the maximum size.
 func (l *Reconciler) compile(ctx context.Context, object *unstructured.Unstructured, taken int) *entry {
 	e := entryOf(object)
 	data, err := json.Marshal(object.Object)
@@ -303,8 +306,8 @@ func (l *Reconciler) compile(ctx context.Context, object *unstructured.Unstructu
 	return e
 }
 
-// respecified lets an update pass when the spec has changed, an approval came, the object is being deleted, or it is another one
-// of the same name.
+// respecified passes an update if the spec or the approval has changed, the object is being deleted, or it replaces another
+// object of the same name.
 var respecified = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
 		e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||

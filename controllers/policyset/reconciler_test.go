@@ -31,22 +31,22 @@ func TestPoliciesAreReadStrictly(t *testing.T) {
 		from, to string // an edit of the two rules
 		want     []string
 	}{
-		"as it should be": {"", "", []string{"p/good Enforce 1h", "p/other Enforce 2h"}},
-		"an unknown field in a rule is that rule's problem": {"ttl: 2h", "ttl: 2h, keepLast: 3",
+		"valid": {"", "", []string{"p/good Enforce 1h", "p/other Enforce 2h"}},
+		"an unknown field in a rule invalidates only that rule": {"ttl: 2h", "ttl: 2h, keepLast: 3",
 			[]string{"p/good Enforce 1h", "p/other Enforce 2h invalid"}},
-		"an unknown field in a target too": {"kind: Job}, eligible: failed", "kind: Job, labels: {}}, eligible: failed",
+		"an unknown field in a target, too": {"kind: Job}, eligible: failed", "kind: Job, labels: {}}, eligible: failed",
 			[]string{"p/good Enforce 1h", "p/other Enforce 2h invalid"}},
 		"an expression that does not compile": {"failed(object)", "failed(objct)",
 			[]string{"p/good Enforce 1h", "p/other Enforce 2h invalid"}},
-		"a TTL that cannot be read": {"ttl: 2h", "ttl: 2 hours",
+		"an invalid TTL": {"ttl: 2h", "ttl: 2 hours",
 			[]string{"p/good Enforce 1h", "p/other Enforce 0s invalid"}},
-		"an unknown field of the spec concerns every rule": {"mode: Enforce", "mode: Enforce\nnamespaceSelectr: {}",
+		"an unknown field of the spec invalidates every rule": {"mode: Enforce", "mode: Enforce\nnamespaceSelectr: {}",
 			[]string{"p/good Enforce 1h invalid", "p/other Enforce 2h invalid"}},
 		"an unknown mode suspends": {"mode: Enforce", "mode: Enforced",
 			[]string{"p/good Suspended 1h invalid", "p/other Suspended 2h invalid"}},
-		"no mode is a dry run": {"mode: Enforce", "",
+		"without a mode, it is a dry run": {"mode: Enforce", "",
 			[]string{"p/good DryRun 1h", "p/other DryRun 2h"}},
-		"a protected kind is refused, the others not": {"{apiVersion: batch/v1, kind: Job}, eligible: failed(object)", "{apiVersion: v1, kind: Node}, eligible: 'true'",
+		"a protected kind is refused, other kinds are not": {"{apiVersion: batch/v1, kind: Job}, eligible: failed(object)", "{apiVersion: v1, kind: Node}, eligible: 'true'",
 			[]string{"p/good Enforce 1h"}},
 	}
 	for name, test := range tests {
@@ -61,12 +61,12 @@ func TestPoliciesAreReadStrictly(t *testing.T) {
 
 func TestOneBadPolicyDoesNotHideTheOthers(t *testing.T) {
 	for name, bad := range map[string]string{
-		"no spec":             "null",
-		"empty":               "{}",
-		"rules are no list":   "{mode: Enforce, rules: {name: x}}",
-		"spec is text":        "delete everything",
-		"nothing understood":  "{mode: [1], rules: [7]}",
-		"an empty expression": strings.Replace(two, "finished(object)", "''", 1),
+		"no spec":                "null",
+		"empty":                  "{}",
+		"rules are not a list":   "{mode: Enforce, rules: {name: x}}",
+		"spec is text":           "delete everything",
+		"all fields are invalid": "{mode: [1], rules: [7]}",
+		"an empty expression":    strings.Replace(two, "finished(object)", "''", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
@@ -78,7 +78,7 @@ func TestOneBadPolicyDoesNotHideTheOthers(t *testing.T) {
 			}
 			for _, p := range l.published[0].Snapshot.Policies() {
 				if p.Name == "bad" && len(p.Problems) == 0 {
-					t.Error("nothing is said to be wrong with the bad one")
+					t.Error("the invalid policy has no problem")
 				}
 			}
 			expect.Equal(t, "policies", 2, len(l.published[0].Snapshot.Policies()))
@@ -93,17 +93,17 @@ func TestPublishedOnlyWhenSomethingHasChanged(t *testing.T) {
 		l.allowed("team-a")
 		l.later(2 * time.Second)
 	}
-	expect.Equal(t, "editions", 1, len(l.published))
+	expect.Equal(t, "snapshots", 1, len(l.published))
 	l.policy("p", spec("Enforce", "2h"))
 	l.refresh()
 	l.allowed("team-a")
-	expect.Equal(t, "editions after an edit", 2, len(l.published))
+	expect.Equal(t, "snapshots after an edit", 2, len(l.published))
 	l.namespace("team-a", map[string]string{"tier": "ci"})
 	l.refresh()
-	expect.Equal(t, "editions after a namespace got a label", 3, len(l.published))
+	expect.Equal(t, "snapshots after a namespace got a label", 3, len(l.published))
 	l.hold("team-a", "true")
 	l.refresh()
-	expect.Equal(t, "editions after a namespace got a hold", 4, len(l.published))
+	expect.Equal(t, "snapshots after a namespace got a hold", 4, len(l.published))
 }
 
 func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
@@ -114,8 +114,8 @@ func TestNamespacesOfTheCacheAreInTheBook(t *testing.T) {
 	l.namespace("team-c", nil)
 	l.removeNamespace("team-a")
 	l.refresh()
-	expect.Equal(t, "team-c when it is there", true, knows("team-c"))
-	expect.Equal(t, "team-a when it is gone", false, knows("team-a"))
+	expect.Equal(t, "team-c after its creation", true, knows("team-c"))
+	expect.Equal(t, "team-a after its deletion", false, knows("team-a"))
 }
 
 func TestProgramsOfAnEdition(t *testing.T) {
@@ -137,7 +137,7 @@ func TestACacheThatCannotBeReadChangesNothing(t *testing.T) {
 		t.Error("no error")
 	}
 	expect.Equal(t, "rules", enforced, l.rules("team-a"))
-	expect.Equal(t, "editions", 1, len(l.published))
+	expect.Equal(t, "snapshots", 1, len(l.published))
 }
 
 type unreadable struct{ client.Reader }
@@ -157,10 +157,10 @@ func TestWhichUpdatesOfAPolicyCount(t *testing.T) {
 		before, after client.Object
 		want          bool
 	}{
-		"another status":             {object("a", 1), object("a", 1), false},
-		"another spec":               {object("a", 1), object("a", 2), true},
-		"a namesake, just as young":  {object("a", 1), object("b", 1), true},
-		"a namesake, younger by far": {object("a", 9), object("b", 1), true},
+		"another status": {object("a", 1), object("a", 1), false},
+		"another spec":   {object("a", 1), object("a", 2), true},
+		"another policy of the same name, of the same generation": {object("a", 1), object("b", 1), true},
+		"another policy of the same name, of a lower generation":  {object("a", 9), object("b", 1), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

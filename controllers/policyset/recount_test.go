@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// older are the objects once a time has passed.
+// older returns the objects after a time has passed.
 func (o objects) older(by time.Duration) objects {
 	all := slices.Clone(o)
 	for i := range all {
@@ -25,7 +25,7 @@ func (o objects) older(by time.Duration) objects {
 	return all
 }
 
-// enforced is what a leader writes about a policy that waits for nothing.
+// enforced returns the status that a leader writes for a policy that does not wait.
 func (o objects) enforced(l *harness, name string) v1alpha1.RetentionPolicyStatus {
 	l.t.Helper()
 	subjects, evaluations := o.rulings(l, l.snapshot())
@@ -44,8 +44,8 @@ func (o objects) enforced(l *harness, name string) v1alpha1.RetentionPolicyStatu
 	return status
 }
 
-// TestWhatChangesWhileNoLeaderRunsIsCountedFirst: a leader that starts deletes nothing before it has counted what would have been due
-// for the leader before, and counts neither what has become due in the meantime nor what is new.
+// TestWhatChangesWhileNoLeaderRunsIsCountedFirst: a new leader first counts what would have been due for the previous leader,
+// and deletes nothing before. It counts neither objects that have become due since then nor new ones.
 func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 	ci := map[string]string{"tier": "ci"}
 	in := func(spec string) string {
@@ -61,11 +61,11 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 	for i := range spread {
 		spread[i] = time.Duration(i)*8*time.Hour + time.Hour/2
 	}
-	finishing := append(old(20), make(objects, 20)...) // twenty more finish an hour after the leader before has stopped
+	finishing := append(old(20), make(objects, 20)...) // twenty more finish an hour after the previous leader has stopped
 	for i := range 20 {
 		finishing[20+i] = -time.Hour
 	}
-	soon := slices.Repeat(objects{-time.Second / 2}, 30) // finish in the second of the last count, after it
+	soon := slices.Repeat(objects{-time.Second / 2}, 30) // they finish in the second of the last count, after it
 	nothing := func(*server) {}
 	withP := func(s *server) { s.policy("p", p) }
 	tests := map[string]struct {
@@ -74,24 +74,24 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 		down           time.Duration
 		due, week      int64
 	}{
-		"a veto goes":                              {func(s *server) { withP(s); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 0, 30, 30},
-		"a veto goes in a long time":               {func(s *server) { withP(s); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 3 * policy.Day, 30, 30},
-		"a longer time to live goes":               {func(s *server) { withP(s); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.removePolicy("q") }, old(30), time.Minute, 30, 30},
-		"a veto of the namespace's own goes":       {func(s *server) { withP(s); s.policy("team-a/own", ownRules("Suspended", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},
-		"a hold goes":                              {func(s *server) { withP(s); s.hold("team-a", "true") }, func(s *server) { s.hold("team-a", "") }, old(30), time.Minute, 30, 30},
-		"a label comes":                            {func(s *server) { withP(s); s.namespace("team-a", nil) }, func(s *server) { s.namespace("team-a", ci) }, old(30), time.Minute, 30, 30},
-		"an override goes":                         {func(s *server) { withP(s); s.policy("team-a/own", sparing) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},
-		"a quota shrinks":                          {func(s *server) { s.policy("p", byQuota); s.quota("team-a/q", limit("1000")) }, func(s *server) { s.quota("team-a/q", limit("0")) }, old(30), time.Minute, 30, 30},
-		"a veto goes of what is due in days":       {func(s *server) { s.policy("p", in(spec("Enforce", "13d"))); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.removePolicy("q") }, old(30), time.Minute, 0, 30},
-		"a veto goes that kept a part":             {func(s *server) { s.policy("p", in(spec("Enforce", "6d"))); s.policy("q", spec("Enforce", "7d")) }, func(s *server) { s.removePolicy("q") }, spread, time.Minute, 3, 3},
-		"nothing changes":                          {withP, nothing, old(30), time.Minute, 0, 0},
-		"nothing changes for days":                 {func(s *server) { s.policy("p", in(spec("Enforce", "7d"))) }, nothing, spread, 5 * policy.Day, 0, 0},
-		"nothing changes for weeks":                {func(s *server) { s.policy("p", in(spec("Enforce", "30d"))) }, nothing, spread, 50 * policy.Day, 0, 0},
-		"what another keeps longer becomes due":    {func(s *server) { withP(s); s.policy("q", spec("Enforce", "11d")) }, nothing, old(30), 2 * policy.Day, 0, 0},
-		"others finish":                            {withP, nothing, finishing[20:], policy.Day, 0, 0},
-		"others finish in the same second":         {withP, nothing, soon, time.Minute, 0, 0},
-		"others finish, and the newest are others": {func(s *server) { s.policy("p", newest) }, nothing, finishing, policy.Day, 0, 0},
-		"a veto comes":                             {withP, func(s *server) { s.policy("q", q) }, old(30), time.Minute, 0, 0},
+		"a veto is removed":                              {func(s *server) { withP(s); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 0, 30, 30},
+		"a veto is removed after a long time":            {func(s *server) { withP(s); s.policy("q", q) }, func(s *server) { s.removePolicy("q") }, old(30), 3 * policy.Day, 30, 30},
+		"a longer TTL is removed":                        {func(s *server) { withP(s); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.removePolicy("q") }, old(30), time.Minute, 30, 30},
+		"a veto of a RetentionPolicy is removed":         {func(s *server) { withP(s); s.policy("team-a/own", ownRules("Suspended", "1h")) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},
+		"a hold is removed":                              {func(s *server) { withP(s); s.hold("team-a", "true") }, func(s *server) { s.hold("team-a", "") }, old(30), time.Minute, 30, 30},
+		"a label is added":                               {func(s *server) { withP(s); s.namespace("team-a", nil) }, func(s *server) { s.namespace("team-a", ci) }, old(30), time.Minute, 30, 30},
+		"an override is removed":                         {func(s *server) { withP(s); s.policy("team-a/own", sparing) }, func(s *server) { s.removePolicy("team-a/own") }, old(30), time.Minute, 30, 30},
+		"a quota shrinks":                                {func(s *server) { s.policy("p", byQuota); s.quota("team-a/q", limit("1000")) }, func(s *server) { s.quota("team-a/q", limit("0")) }, old(30), time.Minute, 30, 30},
+		"a veto is removed, and objects are due in days": {func(s *server) { s.policy("p", in(spec("Enforce", "13d"))); s.policy("q", spec("Enforce", "400d")) }, func(s *server) { s.removePolicy("q") }, old(30), time.Minute, 0, 30},
+		"a veto that kept some objects is removed":       {func(s *server) { s.policy("p", in(spec("Enforce", "6d"))); s.policy("q", spec("Enforce", "7d")) }, func(s *server) { s.removePolicy("q") }, spread, time.Minute, 3, 3},
+		"nothing changes":                                {withP, nothing, old(30), time.Minute, 0, 0},
+		"nothing changes for days":                       {func(s *server) { s.policy("p", in(spec("Enforce", "7d"))) }, nothing, spread, 5 * policy.Day, 0, 0},
+		"nothing changes for weeks":                      {func(s *server) { s.policy("p", in(spec("Enforce", "30d"))) }, nothing, spread, 50 * policy.Day, 0, 0},
+		"objects that another kept longer become due":    {func(s *server) { withP(s); s.policy("q", spec("Enforce", "11d")) }, nothing, old(30), 2 * policy.Day, 0, 0},
+		"others finish":                                  {withP, nothing, finishing[20:], policy.Day, 0, 0},
+		"others finish in the same second":               {withP, nothing, soon, time.Minute, 0, 0},
+		"others finish, and the newest change":           {func(s *server) { s.policy("p", newest) }, nothing, finishing, policy.Day, 0, 0},
+		"a veto is added":                                {withP, func(s *server) { s.policy("q", q) }, old(30), time.Minute, 0, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 			s.namespace("team-a", ci)
 			test.before(s)
 			l := newHarness(t, s)
-			l.allowed("team-a") // which reads quotas
+			l.allowed("team-a") // this reads quotas
 			for _, policy := range l.snapshot().Policies() {
 				l.counted(policy.Name)
 			}
@@ -108,11 +108,11 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 			l.later(test.down)
 			test.change(s)
 			var hashes []string
-			for range 2 { // of two leaders, the first is gone before it has counted
+			for range 2 { // two leaders: the first one stops before it has counted
 				l = l.restart()
 				l.allowed("team-a")
 				expect.Equal(t, "p waits", true, slices.Contains(l.waiting("team-a"), "p/jobs"))
-				expect.Equal(t, "goes while it waits", 0, test.objects.older(test.down).deletes(l))
+				expect.Equal(t, "deletions while it waits", 0, test.objects.older(test.down).deletes(l))
 				hashes = append(hashes, l.named("p").Gate.Hash)
 			}
 			gate := l.named("p").Gate
@@ -131,7 +131,8 @@ func TestWhatChangesWhileNoLeaderRunsIsCountedFirst(t *testing.T) {
 	}
 }
 
-// TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared with its last count, by each leader until one has counted or it is approved.
+// TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared with its last count. Each leader does this until one has counted or the
+// policy is approved.
 func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 	for name, enforce := range map[string]func(l *harness) *harness{
 		"before the leader starts": func(l *harness) *harness {
@@ -171,7 +172,7 @@ func TestADryRunThatIsEnforcedWhileNoLeaderRunsIsCompared(t *testing.T) {
 	}
 }
 
-// TestALeaderThatStartsReadsWhatWasCountedLive: the status in its cache may be from before the leader before dropped a count.
+// TestALeaderThatStartsReadsWhatWasCountedLive: the status in its cache may be from before the previous leader dropped a count.
 func TestALeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
 	l := oneEnforced(t)
 	l.report("p", v1alpha1.RetentionPolicyStatus{Previews: []v1alpha1.Preview{{Hash: l.named("p").Hash}}})
@@ -179,5 +180,5 @@ func TestALeaderThatStartsReadsWhatWasCountedLive(t *testing.T) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1})
 	again := newUnreadHarness(t, l.server)
 	again.reconcile()
-	expect.Equal(t, "what it waits for", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
+	expect.Equal(t, "hash to approve", l.named("p").ApprovalHash(), again.named("p").Gate.Hash)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// declared are the referrers that policies declare, each once, in order.
+// declared returns the referrers that policies declare, each once and in order.
 func declared(entries []*entry) []references.Declared {
 	var all []references.Declared
 	for _, e := range entries {
@@ -22,7 +22,7 @@ func declared(entries []*entry) []references.Declared {
 	return slices.Compact(all)
 }
 
-// misread is what else policies say about referrers, in order.
+// misread returns the invalid declarations of referrers, in order.
 func misread(entries []*entry) []references.InvalidReference {
 	var all []references.InvalidReference
 	for _, e := range entries {
@@ -32,7 +32,7 @@ func misread(entries []*entry) []references.InvalidReference {
 	return all
 }
 
-// referred are the kinds about which some rule asks what refers to them.
+// referred returns the kinds whose references some rule reads.
 func referred(entries []*entry) []references.Kind {
 	all := sets.New[references.Kind]()
 	for _, e := range entries {
@@ -45,8 +45,8 @@ func referred(entries []*entry) []references.Kind {
 	return sets.List(all)
 }
 
-// declare notes what policies declare by now, and gives the kinds that may have fewer references than before: those to
-// which something was declared to refer that is no more, or may have been.
+// declare records what policies declare now. It returns the kinds that may have fewer references than before, because a
+// declaration that referred to them, or may have, no longer exists.
 func (l *Reconciler) declare(entries []*entry) (fewer sets.Set[references.Kind]) {
 	declared := declared(entries)
 	fewer = sets.New[references.Kind]()
@@ -68,7 +68,7 @@ func (l *Reconciler) declare(entries []*entry) (fewer sets.Set[references.Kind])
 	return fewer
 }
 
-// readsReferences reports whether a rule of the policy asks what refers to objects of any of the kinds.
+// readsReferences reports whether a rule of the policy reads the references to any of the kinds.
 func readsReferences(p *policy.Policy, kinds sets.Set[references.Kind]) bool {
 	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool {
 		return r.ReadsReferences && kinds.Has(references.Kind(r.Kind.Kind))

@@ -15,12 +15,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// reads is a policy about what nothing refers to; more is what else it says.
+// reads returns a policy about objects that nothing refers to, with more in its spec.
 func reads(mode, kind, more string) string {
 	return fmt.Sprintf(`{mode: %s, rules: [{name: unused, target: {apiVersion: v1, kind: %s}, eligible: references.count == 0, ttl: 1h}]%s}`, mode, kind, more)
 }
 
-// declares is a policy that declares referrers to a kind, and has a rule that does not read references.
+// declares returns a policy that declares referrers to a kind, and has a rule that does not read references.
 func declares(mode, kind string, names ...string) string {
 	var all []string
 	for _, text := range names {
@@ -41,14 +41,14 @@ func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 		policies map[string]string
 		want     []references.Declared
 	}{
-		"nothing":        {map[string]string{"p": spec("Enforce", "1h")}, nil},
-		"of a dry run":   {map[string]string{"p": declares("DryRun", "Secret", "[object.a]")}, one},
-		"of a suspended": {map[string]string{"p": declares("Suspended", "Secret", "[object.a]")}, one},
-		"twice":          {map[string]string{"p": declares("Enforce", "Secret", "[object.a]", "[object.a]"), "q": declares("Enforce", "Secret", "[object.a]")}, one},
+		"nothing":               {map[string]string{"p": spec("Enforce", "1h")}, nil},
+		"of a dry run":          {map[string]string{"p": declares("DryRun", "Secret", "[object.a]")}, one},
+		"of a suspended policy": {map[string]string{"p": declares("Suspended", "Secret", "[object.a]")}, one},
+		"twice":                 {map[string]string{"p": declares("Enforce", "Secret", "[object.a]", "[object.a]"), "q": declares("Enforce", "Secret", "[object.a]")}, one},
 		"in order": {map[string]string{"q": declares("Enforce", "Secret", "[object.b]", "[object.a]"), "p": declares("Enforce", "ConfigMap", "[object.b]")},
 			[]references.Declared{app("ConfigMap", "[object.b]"), app("Secret", "[object.a]"), app("Secret", "[object.b]")}},
-		"beside one that is invalid": {map[string]string{"p": declares("Enforce", "Secret", "[object.a]", "[objekt.a]")}, one},
-		"by a namespace":             {map[string]string{"team-a/own": declares("Enforce", "Secret", "[object.a]")}, nil},
+		"with an invalid one":  {map[string]string{"p": declares("Enforce", "Secret", "[object.a]", "[objekt.a]")}, one},
+		"by a RetentionPolicy": {map[string]string{"team-a/own": declares("Enforce", "Secret", "[object.a]")}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAnEditionHasWhatPoliciesDeclare(t *testing.T) {
 	}
 }
 
-// TestAnEditionHasWhatIsMisread: nobody knows what it may refer to.
+// TestAnEditionHasWhatIsMisread: it is unknown what an invalid declaration refers to.
 func TestAnEditionHasWhatIsMisread(t *testing.T) {
 	misread := func(from, why string, to references.Kind) references.InvalidReference {
 		return references.InvalidReference{From: references.SourceID(from), To: to, Why: why}
@@ -73,12 +73,12 @@ func TestAnEditionHasWhatIsMisread(t *testing.T) {
 		"nothing": {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
 		"names that do not compile": {map[string]string{"p": declares("DryRun", "Secret", "[object.a]", "[objekt.a]")}, []references.InvalidReference{
 			misread("spec.references[1] of policy p", `spec.references[1].names:1:2: unknown name "objekt" (did you mean object?)`, "Secret")}},
-		"another kind, by two": {map[string]string{"q": declares("Suspended", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.InvalidReference{
-			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, ""),
-			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Service" are not followed (ConfigMap or Secret)`, "")}},
-		"all of them": {map[string]string{"p": `{references: {}, rules: []}`}, []references.InvalidReference{
+		"another kind, in two policies": {map[string]string{"q": declares("Suspended", "Service", "[object.a]"), "p": declares("Enforce", "Service", "[object.a]")}, []references.InvalidReference{
+			misread("spec.references[0] of policy p", `spec.references[0].to: references to "Service" are not supported (ConfigMap or Secret)`, ""),
+			misread("spec.references[0] of policy q", `spec.references[0].to: references to "Service" are not supported (ConfigMap or Secret)`, "")}},
+		"the whole list": {map[string]string{"p": `{references: {}, rules: []}`}, []references.InvalidReference{
 			misread("spec.references of policy p", "spec.references: object given, array expected (it is a list: each element begins with a dash)", "")}},
-		"of a namespace": {map[string]string{"team-a/own": `{references: {}, rules: []}`}, nil},
+		"of a RetentionPolicy": {map[string]string{"team-a/own": `{references: {}, rules: []}`}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,8 @@ func TestAnEditionHasWhatIsMisread(t *testing.T) {
 	}
 }
 
-// TestWhatWasMisreadMayHaveReferred: when it goes, rules that ask are counted again, also where it was misread from the start.
+// TestWhatWasMisreadMayHaveReferred: when an invalid declaration is removed, rules that read references are counted again. This
+// is also so if it was invalid from the start.
 func TestWhatWasMisreadMayHaveReferred(t *testing.T) {
 	for kind, want := range map[string]bool{"Secret": true, "ConfigMap": false, "Service": true} {
 		s := newServer()
@@ -99,10 +100,10 @@ func TestWhatWasMisreadMayHaveReferred(t *testing.T) {
 		s.policy("q", declares("DryRun", kind, "[objekt.a]"))
 		l := newHarness(t, s)
 		l.counted("p")
-		expect.Equal(t, "waits while it is misread", false, l.named("p").Gate != nil)
+		expect.Equal(t, "waits while a declaration is invalid", false, l.named("p").Gate != nil)
 		s.removePolicy("q")
 		l.refresh()
-		expect.Equal(t, "waits once what may be about "+kind+" is gone", want, l.named("p").Gate != nil)
+		expect.Equal(t, "waits after the removal of a declaration that may be about "+kind, want, l.named("p").Gate != nil)
 	}
 }
 
@@ -115,8 +116,8 @@ func TestAnEditionHasTheKindsThatRulesAskAbout(t *testing.T) {
 		"none":                 {map[string]string{"p": declares("Enforce", "Secret", "[object.a]")}, nil},
 		"of a dry run":         {map[string]string{"p": reads("DryRun", "Secret", "")}, []references.Kind{"Secret"}},
 		"both":                 {map[string]string{"p": reads("Enforce", "Secret", ""), "q": reads("Suspended", "ConfigMap", "")}, []references.Kind{"ConfigMap", "Secret"}},
-		"of a namespace":       {map[string]string{"team-a/own": own}, []references.Kind{"Secret"}},
-		"of a rule is invalid": {map[string]string{"p": strings.Replace(reads("Enforce", "Secret", ""), "1h", "soon", 1)}, nil},
+		"of a RetentionPolicy": {map[string]string{"team-a/own": own}, []references.Kind{"Secret"}},
+		"of an invalid rule":   {map[string]string{"p": strings.Replace(reads("Enforce", "Secret", ""), "1h", "soon", 1)}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,10 +143,10 @@ func TestTheFenceSeesWhatIsDeclared(t *testing.T) {
 	l.later(time.Minute)
 	l.policy("r", spec("DryRun", "1h"))
 	l.allowed("team-a")
-	expect.Equal(t, "since, after an edit of something else", since.Add(time.Minute), l.last().ReferencesSince)
+	expect.Equal(t, "since, after another edit", since.Add(time.Minute), l.last().ReferencesSince)
 }
 
-// TestWhereFewerReferRulesThatAskWait: what was declared by policy q goes, and policy p asks what refers to Secrets.
+// TestWhereFewerReferRulesThatAskWait: declarations of policy q are removed, and policy p reads the references to Secrets.
 func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 	const both = 2 // namespaces that are not protected
 	tests := map[string]struct {
@@ -153,21 +154,21 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 		change func(s *server)
 		want   int // namespaces where p waits
 	}{
-		"nothing changes":             {reads("Enforce", "Secret", ""), func(*server) {}, 0},
-		"its policy is gone":          {reads("Enforce", "Secret", ""), func(s *server) { s.removePolicy("q") }, both},
-		"one is gone":                 {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]")) }, both},
-		"one is another":              {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.c]")) }, both},
-		"one is invalid":              {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[objekt.b]")) }, both},
-		"one comes":                   {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.b]", "[object.c]")) }, 0},
-		"they stand in another order": {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.b]", "[object.a]")) }, 0},
+		"nothing changes":         {reads("Enforce", "Secret", ""), func(*server) {}, 0},
+		"its policy is deleted":   {reads("Enforce", "Secret", ""), func(s *server) { s.removePolicy("q") }, both},
+		"one is removed":          {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]")) }, both},
+		"one is replaced":         {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.c]")) }, both},
+		"one becomes invalid":     {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[objekt.b]")) }, both},
+		"one is added":            {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.a]", "[object.b]", "[object.c]")) }, 0},
+		"they change their order": {reads("Enforce", "Secret", ""), func(s *server) { s.policy("q", declares("DryRun", "Secret", "[object.b]", "[object.a]")) }, 0},
 		"another policy has them": {reads("Enforce", "Secret", ""), func(s *server) {
 			s.policy("r", declares("DryRun", "Secret", "[object.b]", "[object.a]"))
 			s.removePolicy("q")
 		}, 0},
-		"p asks about another kind":      {reads("Enforce", "ConfigMap", ""), func(s *server) { s.removePolicy("q") }, 0},
-		"p does not ask":                 {spec("Enforce", "1h"), func(s *server) { s.removePolicy("q") }, 0},
-		"p leaves out a namespace":       {reads("Enforce", "Secret", ", excludeNamespaces: [team-a]"), func(s *server) { s.removePolicy("q") }, both - 1},
-		"p is a dry run that needs none": {reads("DryRun", "Secret", ""), func(s *server) { s.removePolicy("q") }, 0},
+		"p reads references to another kind": {reads("Enforce", "ConfigMap", ""), func(s *server) { s.removePolicy("q") }, 0},
+		"p does not read references":         {spec("Enforce", "1h"), func(s *server) { s.removePolicy("q") }, 0},
+		"p excludes a namespace":             {reads("Enforce", "Secret", ", excludeNamespaces: [team-a]"), func(s *server) { s.removePolicy("q") }, both - 1},
+		"p is a dry run":                     {reads("DryRun", "Secret", ""), func(s *server) { s.removePolicy("q") }, 0},
 	}
 	for name, test := range tests {
 		for way, see := range map[string]func(*harness){"in the cache": (*harness).refresh, "live": func(l *harness) { l.allowed("team-a") }} {
@@ -186,14 +187,14 @@ func TestWhereFewerReferRulesThatAskWait(t *testing.T) {
 				expect.Equal(t, "namespaces where p waits", test.want, waiting)
 				if test.want > 0 {
 					l.counted("p")
-					expect.Equal(t, "a gate once it is counted", true, l.named("p").Gate == nil)
+					expect.Equal(t, "no gate once it is counted", true, l.named("p").Gate == nil)
 				}
 			})
 		}
 	}
 }
 
-// TestWhatItDeclaresItselfIsOfTheForm: one count is enough where a policy removes what it had declared.
+// TestWhatItDeclaresItselfIsOfTheForm: one count is enough if a policy removes its own declarations.
 func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
 	s := newServer()
 	s.policy("p", reads("Enforce", "Secret", `, references: [{from: {apiVersion: example.com/v1, kind: App}, to: Secret, names: "[object.a]"}]`))
@@ -207,5 +208,5 @@ func TestWhatItDeclaresItselfIsOfTheForm(t *testing.T) {
 		t.Fatalf("gate %v", gate)
 	}
 	l.Previewed(policyset.Count{Policy: l.named("p").UID, Generation: l.named("p").Generation, Preview: v1alpha1.Preview{Hash: l.named("p").Hash}, Gate: gate})
-	expect.Equal(t, "a gate once it is counted", true, l.named("p").Gate == nil)
+	expect.Equal(t, "no gate once it is counted", true, l.named("p").Gate == nil)
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// elsewhere is a form of the policy of spec that selects other namespaces.
+// elsewhere returns the spec with a selector for other namespaces.
 func elsewhere(spec string) string {
 	return strings.Replace(spec, "rules:", "namespaceSelector: {matchLabels: {tier: prod}}, rules:", 1)
 }
 
-// heldWith is a loop on a server where team-a is held, and where policy p was counted.
+// heldWith returns a reconciler with policy p, which was counted while team-a was on hold.
 func heldWith(t *testing.T, spec string) *harness {
 	t.Helper()
 	s := newServer()
@@ -44,29 +44,30 @@ func (l *harness) unhold() {
 	l.refresh()
 }
 
-// shown has the status say that a form was counted now.
+// shown writes to the status that a version was counted now.
 func (l *harness) shown(p *policy.Policy) {
 	l.report("p", v1alpha1.RetentionPolicyStatus{ObservedGeneration: p.Generation, Previews: []v1alpha1.Preview{{Hash: p.Hash, Time: metav1.Time{Time: l.clock.Now()}}}})
 }
 
-// TestTheCountOfOneFormReleasesNothingOfAnother: what waits in the form that the policy has is not counted for the form that it had.
+// TestTheCountOfOneFormReleasesNothingOfAnother: objects that wait in the current version are not counted for the earlier
+// version.
 func TestTheCountOfOneFormReleasesNothingOfAnother(t *testing.T) {
 	for name, modes := range map[string][]string{"enforced": {"Enforce", "Enforce"}, "as a dry run": {"DryRun", "DryRun"}, "a dry run that is enforced": {"DryRun", "Enforce"}} {
 		t.Run(name, func(t *testing.T) {
 			l := heldWith(t, spec(modes[0], "1h"))
 			l.unhold()
 			l.later(time.Minute)
-			l.shown(l.named("p")) // though team-a waits
+			l.shown(l.named("p")) // although team-a waits
 			l.become(elsewhere(spec(modes[1], "1h")))
-			l.counted("p") // all of it
-			l.counted("p") // where something has changed
+			l.counted("p") // everything
+			l.counted("p") // the namespaces with changes
 			l.become(spec("Enforce", "1h"))
 			expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 		})
 	}
 }
 
-// TestAFormIsCountedOnceAfterManyEdits: the status keeps earlier forms.
+// TestAFormIsCountedOnceAfterManyEdits: the status keeps earlier versions.
 func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
 	l := oneEnforced(t)
 	var previews []v1alpha1.Preview
@@ -80,20 +81,20 @@ func TestAFormIsCountedOnceAfterManyEdits(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// TestAnEarlierApprovalDoesNotCountForAFormThatReturns: what kept its objects when it was approved may have gone. The hash that is asked for is
-// another one, so that it can be approved.
+// TestAnEarlierApprovalDoesNotCountForAFormThatReturns: the rules that kept its objects at the time of the approval may no
+// longer exist. The gate has another hash, so that you can approve it.
 func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec     string
 		meantime func(l *harness)
-		restart  bool // instead of seeing how it returns
+		restart  bool // instead of observing the return
 		want     []string
 	}{
-		"nothing has changed":                 {spec("Enforce", "1h"), func(*harness) {}, false, free},
-		"a hold is removed":                   {spec("Enforce", "1h"), (*harness).unhold, false, waits},
-		"a hold is removed, always":           {askingAlways("Enforce", "1h"), (*harness).unhold, false, waits},
-		"and the annotation has named others": {spec("Enforce", "1h"), func(l *harness) { l.approve("p", "other"); l.unhold(); l.approve("p", "first") }, false, waits},
-		"a hold is removed, and a restart":    {spec("Enforce", "1h"), (*harness).unhold, true, waits},
+		"nothing has changed":                            {spec("Enforce", "1h"), func(*harness) {}, false, free},
+		"a hold is removed":                              {spec("Enforce", "1h"), (*harness).unhold, false, waits},
+		"a hold is removed, approval is always required": {askingAlways("Enforce", "1h"), (*harness).unhold, false, waits},
+		"the annotation has named others":                {spec("Enforce", "1h"), func(l *harness) { l.approve("p", "other"); l.unhold(); l.approve("p", "first") }, false, waits},
+		"a hold is removed, and a restart":               {spec("Enforce", "1h"), (*harness).unhold, true, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := heldWith(t, spec("DryRun", "400d"))
@@ -120,7 +121,7 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 				return
 			}
 			if gate.Hash == first {
-				t.Error("the annotation has the hash already")
+				t.Error("the annotation already has the hash")
 			}
 			l.approve("p", gate.Hash)
 			l.refresh()
@@ -129,12 +130,13 @@ func TestAnEarlierApprovalDoesNotCountForAFormThatReturns(t *testing.T) {
 	}
 }
 
-// approvedIn is what the annotation of policy p says.
+// approvedIn returns the approved hash in the annotation of policy p.
 func approvedIn(l *harness) string {
 	return l.live.policies["p"].GetAnnotations()[v1alpha1.ApprovedAnnotation]
 }
 
-// TestALateCountOfAFormThatReturns does not open it: a change in the meantime concerned nothing that the policy selected then.
+// TestALateCountOfAFormThatReturns does not release it: a change in between did not concern the objects that the policy
+// selected then.
 func TestALateCountOfAFormThatReturns(t *testing.T) {
 	l := heldWith(t, spec("DryRun", "400d"))
 	l.become(spec("Enforce", "1h"))
@@ -149,7 +151,7 @@ func TestALateCountOfAFormThatReturns(t *testing.T) {
 	expect.Equal(t, "waiting once it is counted", free, l.waiting("team-a"))
 }
 
-// TestALateCountOfADryRunThatIsEnforced counts: the form is the same.
+// TestALateCountOfADryRunThatIsEnforced counts, because the version is the same.
 func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
 	s := newServer()
 	s.policy("p", spec("DryRun", "1h"))
@@ -160,7 +162,7 @@ func TestALateCountOfADryRunThatIsEnforced(t *testing.T) {
 	expect.Equal(t, "waiting", free, l.waiting("team-a"))
 }
 
-// TestARestartLeavesSingleRulesWaitingAlone, also of a policy with rules about images, of which nothing else is counted again.
+// TestARestartLeavesSingleRulesWaitingAlone, also for a policy with rules about images, which is not counted again otherwise.
 func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 	images := two + "- {name: images, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: 'true', ttl: 24h}\n"
 	for name, spec := range map[string]string{"objects": two, "objects and images": images} {
@@ -185,7 +187,7 @@ func TestARestartLeavesSingleRulesWaitingAlone(t *testing.T) {
 	}
 }
 
-// TestADryRunIsComparedWithItsLastCount, not with what was in force before an earlier change.
+// TestADryRunIsComparedWithItsLastCount, not with the state before an earlier change.
 func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
 	s := newServer()
 	s.hold("team-b", "true")
@@ -194,7 +196,7 @@ func TestADryRunIsComparedWithItsLastCount(t *testing.T) {
 	l.hold("team-a", "true")
 	l.hold("team-b", "")
 	l.refresh()
-	l.counted("p") // which shows nothing of team-a
+	l.counted("p") // this shows nothing of team-a
 	l.later(time.Minute)
 	l.unhold()
 	l.become(spec("Enforce", "1h"))

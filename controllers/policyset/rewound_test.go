@@ -8,27 +8,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The API server's store is put back to an earlier state. Whatever it was that had been seen of the later one, by a watch or by
-// a live read: nothing is allowed any more, as what the earlier state says would never count as news.
+// TestHistoryThatGoesBackEndsTheProcess restores the store of the API server to an earlier state. If a watch or a live read has
+// shown a later state, no deletion is allowed any more, because older versions would never replace the newer ones.
 func TestHistoryThatGoesBackEndsTheProcess(t *testing.T) {
 	tests := map[string]func(l *harness){
-		"a policy was edited, as a live read has shown": func(l *harness) {
+		"a policy was edited, seen in a live read": func(l *harness) {
 			l.policy("p", spec("Enforce", "1s"))
 			l.allowed("team-b")
 		},
-		"a policy was edited, as the watch has shown": func(l *harness) {
+		"a policy was edited, seen by the watch": func(l *harness) {
 			l.policy("p", spec("Enforce", "1s"))
 			l.refresh()
 		},
-		"the status of a policy was written, as the watch has shown": func(l *harness) {
+		"the status of a policy was written, seen by the watch": func(l *harness) {
 			l.edit("p", func(*unstructured.Unstructured) {})
 			l.refresh()
 		},
-		"a namespace was let go of, as the watch has shown": func(l *harness) {
+		"a hold was removed, seen by the watch": func(l *harness) {
 			l.hold("team-a", "")
 			l.refresh()
 		},
-		"a namespace was let go of, as a live read has shown": func(l *harness) {
+		"a hold was removed, seen in a live read": func(l *harness) {
 			l.hold("team-a", "")
 			l.allowed("team-a")
 		},
@@ -53,7 +53,7 @@ func TestHistoryThatGoesBackShowsInAListOfNamespaces(t *testing.T) {
 	l.startsOver("team-a")
 }
 
-// holding has a policy in force everywhere, and a hold on team-a.
+// holding returns a reconciler with a policy in force everywhere, and team-a on hold.
 func holding(t *testing.T) *harness {
 	t.Helper()
 	s := newServer()
@@ -62,7 +62,7 @@ func holding(t *testing.T) *harness {
 	return newHarness(t, s)
 }
 
-// goesBack lets something happen and then puts the server back to where it was before.
+// goesBack runs happens and then restores the server to its state before that.
 func (l *harness) goesBack(happens func()) {
 	before, version := l.live.clone(), l.version
 	happens()

@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Schemas reads schemas of kinds from the cluster's OpenAPI, for engine.Rule.Check. Each document has megabytes, and is read and parsed
-// once. It is not safe for concurrent use.
+// Schemas reads schemas of kinds from the OpenAPI documents of the cluster, for engine.Program.Check. Each document has several
+// megabytes, and is read and parsed once. Schemas is not safe for concurrent use.
 type Schemas struct {
 	Documents openapi.Client
 	read      map[schema.GroupVersion]read
@@ -24,7 +24,7 @@ type read struct {
 	err      error
 }
 
-// Of is the schema of a kind. An error says that there is none, or none yet.
+// Of returns the schema of a kind. An error says that the kind has no schema, or none yet.
 func (s *Schemas) Of(kind schema.GroupVersionKind) (*spec.Schema, error) {
 	gv := kind.GroupVersion()
 	known, ok := s.read[gv]
@@ -53,7 +53,7 @@ func document(documents openapi.Client, gv schema.GroupVersion) (*spec3.OpenAPI,
 	}
 	served, ok := paths[path]
 	if !ok {
-		return nil, fmt.Errorf("no OpenAPI for %s", gv)
+		return nil, fmt.Errorf("no OpenAPI document for %s", gv)
 	}
 	data, err := served.Schema("application/json")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAnApprovalIsForOneChange: the same namespace waits again when the policy applies there again again.
+// TestAnApprovalIsForOneChange: the same namespace waits again when the policy newly applies there again.
 func TestAnApprovalIsForOneChange(t *testing.T) {
 	l := rescoped(t)
 	first := l.named("p").Gate.Hash
@@ -29,13 +29,13 @@ func TestAnApprovalIsForOneChange(t *testing.T) {
 	l.later(time.Second)
 	l.namespace("team-b", map[string]string{"tier": "ci"})
 	l.refresh()
-	expect.Equal(t, "waiting when it comes back", waits, l.waiting("team-b"))
+	expect.Equal(t, "waiting when it is selected again", waits, l.waiting("team-b"))
 	if l.named("p").Gate.Hash == first {
-		t.Error("what was approved before approves this too")
+		t.Error("the earlier approval also approves this change")
 	}
 }
 
-// TestWhatChangesWhileItIsCountedWasNotCounted, though it is about the same namespace.
+// TestWhatChangesWhileItIsCountedWasNotCounted, although it concerns the same namespace.
 func TestWhatChangesWhileItIsCountedWasNotCounted(t *testing.T) {
 	l := running(t)
 	l.policy("team-a/own", longer)
@@ -46,10 +46,11 @@ func TestWhatChangesWhileItIsCountedWasNotCounted(t *testing.T) {
 	l.Previewed(policyset.Count{Policy: counted.UID, Generation: counted.Generation, Preview: v1alpha1.Preview{Hash: counted.Hash}, Gate: counted.Gate})
 	expect.Equal(t, "waiting", waits, l.waiting("team-a"))
 	l.counted("p")
-	expect.Equal(t, "waiting once that is counted", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting once the change is counted", free, l.waiting("team-a"))
 }
 
-// TestWhatASuspendedPolicyComesToApplyToIsCounted when it goes on: nobody has seen what it would delete there.
+// TestWhatASuspendedPolicyComesToApplyToIsCounted when the policy is enforced again, because no status has shown what it would
+// delete there.
 func TestWhatASuspendedPolicyComesToApplyToIsCounted(t *testing.T) {
 	l := running(t)
 	mode := func(mode string) {
@@ -61,32 +62,33 @@ func TestWhatASuspendedPolicyComesToApplyToIsCounted(t *testing.T) {
 	l.refresh()
 	mode("Enforce")
 	expect.Equal(t, "waiting", waits, l.waiting("team-b"))
-	expect.Equal(t, "waiting in another", free, l.waiting("team-a"))
+	expect.Equal(t, "waiting in another namespace", free, l.waiting("team-a"))
 }
 
-// marking is a rule without startTime.
+// marking returns a rule without startTime.
 func marking(mode, eligible string) string {
 	return strings.NewReplacer(", startTime: finishedAt(object)", "", "finished(object)", eligible).Replace(spec(mode, "1h"))
 }
 
-// TestMarksCountSinceSomebodySawToThem: of rules in force from the start, all of them; of others, those since they are.
+// TestMarksCountSinceSomebodySawToThem: if a rule is in force from the start, all marks count. For other rules, only marks
+// count that are set while the rule is in force.
 func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 	const one, other = "finished(object)", "failed(object)"
 	started := policy.Rule{}.MarksSince
 	tests := map[string]struct {
 		first string
 		then  []string // specs
-		fresh bool     // only marks from the last edit on count
+		fresh bool     // only marks since the last edit count
 	}{
 		"in force from the start":           {marking("Enforce", one), nil, false},
-		"another time to live":              {marking("Enforce", one), []string{strings.Replace(marking("Enforce", one), "1h", "2h", 1)}, false},
+		"another TTL":                       {marking("Enforce", one), []string{strings.Replace(marking("Enforce", one), "1h", "2h", 1)}, false},
 		"suspended, and in force again":     {marking("Enforce", one), []string{marking("Suspended", one), marking("Enforce", one)}, false},
 		"another expression":                {marking("Enforce", one), []string{marking("Enforce", other)}, true},
 		"another expression, and back":      {marking("Enforce", one), []string{marking("Enforce", other), marking("Enforce", one)}, true},
 		"a dry run at first":                {marking("DryRun", one), []string{marking("Enforce", one)}, true},
 		"suspended at first":                {marking("Suspended", one), []string{marking("Enforce", one)}, false},
 		"a startTime for a while":           {marking("Enforce", one), []string{spec("Enforce", "1h"), marking("Enforce", one)}, true},
-		"in force, and edited in a dry run": {marking("Enforce", one), []string{marking("DryRun", other), marking("Enforce", one)}, true},
+		"in force, and edited as a dry run": {marking("Enforce", one), []string{marking("DryRun", other), marking("Enforce", one)}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +111,7 @@ func TestMarksCountSinceSomebodySawToThem(t *testing.T) {
 	}
 }
 
-// TestMarksOfBeforeADryRunDoNotCountAfterARestart: who led before, perhaps with --dry-run, saw to none.
+// TestMarksOfBeforeADryRunDoNotCountAfterARestart: the previous leader, perhaps with --dry-run, did not maintain any marks.
 func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
 	for reason, fresh := range map[string]bool{"DryRun": true, "Enforcing": false, "Suspended": false} {
 		t.Run(reason, func(t *testing.T) {
@@ -131,7 +133,7 @@ func TestMarksOfBeforeADryRunDoNotCountAfterARestart(t *testing.T) {
 	}
 }
 
-// TestARuleWithoutRightsKeepsWhateverThereIs, from before it is known that it has them.
+// TestARuleWithoutRightsKeepsWhateverThereIs, also before it is known whether it has its permissions.
 func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", ownRules("Enforce", "1h"))
@@ -140,16 +142,16 @@ func TestARuleWithoutRightsKeepsWhateverThereIs(t *testing.T) {
 	s.sync()
 	l.reconcile()
 	unpermitted := func() bool { return l.named("team-a/own").Rules[0].Unpermitted }
-	expect.Equal(t, "unpermitted before anybody has asked", true, unpermitted())
+	expect.Equal(t, "unpermitted before the first answer", true, unpermitted())
 	l.rights.unknown = false
 	l.Republish()
-	expect.Equal(t, "unpermitted when it has the rights", false, unpermitted())
+	expect.Equal(t, "unpermitted with all permissions", false, unpermitted())
 	l.rights.err = errors.New("missing permission")
 	l.Republish()
-	expect.Equal(t, "unpermitted when it has lost them", true, unpermitted())
+	expect.Equal(t, "unpermitted after they are revoked", true, unpermitted())
 }
 
-// TestEachRuleNeedsThePermissionsOfItsOwn: those for another kind, or without marks, say nothing about it.
+// TestEachRuleNeedsThePermissionsOfItsOwn: permissions for another kind, or for a rule without marks, do not count for it.
 func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", `{mode: Enforce, serviceAccountName: cleaner, rules: [
@@ -174,8 +176,8 @@ func TestEachRuleNeedsThePermissionsOfItsOwn(t *testing.T) {
 	expect.Equal(t, "unpermitted without the permission to mark Jobs", []string{"marked"}, unpermitted())
 }
 
-// TestMarksFromBeforeARightWasMissingDoNotCount: its kind may not have been watched meanwhile. While the API server does not tell, it is
-// watched as before.
+// TestMarksFromBeforeARightWasMissingDoNotCount: the kind of the rule may not have been watched since then. After an error of
+// the API server, it is watched as before.
 func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 	s := newServer()
 	s.policy("team-a/own", strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1))
@@ -188,7 +190,7 @@ func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 		l.later(time.Minute)
 		l.rights.err = err
 		l.Republish()
-		expect.Equal(t, "permitted to delete", err == nil, !rule().Unpermitted)
+		expect.Equal(t, "has its permissions", err == nil, !rule().Unpermitted)
 		expect.Equal(t, "watched", true, !rule().Unwatched)
 	}
 	expect.Equal(t, "since when marks count after an error", begun, since())
@@ -198,13 +200,13 @@ func TestMarksFromBeforeARightWasMissingDoNotCount(t *testing.T) {
 		l.Republish()
 	}
 	back := l.clock.Now()
-	expect.Equal(t, "since when marks count once the right is back", back, since())
+	expect.Equal(t, "since when marks count once the permission is granted again", back, since())
 	l.later(time.Minute)
 	l.Republish()
 	expect.Equal(t, "since when marks count later", back, since())
 }
 
-// TestMarksFromBeforeARuleWasInvalidDoNotCount: another rule has its kind read at another version meanwhile.
+// TestMarksFromBeforeARuleWasInvalidDoNotCount: during that time, another rule reads its kind at another version.
 func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
 	own := strings.Replace(ownRules("Enforce", "1h"), "startTime: finishedAt(object), ", "", 1)
 	for name, test := range map[string]struct{ marks, other string }{
@@ -222,14 +224,14 @@ func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
 			l.later(time.Minute)
 			l.policy("p", test.other)
 			l.refresh()
-			expect.Equal(t, "invalid beside another rule", true, rule().Invalid())
+			expect.Equal(t, "invalid together with another rule", true, rule().Invalid())
 			expect.Equal(t, "since when marks count", begun, rule().MarksSince)
 			l.later(time.Minute)
 			l.removePolicy("p")
 			l.refresh()
 			back := l.clock.Now()
-			expect.Equal(t, "invalid in the end", false, rule().Invalid())
-			expect.Equal(t, "since when marks count in the end", back, rule().MarksSince)
+			expect.Equal(t, "invalid at the end", false, rule().Invalid())
+			expect.Equal(t, "since when marks count at the end", back, rule().MarksSince)
 			l.later(time.Minute)
 			l.Republish()
 			expect.Equal(t, "since when marks count later", back, rule().MarksSince)
@@ -237,7 +239,7 @@ func TestMarksFromBeforeARuleWasInvalidDoNotCount(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownOfMarksGoesWithThePolicy: tenants may create and delete policies without end.
+// TestWhatIsKnownOfMarksGoesWithThePolicy: tenants may create and delete policies without limit.
 func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
 	l := newHarness(t, newServer())
 	for range 5 {
@@ -248,10 +250,10 @@ func TestWhatIsKnownOfMarksGoesWithThePolicy(t *testing.T) {
 		l.later(time.Minute)
 		l.refresh()
 	}
-	expect.Equal(t, "known in the end", 0, policyset.Marks(l.Reconciler))
+	expect.Equal(t, "known at the end", 0, policyset.Marks(l.Reconciler))
 }
 
-// TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even where the cache has an older status.
+// TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts, even if the cache has an older status.
 func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	distrusts := func(namespaces ...string) v1alpha1.RetentionPolicyStatus {
 		return v1alpha1.RetentionPolicyStatus{ObservedGeneration: 1, Rules: []v1alpha1.RuleStatus{{Name: "jobs", DistrustedMarks: namespaces}}}
@@ -259,7 +261,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	unobserved := distrusts()
 	unobserved.ObservedGeneration = 7
 	counted := unobserved
-	counted.Enforced = &v1alpha1.EnforcedCount{Hash: "of an earlier form"}
+	counted.Enforced = &v1alpha1.EnforcedCount{Hash: "of an earlier version"}
 	tests := map[string]struct {
 		mode                       string
 		status                     v1alpha1.RetentionPolicyStatus
@@ -270,7 +272,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 		"of one, suspended":      {"Suspended", distrusts("team-a"), true, false},
 		"all":                    {"Enforce", distrusts(v1alpha1.AllNamespaces), true, true},
 		"the policy has changed": {"Enforce", unobserved, true, true},
-		"changed once counted":   {"Enforce", counted, true, true},
+		"changed after a count":  {"Enforce", counted, true, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -295,7 +297,7 @@ func TestALeaderThatStartsBelievesNoMarkThatTheStatusDistrusts(t *testing.T) {
 	}
 }
 
-// TestNothingIsInForceBeforeTheStatusesAreRead: they say which marks count.
+// TestNothingIsInForceBeforeTheStatusesAreRead, because the statuses say which marks count.
 func TestNothingIsInForceBeforeTheStatusesAreRead(t *testing.T) {
 	s := newServer()
 	s.policy("p", marking("Enforce", "finished(object)"))
@@ -305,6 +307,6 @@ func TestNothingIsInForceBeforeTheStatusesAreRead(t *testing.T) {
 	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
 		t.Error("no error")
 	}
-	expect.Equal(t, "editions", 0, len(l.published))
+	expect.Equal(t, "snapshots", 0, len(l.published))
 	expect.Equal(t, "complete", false, l.Complete())
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// now is when every test begins.
+// now is the time at the start of every test.
 var now = fixture.Now
 
 const (
@@ -35,7 +35,7 @@ const (
 	namespacesPath = "/api/v1/namespaces"
 )
 
-// state is what an API server, or a cache of it, has. It is never changed in place.
+// state is the content of an API server, or of a cache of it. It is never changed in place.
 type state struct {
 	policies   map[string]*unstructured.Unstructured // by NAMESPACE/NAME or NAME
 	namespaces map[string]metav1.PartialObjectMetadata
@@ -54,7 +54,7 @@ func (s state) clone() state {
 	return c
 }
 
-// server is an API server without a socket, and the cache of a watch on it, which sees only what sync shows it.
+// server is an API server without a socket, with the cache of a watch, which sync updates.
 type server struct {
 	clock *clocktesting.FakeClock
 
@@ -64,14 +64,14 @@ type server struct {
 	requests []string
 	skewed   time.Duration                     // how far its clock is ahead
 	dates    func() time.Time                  // its clock
-	dateless bool                              // its answers have no Date
-	fail     func(string) error                // what happens to a request instead of an answer
-	takes    func(path string) time.Duration   // how long an answer takes, after the state was read
-	said     func(path string, answer any) any // what it says instead of the truth; nil for that
+	dateless bool                              // its responses have no Date
+	fail     func(string) error                // the error of a request; nil for a response
+	takes    func(path string) time.Duration   // how long a response takes after the state was read
+	said     func(path string, answer any) any // replaces a response; nil for the true one
 	cache    state
 
 	hook   sync.Mutex        // held by during
-	during func(path string) // what happens while a request is answered, after the state was read
+	during func(path string) // runs while a request is answered, after the state was read
 }
 
 func newServer() *server {
@@ -84,7 +84,7 @@ func newServer() *server {
 	return s
 }
 
-// set changes something while others may ask.
+// set makes a change that is safe for concurrent use.
 func (s *server) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *server) next() string {
 	return fmt.Sprint(100 + s.version)
 }
 
-// policy creates or replaces a policy, of a namespace if the name is NAMESPACE/NAME; the generation counts on unless it
+// policy creates or replaces a policy, of a namespace if the name is NAMESPACE/NAME. The generation increases unless the policy
 // is new.
 func (s *server) policy(name, spec string) {
 	s.mu.Lock()
@@ -122,7 +122,7 @@ func (s *server) policy(name, spec string) {
 	s.live.policies[name] = p
 }
 
-// edit changes of a policy what is no spec: the generation stays.
+// edit changes a policy without its spec: the generation stays.
 func (s *server) edit(name string, change func(p *unstructured.Unstructured)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *server) edit(name string, change func(p *unstructured.Unstructured)) {
 	s.live.policies[name].SetResourceVersion(s.next())
 }
 
-// approve annotates a policy.
+// approve sets the approval annotation of a policy.
 func (s *server) approve(name, hash string) {
 	s.edit(name, func(p *unstructured.Unstructured) {
 		p.SetAnnotations(map[string]string{v1alpha1.ApprovedAnnotation: hash})
@@ -169,7 +169,7 @@ func (s *server) namespace(name string, labels map[string]string) {
 	s.live.namespaces[name] = n
 }
 
-// hold annotates a namespace; the empty value removes the annotation.
+// hold sets the hold annotation of a namespace; the empty value removes it.
 func (s *server) hold(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *server) hold(name, value string) {
 	s.live.namespaces[name] = n
 }
 
-// quota creates or replaces a ResourceQuota, NAMESPACE/NAME.
+// quota creates or replaces a ResourceQuota by NAMESPACE/NAME.
 func (s *server) quota(name string, spec corev1.ResourceQuotaSpec) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func (s *server) removeNamespace(name string) {
 	delete(s.live.namespaces, name)
 }
 
-// sync lets the cache catch up.
+// sync updates the cache.
 func (s *server) sync() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,12 +273,12 @@ func (s *server) happen(path string) {
 	}
 }
 
-// statusError is an answer with a status code.
+// statusError is a response with a status code.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
 
-// notFound is what an API server answers that serves a kind and has no object of the name.
+// notFound is the response of an API server that serves a kind and has no object of the name.
 func notFound(at string) *http.Response {
 	err := apierrors.NewNotFound(schema.GroupResource{}, path.Base(at))
 	err.ErrStatus.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
@@ -322,18 +322,18 @@ func (s state) answer(path, version string) any {
 	return map[string]any{"metadata": map[string]any{"resourceVersion": version}, "items": items}
 }
 
-// metadata is that of all policies of a kind.
+// metadata returns that of all policies of a kind.
 func (s state) metadata(kind string) []any {
 	items := []any{}
 	for _, p := range s.policies {
 		if p.GetKind() == kind {
-			items = append(items, p.Object) // also where metadata was asked for
+			items = append(items, p.Object) // also if only metadata was requested
 		}
 	}
 	return items
 }
 
-// List implements client.Reader: the cache.
+// List implements client.Reader. It returns the content of the cache.
 func (s *server) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -355,10 +355,10 @@ func (s *server) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 
 // Get implements client.Reader.
 func (s *server) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errors.New("nobody gets one by one")
+	return errors.New("the reconciler must not get single objects")
 }
 
-// asked counts the requests for a path and forgets them.
+// asked returns the number of requests for each path, and resets it.
 func (s *server) asked() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,19 +14,19 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/metrics"
 )
 
-// maxSkew is how far our clock and the API server's may be apart.
+// maxSkew is how far our clock and the API server's clock may differ.
 const maxSkew = 5 * time.Second
 
 var errNoDate = errors.New("clock skew is unknown: the API server's response has no Date header")
 
-// clocks is what is wrong with our clock or the API server's by any answer that may still count.
+// clocks records the clock skew that any response has shown, as long as the response may count.
 type clocks struct {
-	mu  sync.Mutex // reads go on at the same time
+	mu  sync.Mutex // reads run in parallel
 	err error
-	at  time.Time // when the answer came
+	at  time.Time // when the response arrived
 }
 
-// begin forgets what an answer said that does not count any more.
+// begin drops the error of a response that no longer counts.
 func (c *clocks) begin(counts func(time.Time) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *clocks) trouble() error {
 	return c.err
 }
 
-// ObserveDates gives a transport that compares our clock with the Date of every answer.
+// ObserveDates returns a transport that compares our clock with the Date header of every response.
 func (l *Reconciler) ObserveDates(next http.RoundTripper) http.RoundTripper {
 	return dates{next: next, loop: l}
 }
@@ -78,25 +78,25 @@ func (d dates) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// skew is how far the server's clock may be from ours at most. A Date is cut to the second, and was taken some time between
-// sent and received; doubt counts.
+// skew returns how far the server's clock may differ from ours at most. The server truncates a Date to seconds, and sets it at
+// some time between sent and received: the worst case counts.
 func skew(date, sent, received time.Time) time.Duration {
 	return max(received.Sub(date), date.Add(time.Second).Sub(sent))
 }
 
-// bearable says that the server's clock may differ from ours by more than allowed.
+// bearable returns an error if the server's clock may differ from ours by more than maxSkew.
 func bearable(worst time.Duration) error {
 	if worst > maxSkew {
-		return fmt.Errorf("clock skew: the clocks of the API server and of this node may differ by more than %s; synchronize both", maxSkew)
+		return fmt.Errorf("clock skew: the clocks of the API server and of this node may differ by more than %s; synchronize both clocks, for example with NTP", maxSkew)
 	}
 	return nil
 }
 
-// clockEvery is how often a leader compares the clocks, whether or not anything is due.
+// clockEvery is how often a leader compares the clocks, even if nothing is due.
 const clockEvery = 3 * time.Second
 
-// followClock compares the clocks while this process leads. If its clock is behind, nothing seems to be due, and preflight would never
-// compare them.
+// followClock compares the clocks while this process leads. If its clock is behind, no object appears to be due, and preflight
+// would never compare the clocks.
 func (l *Reconciler) followClock(ctx context.Context) error {
 	for {
 		l.compareClocks(ctx)
@@ -108,8 +108,8 @@ func (l *Reconciler) followClock(ctx context.Context) error {
 	}
 }
 
-// compareClocks compares the clocks by the Date of one answer, whatever else the answer says. Without an answer the last comparison
-// counts.
+// compareClocks compares the clocks by the Date of one response, even if that is an error. Without a response, the last
+// comparison counts.
 func (l *Reconciler) compareClocks(ctx context.Context) {
 	l.live.clocks.begin(l.fresh)
 	var answer map[string]any

@@ -18,18 +18,18 @@ func TestSkew(t *testing.T) {
 		date, sent, received time.Time
 		ok                   bool
 	}{
-		"the same second":                            {second, second, second, true},
-		"at the end of the second":                   {second, second.Add(999 * time.Millisecond), second.Add(999 * time.Millisecond), true},
-		"we are five seconds ahead":                  {second, second.Add(5 * time.Second), second.Add(5 * time.Second), true},
-		"we are ahead by a nanosecond more":          {second, second.Add(5*time.Second + 1), second.Add(5*time.Second + 1), false},
-		"we are four seconds behind":                 {second, second.Add(-4 * time.Second), second.Add(-4 * time.Second), true},
-		"we may be behind by more, the cut second":   {second, second.Add(-4*time.Second - 1), second.Add(-4*time.Second - 1), false},
-		"an answer that took long is in doubt":       {second, second, second.Add(6 * time.Second), false},
-		"an hour ahead":                              {second, second.Add(time.Hour), second.Add(time.Hour), false},
-		"an hour behind":                             {second, second.Add(-time.Hour), second.Add(-time.Hour), false},
-		"a slow answer within what is allowed":       {second, second, second.Add(4 * time.Second), true},
-		"a clock that was set back during the read":  {second, second, second.Add(-time.Hour), true},
-		"a clock that was set ahead during the read": {second, second, second.Add(time.Hour), false},
+		"the same second":                                      {second, second, second, true},
+		"at the end of the second":                             {second, second.Add(999 * time.Millisecond), second.Add(999 * time.Millisecond), true},
+		"we are five seconds ahead":                            {second, second.Add(5 * time.Second), second.Add(5 * time.Second), true},
+		"we are ahead by a nanosecond more":                    {second, second.Add(5*time.Second + 1), second.Add(5*time.Second + 1), false},
+		"we are four seconds behind":                           {second, second.Add(-4 * time.Second), second.Add(-4 * time.Second), true},
+		"we may be behind by more, as a Date has no fractions": {second, second.Add(-4*time.Second - 1), second.Add(-4*time.Second - 1), false},
+		"a slow response leaves the skew unknown":              {second, second, second.Add(6 * time.Second), false},
+		"an hour ahead":                                        {second, second.Add(time.Hour), second.Add(time.Hour), false},
+		"an hour behind":                                       {second, second.Add(-time.Hour), second.Add(-time.Hour), false},
+		"a slow response within the limit":                     {second, second, second.Add(4 * time.Second), true},
+		"a clock that was set back during the read":            {second, second, second.Add(-time.Hour), true},
+		"a clock that was set ahead during the read":           {second, second, second.Add(time.Hour), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,8 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestClocksAreComparedThoughNothingIsDue: a clock that is behind lets nothing seem due, so that nothing else would ask.
+// TestClocksAreComparedThoughNothingIsDue: with a clock that is behind, nothing appears to be due, so that no check would
+// compare the clocks.
 func TestClocksAreComparedThoughNothingIsDue(t *testing.T) {
 	synctest.Test(t, comparesClocks)
 }
@@ -65,10 +66,10 @@ func comparesClocks(t *testing.T) {
 	set(func() { s.skewed = time.Hour })
 	turn("ours is behind", true)
 	set(func() { s.fail = func(string) error { return errors.New("no answer") } })
-	turn("no answer since", true)
+	turn("no later response", true)
 	set(func() { s.fail, s.skewed = nil, -time.Hour })
 	turn("ours is ahead", true)
 	set(func() { s.skewed, s.fail = 0, func(string) error { return statusError(403) } })
-	turn("they agree again, though nothing else is answered", false)
+	turn("they agree again, with an error as the response", false)
 	stop()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// slowly runs a test with the loop of oneEnforced on an API server that takes its time, in a bubble.
+// slowly runs a test with the reconciler of oneEnforced and a slow API server, in a bubble.
 func slowly(t *testing.T, takes func(path string) time.Duration, test func(t *testing.T, l *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,10 +30,10 @@ func always(d time.Duration) func(string) time.Duration {
 	return func(string) time.Duration { return d }
 }
 
-// maxAge is for how long an answer counts.
+// maxAge is how long a response counts.
 const maxAge = time.Second
 
-// ofPolicies is how long reading policies takes, where nothing else takes any time.
+// ofPolicies makes only reads of policies slow.
 func ofPolicies(d time.Duration) func(string) time.Duration {
 	return func(path string) time.Duration {
 		if strings.HasPrefix(path, apiPath) {
@@ -43,7 +43,7 @@ func ofPolicies(d time.Duration) func(string) time.Duration {
 	}
 }
 
-// ofNamespaces is how long reading namespaces takes, where nothing else takes any time.
+// ofNamespaces makes only reads of namespaces slow.
 func ofNamespaces(d time.Duration) func(string) time.Duration {
 	return func(path string) time.Duration {
 		if strings.HasPrefix(path, namespacesPath) {
@@ -53,7 +53,8 @@ func ofNamespaces(d time.Duration) func(string) time.Duration {
 	}
 }
 
-// TestWhatADeletionRestsOnIsReadAtTheSameTime: else what is read first would be old when the last is there.
+// TestWhatADeletionRestsOnIsReadAtTheSameTime, because the first result of sequential reads would be too old when the last one
+// arrives.
 func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 	slowly(t, always(time.Second), func(t *testing.T, l *harness) {
 		began := time.Now()
@@ -64,7 +65,7 @@ func TestWhatADeletionRestsOnIsReadAtTheSameTime(t *testing.T) {
 	})
 }
 
-// TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain finds the edit that came meanwhile.
+// TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain: the second read shows an edit from the time of the first.
 func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 	slowly(t, ofNamespaces(2*time.Second), func(t *testing.T, l *harness) {
 		l.allowed("")
@@ -73,7 +74,7 @@ func TestPoliciesThatGrewOldWhileANamespaceWasReadAreReadAgain(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain: it, and not all that has just been read.
+// TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain, and only the namespace.
 func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 	slowly(t, ofPolicies(2900*time.Millisecond), func(t *testing.T, l *harness) {
 		time.AfterFunc(2*time.Second, func() { l.hold("team-a", "true") })
@@ -84,7 +85,7 @@ func TestANamespaceThatGrewOldWhilePoliciesWereReadIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestWhatIsReadInAdvanceCounts when it was read for, and no deletion meanwhile waits for it.
+// TestWhatIsReadInAdvanceCounts at the time for which it was read, and no deletion before that waits for it.
 func TestWhatIsReadInAdvanceCounts(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.allowed("team-a")
@@ -103,11 +104,11 @@ func TestWhatIsReadInAdvanceCounts(t *testing.T) {
 		once := map[string]int{"clusterretentionpolicies": 1, "retentionpolicies": 1, "namespaces/team-a": 1}
 		expect.Equal(t, "requests", once, l.asked())
 		l.Prefetch(t.Context(), "team-a", time.Now().Add(500*time.Millisecond))
-		expect.Equal(t, "requests while the answers are fresh enough", map[string]int{}, l.asked())
+		expect.Equal(t, "requests while the responses are fresh", map[string]int{}, l.asked())
 	})
 }
 
-// TestAReadInAdvanceThatFails: the next check reads again, and reports what is in doubt.
+// TestAReadInAdvanceThatFails: the next check reads again, and reports the error.
 func TestAReadInAdvanceThatFails(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.allowed("team-a")
@@ -121,7 +122,7 @@ func TestAReadInAdvanceThatFails(t *testing.T) {
 	})
 }
 
-// TestOnlyALeaderReadsInAdvance: the standby has nothing to delete.
+// TestOnlyALeaderReadsInAdvance: a standby deletes nothing.
 func TestOnlyALeaderReadsInAdvance(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.leadership = errors.New("not the leader")
@@ -140,7 +141,7 @@ func TestPoliciesThatGrewOldAndCannotBeReadAgainAllowNothing(t *testing.T) {
 	})
 }
 
-// TestAWrongClockCountsAsLongAsItsAnswer, also when another answer has a right one.
+// TestAWrongClockCountsAsLongAsItsAnswer, even if another response has the correct time.
 func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
 	slowly(t, always(0), func(t *testing.T, l *harness) {
 		l.skewed = time.Minute
@@ -155,7 +156,7 @@ func TestAWrongClockCountsAsLongAsItsAnswer(t *testing.T) {
 	})
 }
 
-// TestAnEditWhileAnEditIsReadIsSeen: the list that told of the first is old when it has been read.
+// TestAnEditWhileAnEditIsReadIsSeen: the list that showed the first edit is old by the time that edit is read.
 func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
 	slowly(t, always(1100*time.Millisecond), func(t *testing.T, l *harness) {
 		l.policy("p", spec("Enforce", "2d"))
@@ -164,7 +165,7 @@ func TestAnEditWhileAnEditIsReadIsSeen(t *testing.T) {
 	})
 }
 
-// TestAReadThatTakesTooLongIsNone: nothing goes by what may have been so seconds ago.
+// TestAReadThatTakesTooLongIsNone: no deletion relies on a state that may be seconds old.
 func TestAReadThatTakesTooLongIsNone(t *testing.T) {
 	slowly(t, always(4*time.Second), func(t *testing.T, l *harness) {
 		_, err := l.check("team-a")
@@ -174,7 +175,7 @@ func TestAReadThatTakesTooLongIsNone(t *testing.T) {
 	})
 }
 
-// TestNamespacesThatTakeLongAreReadInOneList: one by one, few would have their turn in a second.
+// TestNamespacesThatTakeLongAreReadInOneList, because few single reads fit in a second.
 func TestNamespacesThatTakeLongAreReadInOneList(t *testing.T) {
 	slowly(t, ofNamespaces(200*time.Millisecond), func(t *testing.T, l *harness) {
 		const namespaces = 50

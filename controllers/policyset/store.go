@@ -7,22 +7,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is what has been seen of objects that come from a cache, which may lag, and from live reads, which come now and
-// then: of two views of an object the newer one stays.
+// store holds the versions of objects that were observed in a cache, which may lag, and in live reads, which are rare. Of two
+// versions of an object it keeps the newer one.
 type store[T any] struct {
 	all     map[string]*storedVersion[T] // by keyOf
-	horizon string                       // resourceVersion of the newest complete live list; what it lacks and is not newer is gone
-	newest  string                       // resourceVersion of the newest view of anything here
+	horizon string                       // resourceVersion of the newest complete live list; objects that it lacks are gone unless newer
+	newest  string                       // newest resourceVersion that was observed
 }
 
-// storedVersion is one object as last seen.
+// storedVersion is the last observed version of one object.
 type storedVersion[T any] struct {
 	uid     types.UID
 	version string // resourceVersion
 	value   T
 }
 
-// keyOf names an object among those of its kind.
+// keyOf returns the key of an object among those of its kind.
 func keyOf(object metav1.Object) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()
@@ -30,7 +30,7 @@ func keyOf(object metav1.Object) string {
 	return object.GetNamespace() + "/" + object.GetName()
 }
 
-// get gives what is known of exactly this object, not of a namesake.
+// get returns the value of exactly this object, not of another object of the same name.
 func (k *store[T]) get(object metav1.Object) (value T, ok bool) {
 	if s := k.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
 		return s.value, true
@@ -38,19 +38,19 @@ func (k *store[T]) get(object metav1.Object) (value T, ok bool) {
 	return value, false
 }
 
-// accept reports whether a view of an object is news: not older than what is known.
+// accept reports whether a version of an object is newer than the stored one.
 func (k *store[T]) accept(object metav1.Object) bool {
 	s := k.all[keyOf(object)]
 	return s == nil || newer(object.GetResourceVersion(), s.version)
 }
 
-// gone reports whether a live list has shown that what a cache has is gone. It says nothing of a live view, which is later than
-// the list: what that list lacked by mistake is there.
+// gone reports whether a live list has shown that an object in a cache no longer exists. It does not apply to live reads, which
+// are later than the list: an object that such a read returns exists, even if the list lacked it.
 func (k *store[T]) gone(object metav1.Object) bool {
 	return k.all[keyOf(object)] == nil && k.horizon != "" && !newer(object.GetResourceVersion(), k.horizon)
 }
 
-// put records a view that was accepted.
+// put stores a version that was accepted.
 func (k *store[T]) put(object metav1.Object, value T) {
 	if k.all == nil {
 		k.all = map[string]*storedVersion[T]{}
@@ -58,8 +58,8 @@ func (k *store[T]) put(object metav1.Object, value T) {
 	k.all[keyOf(object)] = &storedVersion[T]{uid: object.GetUID(), version: object.GetResourceVersion(), value: value}
 }
 
-// allIn reports whether a complete reading of the cache has everything that is known. What it lacks may be deleted, or the
-// cache may have relisted from a server that has not read all of its store: only a GET by name tells.
+// allIn reports whether a complete list from the cache contains all known objects. An object that it lacks may be deleted, or
+// the cache may have relisted from a server that has not loaded all of its store. Only a GET by name distinguishes these cases.
 func (k *store[T]) allIn(uids map[types.UID]bool) bool {
 	for _, s := range k.all {
 		if !uids[s.uid] {
@@ -69,21 +69,21 @@ func (k *store[T]) allIn(uids map[types.UID]bool) bool {
 	return true
 }
 
-// forget drops exactly this object, which a GET by name did not find.
+// forget drops exactly this object, after a GET by name has not found it.
 func (k *store[T]) forget(object metav1.Object) {
 	if s := k.all[keyOf(object)]; s != nil && s.uid == object.GetUID() {
 		delete(k.all, keyOf(object))
 	}
 }
 
-// saw notes how far the history is that was seen.
+// saw records a resourceVersion that was observed.
 func (k *store[T]) saw(version string) {
 	if k.newest == "" || older(k.newest, version) {
 		k.newest = version
 	}
 }
 
-// versionOf is the version of an object that is known by name; empty for none.
+// versionOf returns the resourceVersion of a known object by its key; empty for none.
 func (k *store[T]) versionOf(key string) string {
 	if s := k.all[key]; s != nil {
 		return s.version
@@ -91,7 +91,8 @@ func (k *store[T]) versionOf(key string) string {
 	return ""
 }
 
-// confine drops what a complete live list of a resourceVersion does not have, unless it is newer than the list, and returns it.
+// confine drops the objects that a complete live list at a resourceVersion lacks, unless they are newer than the list, and
+// returns them.
 func (k *store[T]) confine(uids map[types.UID]bool, version string) []metav1.Object {
 	k.horizon = version
 	k.saw(version)
@@ -102,7 +103,7 @@ func (k *store[T]) confine(uids map[types.UID]bool, version string) []metav1.Obj
 	return lacking
 }
 
-// lacking is what a complete live list of a resourceVersion should have, and has not.
+// lacking returns the objects that a complete live list at a resourceVersion should contain but lacks.
 func (k *store[T]) lacking(uids map[types.UID]bool, version string) []metav1.Object {
 	var all []metav1.Object
 	for key, s := range k.all {
@@ -114,14 +115,14 @@ func (k *store[T]) lacking(uids map[types.UID]bool, version string) []metav1.Obj
 	return all
 }
 
-// newer compares resourceVersions. What cannot be compared counts as newer: it is looked at again.
+// newer compares resourceVersions. A version that cannot be compared counts as newer, so that it is processed again.
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || order > 0
 }
 
-// older compares resourceVersions. A live answer that is older than what was seen before it was asked for says that the API
-// server's store was put back to an earlier state: nothing that was seen can be ordered with what is seen from then on.
+// older compares resourceVersions. A live response that is older than a version observed before the request shows that the
+// store of the API server was restored to an earlier state. Then earlier and later observations cannot be ordered.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

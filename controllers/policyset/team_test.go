@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// longer sets a longer time to live for the rules of policy p.
+	// longer sets a longer TTL for the rules of policy p.
 	longer = `{mode: Enforce, overrides: [{policy: p, ttl: 4h}]}`
 	// sparing suspends them.
 	sparing = `{mode: Enforce, overrides: [{policy: p, suspend: true}]}`
 )
 
-// ownRules has a rule of a namespace's own.
+// ownRules returns a RetentionPolicy with a rule.
 func ownRules(mode, ttl string) string {
 	return strings.Replace(spec(mode, ttl), "{mode", "{serviceAccountName: cleaner, mode", 1)
 }
 
-// teamed is a loop with policy p in force, and policy own of team-a.
+// teamed returns a reconciler with policy p in force, and policy own of team-a.
 func teamed(t *testing.T, spec string) *harness {
 	t.Helper()
 	l := oneEnforced(t)
@@ -43,20 +43,20 @@ func TestARetentionPolicyIsReadForItsNamespaceAlone(t *testing.T) {
 		spec string
 		want []string // in team-a
 	}{
-		"a longer time to live":            {longer, []string{"p/jobs Enforce 4h"}},
-		"one that counts in a dry run too": {`{overrides: [{policy: p, rule: jobs, ttl: 2d}]}`, []string{"p/jobs Enforce 2d"}},
-		"a shorter one is not allowed":     {`{mode: Enforce, overrides: [{policy: p, ttl: 1m}]}`, enforced},
-		"of another policy":                {`{mode: Enforce, overrides: [{policy: q, ttl: 4h}]}`, enforced},
-		"suspended":                        {sparing, []string{"p/jobs Enforce 1h suspended"}},
-		"not understood":                   {`{mode: Enforce, overrides: [{policy: p, keepAll: true, ttl: 1h}]}`, []string{"p/jobs Enforce 1h suspended"}},
-		"own rules":                        {ownRules("Enforce", "5m"), []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 5m"}},
-		"own rules without an account":     {spec("Enforce", "5m"), []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 5m invalid"}},
+		"a longer TTL": {longer, []string{"p/jobs Enforce 4h"}},
+		"a dry run counts too if it keeps longer": {`{overrides: [{policy: p, rule: jobs, ttl: 2d}]}`, []string{"p/jobs Enforce 2d"}},
+		"a shorter TTL is not allowed":            {`{mode: Enforce, overrides: [{policy: p, ttl: 1m}]}`, enforced},
+		"of another policy":                       {`{mode: Enforce, overrides: [{policy: q, ttl: 4h}]}`, enforced},
+		"suspended":                               {sparing, []string{"p/jobs Enforce 1h suspended"}},
+		"invalid":                                 {`{mode: Enforce, overrides: [{policy: p, keepAll: true, ttl: 1h}]}`, []string{"p/jobs Enforce 1h suspended"}},
+		"own rules":                               {ownRules("Enforce", "5m"), []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 5m"}},
+		"own rules without an account":            {spec("Enforce", "5m"), []string{"p/jobs Enforce 1h", "team-a/own/jobs Enforce 5m invalid"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := teamed(t, test.spec)
 			expect.Equal(t, "rules in its namespace", test.want, l.rules("team-a"))
-			expect.Equal(t, "rules in another", enforced, l.rules("team-b"))
+			expect.Equal(t, "rules in another namespace", enforced, l.rules("team-b"))
 		})
 	}
 }
@@ -67,13 +67,13 @@ func TestARetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
 		change func(s *server)
 		want   []string
 	}{
-		"nothing":        {longer, func(*server) {}, []string{"p/jobs Enforce 4h"}},
-		"new":            {"", func(s *server) { s.policy("team-a/own", longer) }, []string{"p/jobs Enforce 4h"}},
-		"edited":         {longer, func(s *server) { s.policy("team-a/own", sparing) }, []string{"p/jobs Enforce 1h suspended"}},
-		"removed":        {sparing, func(s *server) { s.removePolicy("team-a/own") }, enforced},
-		"a namesake":     {longer, func(s *server) { s.removePolicy("team-a/own"); s.policy("team-a/own", sparing) }, []string{"p/jobs Enforce 1h suspended"}},
-		"of another one": {longer, func(s *server) { s.policy("team-b/own", sparing) }, []string{"p/jobs Enforce 4h"}},
-		"made invalid":   {longer, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "4h", "soon", 1)) }, []string{"p/jobs Enforce 1h suspended"}},
+		"no change":                       {longer, func(*server) {}, []string{"p/jobs Enforce 4h"}},
+		"new":                             {"", func(s *server) { s.policy("team-a/own", longer) }, []string{"p/jobs Enforce 4h"}},
+		"edited":                          {longer, func(s *server) { s.policy("team-a/own", sparing) }, []string{"p/jobs Enforce 1h suspended"}},
+		"removed":                         {sparing, func(s *server) { s.removePolicy("team-a/own") }, enforced},
+		"another policy of the same name": {longer, func(s *server) { s.removePolicy("team-a/own"); s.policy("team-a/own", sparing) }, []string{"p/jobs Enforce 1h suspended"}},
+		"in another namespace":            {longer, func(s *server) { s.policy("team-b/own", sparing) }, []string{"p/jobs Enforce 4h"}},
+		"made invalid":                    {longer, func(s *server) { s.policy("team-a/own", strings.Replace(longer, "4h", "soon", 1)) }, []string{"p/jobs Enforce 1h suspended"}},
 		"own rules stop": {ownRules("Enforce", "5m"), func(s *server) { s.policy("team-a/own", ownRules("Suspended", "5m")) },
 			[]string{"p/jobs Enforce 1h", "team-a/own/jobs Suspended 5m"}},
 	}
@@ -87,9 +87,9 @@ func TestARetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
 			expect.Equal(t, "rules", test.want, l.allowed("team-a"))
 			l.later(2 * time.Second)
 			l.reconcile()
-			expect.Equal(t, "rules when the cache, which is behind, is read", test.want, l.rules("team-a"))
+			expect.Equal(t, "rules after a read of the old cache", test.want, l.rules("team-a"))
 			l.refresh()
-			expect.Equal(t, "rules when the cache has caught up", test.want, l.rules("team-a"))
+			expect.Equal(t, "rules after a read of the new cache", test.want, l.rules("team-a"))
 			expect.Equal(t, "requeue", time.Duration(0), l.reconcile().RequeueAfter)
 		})
 	}
@@ -97,19 +97,20 @@ func TestARetentionPolicyThatOnlyALiveReadShows(t *testing.T) {
 
 func TestRetentionPoliciesAreReadFromTheCache(t *testing.T) {
 	l := teamed(t, longer)
-	expect.Equal(t, "editions", 2, len(l.published))
+	expect.Equal(t, "snapshots", 2, len(l.published))
 	l.policy("team-a/own", sparing)
 	l.refresh()
 	expect.Equal(t, "rules after an edit", []string{"p/jobs Enforce 1h suspended"}, l.rules("team-a"))
 	l.removePolicy("team-a/own")
 	l.refresh()
-	expect.Equal(t, "rules without it", enforced, l.rules("team-a"))
+	expect.Equal(t, "rules after its deletion", enforced, l.rules("team-a"))
 	l.reconcile()
 	l.allowed("team-a")
-	expect.Equal(t, "editions", 4, len(l.published))
+	expect.Equal(t, "snapshots", 4, len(l.published))
 }
 
-// TestNamesakesOnBothShelves: two policies of one name, and the same name in two namespaces, are three.
+// TestNamesakesOnBothShelves: a ClusterRetentionPolicy and RetentionPolicies of two namespaces with the same name are three
+// policies.
 func TestNamesakesOnBothShelves(t *testing.T) {
 	l := oneEnforced(t)
 	l.policy("team-a/p", ownRules("Enforce", "5m"))
@@ -118,8 +119,8 @@ func TestNamesakesOnBothShelves(t *testing.T) {
 	expect.Equal(t, "rules in team-b", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
 	l.removePolicy("team-a/p")
 	l.later(2 * time.Second)
-	expect.Equal(t, "rules when one is gone", enforced, l.allowed("team-a"))
-	expect.Equal(t, "rules of its namesake", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
+	expect.Equal(t, "rules after one is deleted", enforced, l.allowed("team-a"))
+	expect.Equal(t, "rules of the other one", []string{"p/jobs Enforce 1h", "team-b/p/jobs DryRun 6m"}, l.allowed("team-b"))
 }
 
 func TestAnOverrideOfWhatIsNotThereIsAProblem(t *testing.T) {
@@ -127,13 +128,13 @@ func TestAnOverrideOfWhatIsNotThereIsAProblem(t *testing.T) {
 		overrides string
 		want      []string
 	}{
-		"there":           {"{policy: p, rule: jobs, ttl: 4h}", nil},
-		"every rule":      {"{policy: p, ttl: 4h}", nil},
-		"another policy":  {"{policy: pp, ttl: 4h}", []string{"spec.overrides[0].policy"}},
-		"another rule":    {"{policy: p, rule: job, ttl: 4h}", []string{"spec.overrides[0].rule"}},
-		"one of two":      {"{policy: p, ttl: 4h}, {policy: q, ttl: 4h}", []string{"spec.overrides[1].policy"}},
-		"one of its own":  {"{policy: team-a/own, ttl: 4h}", []string{"spec.overrides[0].policy"}},
-		"one of the team": {"{policy: own, ttl: 4h}", []string{"spec.overrides[0].policy"}},
+		"an existing policy and rule": {"{policy: p, rule: jobs, ttl: 4h}", nil},
+		"every rule":                  {"{policy: p, ttl: 4h}", nil},
+		"another policy":              {"{policy: pp, ttl: 4h}", []string{"spec.overrides[0].policy"}},
+		"another rule":                {"{policy: p, rule: job, ttl: 4h}", []string{"spec.overrides[0].rule"}},
+		"one of two":                  {"{policy: p, ttl: 4h}, {policy: q, ttl: 4h}", []string{"spec.overrides[1].policy"}},
+		"the policy itself":           {"{policy: team-a/own, ttl: 4h}", []string{"spec.overrides[0].policy"}},
+		"a policy of its namespace":   {"{policy: own, ttl: 4h}", []string{"spec.overrides[0].policy"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,14 +162,14 @@ func TestPermit(t *testing.T) {
 	l.rights.err = errors.New("missing permission")
 	permit := func(name string) error { _, err := l.Permit(t.Context(), l.named(name).Rules[0]); return err }
 	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
-		t.Errorf("the cluster's rule: %v, asked %v", err, l.rights.asked)
+		t.Errorf("rule of a ClusterRetentionPolicy: %v, asked %v", err, l.rights.asked)
 	}
 	if err := permit("team-a/own"); !errors.Is(err, l.rights.err) {
-		t.Errorf("the namespace's own rule: %v", err)
+		t.Errorf("rule of a RetentionPolicy: %v", err)
 	}
 	l.rights.err = nil
 	if err := permit("team-a/own"); err != nil {
-		t.Errorf("with every right: %v", err)
+		t.Errorf("with all permissions: %v", err)
 	}
 	expect.Equal(t, "asked", []string{"team-a/own/jobs", "team-a/own/jobs"}, l.rights.asked)
 }
@@ -182,10 +183,10 @@ func TestPermitOwner(t *testing.T) {
 		return err
 	}
 	if err := permit("p"); err != nil || len(l.rights.asked) > 0 {
-		t.Errorf("the cluster's rule: %v, asked %v", err, l.rights.asked)
+		t.Errorf("rule of a ClusterRetentionPolicy: %v, asked %v", err, l.rights.asked)
 	}
 	if err := permit("team-a/own"); !errors.Is(err, l.rights.err) {
-		t.Errorf("the namespace's own rule: %v", err)
+		t.Errorf("rule of a RetentionPolicy: %v", err)
 	}
 	expect.Equal(t, "asked", []string{"team-a/own/jobs CronJob"}, l.rights.asked)
 }
@@ -204,7 +205,7 @@ func TestOwnRules(t *testing.T) {
 	expect.Equal(t, "mode", v1alpha1.DryRun, l.named("team-a/own").Mode)
 }
 
-// Fifty tenants may have thousands of rules, and one edit concerns one of them.
+// TestAnEditCopiesNoPolicyOfAnotherNamespace: fifty tenants may have thousands of rules, and one edit affects one tenant.
 func TestAnEditCopiesNoPolicyOfAnotherNamespace(t *testing.T) {
 	l := teamed(t, ownRules("DryRun", "5m"))
 	l.policy("team-b/own", ownRules("DryRun", "5m"))

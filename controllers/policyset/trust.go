@@ -15,16 +15,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// trust says which marks of a rule count: those that are not older than since or, in the namespaces of in, than the time there. With the
-// zero value all marks count.
+// trust says which marks of a rule count: those that are not older than since or, in the namespaces of in, not older than the
+// time there. With the zero value, all marks count.
 type trust struct {
 	since time.Time
 	in    map[string]time.Time
 	blind bool // no objects are watched for the rule: it is invalid, or its ServiceAccount lacks a permission
 }
 
-// trusts sets which marks of a rule count, given the permissions of its ServiceAccount. While no objects are watched for the rule, no
-// process sees whether they are used: afterwards, marks from before do not count.
+// trusts sets which marks of a rule count, given the permissions of its ServiceAccount. While no objects are watched for the
+// rule, no process sees whether they are used. When the watch starts, earlier marks no longer count.
 func (l *Reconciler) trusts(own *policy.Rule, err error, known bool) {
 	t, marks := l.marking[own.Mark]
 	switch {
@@ -39,8 +39,8 @@ func (l *Reconciler) trusts(own *policy.Rule, err error, known bool) {
 	own.MarksSince, own.MarksSinceIn = t.since, t.in
 }
 
-// noteMarks sets which marks of the rules of a policy count. It decides once for each rule that is enforced or suspended, as long as the
-// rule and this process exist: the index sees what happens meanwhile.
+// noteMarks sets which marks of the rules of a policy count. It decides once for each rule that is enforced or suspended, as
+// long as the rule and this process exist: the index observes all later changes.
 func (l *Reconciler) noteMarks(e, before *entry, status v1alpha1.RetentionPolicyStatus) {
 	if l.marking == nil {
 		l.marking = map[string]trust{}
@@ -94,9 +94,9 @@ func (l *Reconciler) noteUnasked(snapshot *policy.Snapshot) {
 	}
 }
 
-// trustOf says which marks of a rule count for a leader that starts, by the status that the leader before has written. Marks from before
-// now do not count in namespaces of distrustedMarks, nor anywhere if the policy was a dry run (also because of --dry-run) or has
-// changed since, as the change may concern the rule.
+// trustOf returns which marks of a rule count for a new leader, by the status that the previous leader has written. Marks from
+// before now do not count in namespaces of distrustedMarks. They count nowhere if the policy was a dry run (also because of
+// --dry-run) or has changed since then, as the change may concern the rule.
 func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicyStatus, now time.Time) (t trust) {
 	enforcing := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionEnforcing)
 	dryRun := enforcing != nil && enforcing.Reason == string(v1alpha1.DryRun)
@@ -119,11 +119,11 @@ func trustOf(r *policy.Rule, generation int64, status v1alpha1.RetentionPolicySt
 	return t
 }
 
-// statusesTimeout bounds the reading of all policies with their statuses.
+// statusesTimeout limits the read of all policies with their statuses.
 const statusesTimeout = 30 * time.Second
 
-// readStatuses reads the statuses of all policies live: the cache of a process that starts may be older than the last status that the
-// leader before has written.
+// readStatuses reads the statuses of all policies live: the cache of a new process may be older than the last status that the
+// previous leader has written.
 func (l *Reconciler) readStatuses(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statusesTimeout)
 	defer cancel()

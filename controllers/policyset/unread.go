@@ -13,7 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 )
 
-// unread is a RetentionPolicy of which the latest list shows an edit that has not been read. Nothing is deleted in its namespace.
+// unread is a RetentionPolicy with an edit that the latest list shows and that has not been read. Nothing is deleted in its
+// namespace.
 type unread struct {
 	item *metav1.PartialObjectMetadata
 	err  error
@@ -31,8 +32,8 @@ func partition(all []*metav1.PartialObjectMetadata, namespace string) (own, othe
 	return own, others
 }
 
-// leaveUnread notes the policies that could not be read, and those that are to be read later, and reads these without having anybody wait
-// who asks about other namespaces. The caller holds live.reading.
+// leaveUnread records the policies that could not be read, and those to read later. It reads the latter in the background, so
+// that checks of other namespaces do not wait. The caller holds live.reading.
 func (l *Reconciler) leaveUnread(ctx context.Context, on policyCollection, now []*metav1.PartialObjectMetadata, failed []error, later []*metav1.PartialObjectMetadata) {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
@@ -65,12 +66,12 @@ func (f *freshness) leave(o *metav1.PartialObjectMetadata, err error) {
 	f.unread[o.Namespace] = append(f.unread[o.Namespace], unread{o, fmt.Errorf("%w: %w", preflight.ErrNamespace, err)})
 }
 
-// readLater reads edited policies, and puts in force those that the latest list still shows.
+// readLater reads edited policies, and stores those that the latest list still shows.
 func (l *Reconciler) readLater(ctx context.Context, on policyCollection, edited []*metav1.PartialObjectMetadata) {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	changed, failed := l.readChanged(ctx, on, edited)
-	l.live.reading.Lock() // no list comes meanwhile
+	l.live.reading.Lock() // no other list is read during this
 	defer l.live.reading.Unlock()
 	shown := l.live.shown()
 	l.mu.Lock()
@@ -86,7 +87,7 @@ func (l *Reconciler) readLater(ctx context.Context, on policyCollection, edited 
 	l.compiling.changed()
 }
 
-// shown are the UIDs of policies that the latest list has shown edited, and that have not been read.
+// shown returns the UIDs of policies that the latest list shows as edited, and that have not been read.
 func (f *freshness) shown() sets.Set[types.UID] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,7 +100,7 @@ func (f *freshness) shown() sets.Set[types.UID] {
 	return all
 }
 
-// endUnread ends the doubt about policies of which we know by now what the latest list shows, and notes why others could not be read.
+// endUnread removes the policies whose listed versions are known by now, and records why others could not be read.
 func (l *Reconciler) endUnread(on policyCollection, edited []*metav1.PartialObjectMetadata, failed []error) {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
@@ -117,7 +118,8 @@ func (l *Reconciler) endUnread(on policyCollection, edited []*metav1.PartialObje
 	}
 }
 
-// lacksAny reports whether reading of an edited policy has failed. The cache does not help: what it shows may be older than the list.
+// lacksAny reports whether the read of an edited policy has failed. The cache does not help: its version may be older than the
+// list.
 func (f *freshness) lacksAny() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +131,8 @@ func (f *freshness) lacksAny() bool {
 	return false
 }
 
-// unreadIn is why nothing may be deleted in a namespace of which edited policies have not been read; nil if there are none.
+// unreadIn returns why nothing may be deleted in a namespace with edited policies that have not been read; nil if there are
+// none.
 func (l *Reconciler) unreadIn(namespace string) error {
 	l.live.mu.Lock()
 	defer l.live.mu.Unlock()
@@ -143,7 +146,7 @@ func (f *freshness) unreadIn(namespace string) error {
 	return nil
 }
 
-// knows reports whether we know what a list shows of a policy.
+// knows reports whether the listed version of a policy is known.
 func (l *Reconciler) knows(on policyCollection, item *metav1.PartialObjectMetadata) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,17 +12,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// maxRounds is how often the preconditions are checked in one attempt. If the API server is so slow that the first answer is too old
-// when the last one comes, the subject is retried later.
+// maxRounds is how often the preconditions are checked in one attempt. If the API server is so slow that the first answer
+// is too old when the last one comes, the subject is retried later.
 const maxRounds = 3
 
-// permitTimeout bounds asking for the permissions of rules.
+// permitTimeout bounds the permission checks of an attempt.
 const permitTimeout = time.Second
 
 var errSlow = errors.New("the checks before a deletion take more than a second, because the API server responds slowly; Sunset retries later")
 
-// attempt is one attempt to delete a subject or its owner, or to mark it: from the choice of the subject to the request. Package preflight
-// lists what it checks. Nothing slow happens between the last check and the request, and the sender checks the age of the answers again.
+// attempt is one attempt to delete a subject or its owner, or to mark it. It begins with the choice of the subject and ends
+// with the request. Package preflight lists the checks. No slow step comes between the last check and the request, and the
+// sender checks the age of the answers again.
 type attempt struct {
 	*pipeline
 	it     item
@@ -30,10 +31,10 @@ type attempt struct {
 	target policy.Target  // what it deletes; zero for a mark
 
 	prepared Prepared
-	blocked  *Outcome // why there is no target, or nothing is prepared; nil otherwise
+	blocked  *Outcome // why the target is missing or not prepared; nil otherwise
 }
 
-// preconditions are those of a deletion, or of a mark, in the order in which they are checked first.
+// preconditions returns the preconditions of a deletion, or of a mark, in the order in which they are first checked.
 func (f *attempt) preconditions() []preflight.Precondition {
 	if !f.likely.Permit.Valid() {
 		return []preflight.Precondition{f.permission, f.live}
@@ -41,12 +42,12 @@ func (f *attempt) preconditions() []preflight.Precondition {
 	return []preflight.Precondition{
 		f.permission,      // the ServiceAccount of a RetentionPolicy may delete the subject
 		f.ownerPermission, // and the owner, if that is deleted instead
-		f.prepare,         // if an owner is deleted, the subject has not changed; if an image is, nothing uses it
+		f.prepare,         // if an owner is deleted, the subject has not changed; if an image is deleted, containers do not use it
 		f.live,            // this process leads; policies, namespace and quotas are in force as they are; clocks agree
 	}
 }
 
-// run checks, decides, and sends the request. The Outcome is nil if it sent nothing.
+// run checks, decides, and sends the request. The Outcome is nil if no request was sent.
 func (f *attempt) run(ctx context.Context) *Outcome {
 	defer f.release()
 	checks := f.preconditions()
@@ -76,7 +77,7 @@ func (f *attempt) permission(ctx context.Context) (time.Time, func()) {
 	return f.mayAct(ctx, f.it, f.likely.Rules())
 }
 
-// mayAct asks whether rules have the permissions that they need. If not, the obstacle has the subject retried later.
+// mayAct checks whether rules have the permissions that they need. If not, the obstacle has the subject retried later.
 func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (since time.Time, obstacle func()) {
 	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
 	defer cancel()
@@ -85,7 +86,7 @@ func (p *pipeline) mayAct(ctx context.Context, it item, rules []*policy.Rule) (s
 		at, err := p.owner.Live.Permit(ctx, rule)
 		if err != nil {
 			return at, func() {
-				log.FromContext(ctx).V(1).Info("not permitted", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
+				log.FromContext(ctx).V(1).Info("permission check failed", "namespace", it.namespace, "rule", rule.ID.String(), "why", err.Error())
 				p.delays.meets(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
 				p.retry(it, namespacePause)
 			}
@@ -99,9 +100,9 @@ func (f *attempt) ownerPermission(ctx context.Context) (time.Time, func()) {
 	return f.mayTouchOwner(ctx, f.it, f.likely.Permit.Intent())
 }
 
-// prepare does everything for the request but send it.
+// prepare does everything for the request except sending it.
 func (f *attempt) prepare(ctx context.Context) (time.Time, func()) {
-	f.release() // what an earlier round has taken
+	f.release() // the results of an earlier round
 	f.prepared, f.blocked = f.owner.Remover.Prepare(ctx, f.likely.Permit, f.target)
 	if f.blocked != nil {
 		return time.Time{}, func() { f.settle(ctx, f.it, f.likely.Permit.Intent(), *f.blocked) }
@@ -126,8 +127,8 @@ func (f *attempt) live(ctx context.Context) (time.Time, func()) {
 	return since, nil
 }
 
-// decide decides again, from memory. It reports true if the preconditions still cover the decision: its rules are among those whose
-// permissions were checked, and it deletes the same target. Otherwise it has the subject retried, or left until it is due.
+// decide decides again, from memory. It reports true if the preconditions still cover the decision: the permissions of its
+// rules were checked, and it deletes the same target. Otherwise the subject is retried, or waits until it is due.
 func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	likely := f.likely
 	if likely.Permit.Valid() {
@@ -139,7 +140,7 @@ func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	now := f.owner.Clock.Now()
 	j, known := f.kind.index.Claim(f.it.uid, now)
 	switch {
-	case !known || len(j.Rules()) == 0: // not due any more
+	case !known || len(j.Rules()) == 0: // no longer due
 		f.kind.index.Reconsider(f.it.uid, now)
 		f.tries.forget(f.it)
 		f.marks.forget(f.it)
@@ -151,7 +152,7 @@ func (f *attempt) decide(ctx context.Context) (j index.Decision, ok bool) {
 	return j, !j.Permit.Valid() || f.ownerAgrees(ctx, f.it, j.Permit.Intent(), f.target)
 }
 
-// carryOut sends the request for a decision. Since is when the oldest answer came that it depends on.
+// carryOut sends the request for a decision. The oldest answer that the decision depends on came at since.
 func (f *attempt) carryOut(ctx context.Context, j index.Decision, since time.Time) *Outcome {
 	w := j.Permit
 	if !w.Valid() {

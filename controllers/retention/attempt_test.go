@@ -17,16 +17,16 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// ofTeamA makes a rule one of a RetentionPolicy, which acts with the permissions of a ServiceAccount.
+// ofTeamA makes a rule part of a RetentionPolicy, which acts with the permissions of a ServiceAccount.
 func ofTeamA(r *policy.Rule) { r.Namespace, r.ServiceAccount = "team-a", "cleaner" }
 
-// cluster is what a harness asks: everything may change, and is seen by whoever asks after that.
+// cluster answers the checks of a harness: everything may change, and later checks see the change.
 type cluster struct {
 	*harness
 	rule *policy.Rule
 
 	mu      sync.Mutex
-	leads   error  // why this is not the leader
+	leads   error  // why this process does not lead
 	permits error  // why the rule may not act
 	unread  func() // a change of policies or namespaces that only a live read shows
 }
@@ -37,7 +37,7 @@ func (c *cluster) set(change func()) {
 	change()
 }
 
-// check is a live read, which puts in force what it finds.
+// check is a live read, which puts in force the change that it finds.
 func (c *cluster) check(string) error {
 	c.mu.Lock()
 	change, err := c.unread, c.leads
@@ -55,7 +55,7 @@ func (c *cluster) permit(*policy.Rule) error {
 	return c.permits
 }
 
-// use puts other rules in force: at once, or by the next live read.
+// use puts other rules in force: at once, or at the next live read.
 func (c *cluster) use(live, held bool, rules ...*policy.Rule) {
 	snapshot, programs := snapshotOf(rules...)
 	if held {
@@ -69,14 +69,14 @@ func (c *cluster) use(live, held bool, rules ...*policy.Rule) {
 	put()
 }
 
-// other is the rule with a change.
+// other returns the rule with a change.
 func (c *cluster) other(change func(*policy.Rule)) *policy.Rule {
 	r := *c.rule
 	change(&r)
 	return &r
 }
 
-// happenings are what keeps a subject, told by a watch or shown by a live read alone.
+// happenings are changes that keep a subject. A watch or only a live read shows them.
 var happenings = map[string]func(c *cluster, live bool){
 	"the policy is suspended":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.Suspended))) },
 	"the policy is a dry run":    func(c *cluster, live bool) { c.use(live, false, c.other(fixture.Mode(v1alpha1.DryRun))) },
@@ -85,7 +85,7 @@ var happenings = map[string]func(c *cluster, live bool){
 		c.use(live, false, c.rule, fixture.Rule("veto", fixture.About(c.rule.Kind), fixture.Mode(v1alpha1.Suspended)))
 	},
 	"the namespace is held":   func(c *cluster, live bool) { c.use(live, true, c.rule) },
-	"another leads":           func(c *cluster, _ bool) { c.set(func() { c.leads = errors.New("not the leader") }) },
+	"another process leads":   func(c *cluster, _ bool) { c.set(func() { c.leads = errors.New("not the leader") }) },
 	"a permission is revoked": func(c *cluster, _ bool) { c.set(func() { c.permits = errors.New("forbidden") }) },
 	"the object is held": func(c *cluster, _ bool) {
 		held := row("x", c.began, version(2), ownedBy("job"))
@@ -94,12 +94,13 @@ var happenings = map[string]func(c *cluster, live bool){
 	},
 }
 
-// stopsMarks are those of them that keep a rule from marking too: what is held, or kept by another rule, is marked.
+// stopsMarks has the changes that also keep a rule from marking. Held subjects, and those that another rule keeps, are
+// marked.
 var stopsMarks = map[string]bool{
-	"the policy is suspended": true, "the policy is a dry run": true, "another leads": true, "a permission is revoked": true,
+	"the policy is suspended": true, "the policy is a dry run": true, "another process leads": true, "a permission is revoked": true,
 }
 
-// requests are what may be sent, each with a slow step before it in which something happens.
+// requests are the requests that may be sent, each with a slow step before it during which a change happens.
 var requests = map[string]struct {
 	options []func(*policy.Rule)
 	row     func(*draft)
@@ -126,7 +127,7 @@ var requests = map[string]struct {
 	}},
 }
 
-// slowPrepare is the read of a subject whose owner goes, or a wait for a turn among images.
+// slowPrepare is the read of a subject whose owner is deleted, or the wait of an image removal.
 func slowPrepare(c *cluster, happens func()) {
 	var once sync.Once
 	c.harness.set(func() {
@@ -144,8 +145,8 @@ func slowly(happens func()) error {
 	return nil
 }
 
-// TestAChangeDuringASlowStepCounts: no request is sent if, during any slow step before it, something changes that the request
-// depends on.
+// TestAChangeDuringASlowStepCounts: no request is sent if something that it depends on changes during a slow step before
+// it.
 func TestAChangeDuringASlowStepCounts(t *testing.T) {
 	for request, sends := range requests {
 		for what, happens := range happenings {
@@ -175,12 +176,12 @@ func TestAChangeDuringASlowStepCounts(t *testing.T) {
 	}
 }
 
-// TestANewVersionDuringASlowStepIsPreparedAgain: if a newer version is due as well, its deletion is prepared from the beginning, and the one of the older version is not
-// sent.
+// TestANewVersionDuringASlowStepIsPreparedAgain: if a newer version is due too, its deletion is prepared from the
+// beginning. The deletion of the older version is not sent.
 func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 	for request, sends := range requests {
 		if request == "a mark" {
-			continue // it is about the version that is there
+			continue // a mark only concerns the version that exists
 		}
 		for what, happens := range map[string]func(c *cluster){
 			"another version": func(c *cluster) { c.source(0).apply(row("x", c.began, version(2), sends.row)) },
@@ -212,7 +213,7 @@ func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 					w.source(0).apply(row("x", w.began, sends.row))
 					bubble.Pass(time.Minute)
 					if sent == "" || sent != now {
-						t.Errorf("%q was sent, and %q prepared", sent, now)
+						t.Errorf("%q was sent, and %q was prepared", sent, now)
 					}
 				})
 			})
@@ -220,17 +221,17 @@ func TestANewVersionDuringASlowStepIsPreparedAgain(t *testing.T) {
 	}
 }
 
-// answers notes when each precondition was last answered, and how.
+// answers records when each precondition was last answered, and how.
 type answers struct {
 	*rand.Rand
 	mu     sync.Mutex
-	last   map[string]time.Time // when the answer came; zero for no
-	broken map[string]time.Time // until when the answer is no
+	last   map[string]time.Time // when the last positive answer came; zero after a negative one
+	broken map[string]time.Time // until when the answer is negative
 	sent   int
 	late   []string
 }
 
-// delay is a step that takes any time, often too long.
+// delay is a step that takes a random time, often too long.
 func (a *answers) delay(most time.Duration) {
 	a.mu.Lock()
 	d := time.Duration(a.IntN(int(500 * time.Millisecond)))
@@ -243,7 +244,7 @@ func (a *answers) delay(most time.Duration) {
 
 var errBroken = errors.New("the rule's inputs are being updated")
 
-// ask takes its time and gives the answer as it is then.
+// ask takes a random time and returns the answer as it is after that.
 func (a *answers) ask(name string, most time.Duration) error {
 	a.delay(most)
 	a.mu.Lock()
@@ -260,19 +261,19 @@ func (a *answers) ask(name string, most time.Duration) error {
 	return nil
 }
 
-// sending is when a request is sent: every answer must be at most a second old.
+// sending is called when a request is sent: every answer must be at most a second old.
 func (a *answers) sending(names ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent++
 	for _, name := range names {
 		if age := time.Since(a.last[name]); a.last[name].IsZero() || age > time.Second {
-			a.late = append(a.late, fmt.Sprintf("%s is known for %s", name, age))
+			a.late = append(a.late, fmt.Sprintf("the answer for %s is %s old", name, age))
 		}
 	}
 }
 
-// TestNothingIsSentByAnAnswerOlderThanASecond however long any step takes.
+// TestNothingIsSentByAnAnswerOlderThanASecond, however long a step takes.
 func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 	for name, test := range map[string]struct {
 		options []func(*policy.Rule)
@@ -300,14 +301,14 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 						w.outcome = func(policy.DeletePermit) retention.Outcome {
 							a.sending(test.asks...)
 							if suspended {
-								t.Error("sent while it is suspended")
+								t.Error("sent while the rule is suspended")
 							}
 							return retention.Outcome{Result: retention.Removed}
 						}
 						w.marked = func(policy.EligibleSincePatch) retention.Outcome {
 							a.sending(test.asks...)
 							if suspended {
-								t.Error("marked while it is suspended")
+								t.Error("marked while the rule is suspended")
 							}
 							return retention.Outcome{Result: retention.Marked}
 						}
@@ -326,11 +327,11 @@ func TestNothingIsSentByAnAnswerOlderThanASecond(t *testing.T) {
 					}
 					w.cancel()
 					<-w.stopped
-					bubble.Pass(time.Minute) // for the questions that timed out
+					bubble.Pass(time.Minute) // for the checks that timed out
 					a.mu.Lock()
 					defer a.mu.Unlock()
 					if a.sent == 0 || len(a.late) > 0 {
-						t.Errorf("%d requests, and %v", a.sent, a.late)
+						t.Errorf("%d requests; late: %v", a.sent, a.late)
 					}
 				})
 			})

@@ -7,12 +7,12 @@ import (
 
 const (
 	retryFirst   = 100 * time.Millisecond
-	retryChanged = time.Second      // at most, for a subject that keeps changing
-	retryBusy    = 30 * time.Second // at most, while the API server is busy or does not answer
-	retryRefused = 10 * time.Minute // at most, for a subject that is refused
-	retryGone    = 5 * time.Second  // at first, for a subject that a request did not find and the watch still has
+	retryChanged = time.Second      // limit for a subject that keeps changing
+	retryBusy    = 30 * time.Second // limit while the API server is busy or does not answer
+	retryRefused = 10 * time.Minute // limit for a subject that is refused
+	retryGone    = 5 * time.Second  // first pause for a subject that a request did not find and that the watch still has
 	rereadAfter  = 3                // conflicts in a row after which the subject is read live
-	deniedRetry  = 5 * time.Second  // between two attempts in a namespace where the permission to delete is missing
+	deniedRetry  = 5 * time.Second  // pause between two attempts in a namespace where the permission to delete is missing
 )
 
 // backoffs remembers the subjects whose attempts have failed.
@@ -21,17 +21,17 @@ type backoffs struct {
 	failed map[item]failures
 }
 
-// failures is how often in a row attempts had the same result for a subject.
+// failures counts the attempts in a row that had the same result for a subject.
 type failures struct {
 	result  Result
 	count   int
 	version string // of the subject
-	same    bool   // it was the same version as the time before
+	same    bool   // the last two attempts were about the same version
 }
 
 func newBackoffs() *backoffs { return &backoffs{failed: map[item]failures{}} }
 
-// again counts an attempt that did not delete the subject, and returns how long to wait before the next.
+// again counts an attempt that did not delete the subject, and returns the pause before the next one.
 func (t *backoffs) again(it item, version string, result Result) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *backoffs) has(it item) bool {
 	return failed
 }
 
-// forget ends the counting for a subject.
+// forget removes the failures of a subject.
 func (t *backoffs) forget(it item) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/preflight"
 )
 
-// tick is the one clock: it hands what is due to the queue and sleeps until the next subject is.
+// tick is the only clock: it queues due subjects and sleeps until the next subject is due.
 func (r *Reconciler) tick(ctx context.Context) {
 	timer := r.Clock.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -39,23 +39,23 @@ func (r *Reconciler) tick(ctx context.Context) {
 	}
 }
 
-// lookEvery bounds the clock's sleep: the wall clock may step while it sleeps.
+// lookEvery limits the sleep of the clock: the wall clock may step while it sleeps.
 const lookEvery = time.Minute
 
-// prefetchAhead is how long before a subject is due preflight reads in advance, and prefetchFor how long after that time the answers are
-// to count, as the deletion itself takes a while.
+// prefetchAhead is how long before a subject is due preflight reads in advance. prefetchFor is how long after that time the
+// answers must still count, because the deletion itself takes a while.
 const (
 	prefetchAhead = preflight.MaxAge / 2
 	prefetchFor   = preflight.MaxAge / 4
 )
 
-// soonest is when the next subject of any kind is due, and its namespace.
+// soonest is the time at which the next subject of any kind is due, and its namespace.
 type soonest struct {
 	at        time.Time
 	namespace string
 }
 
-// prefetch has preflight read in advance, unless it does so already.
+// prefetch has preflight read in advance, unless such a read is in flight.
 func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
 	if r.prefetching.CompareAndSwap(false, true) {
 		r.feeds.Go(func() {
@@ -65,7 +65,7 @@ func (r *Reconciler) prefetch(ctx context.Context, next soonest) {
 	}
 }
 
-// setTimer sets the timer to next, but not further away than lookEvery.
+// setTimer sets the timer to next, but to lookEvery from now at most.
 func setTimer(timer clock.Timer, next, now time.Time, ok bool) {
 	wait := lookEvery
 	if ok {
@@ -80,7 +80,8 @@ func setTimer(timer clock.Timer, next, now time.Time, ok bool) {
 	timer.Reset(wait)
 }
 
-// takeDue queues what is due, and gives what will be due next; ok is false if nothing will be without a change.
+// takeDue queues the due subjects, and returns which one is due next; ok is false if no subject becomes due without a
+// change.
 func (r *Reconciler) takeDue(ctx context.Context, now time.Time) (next soonest, ok bool) {
 	r.mu.Lock()
 	kinds := make([]*watchedKind, 0, len(r.kinds))

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// concurrency bounds how many requests are under way for all kinds together. Each kind may always have one, so that a kind which
-// hangs delays no other.
+// concurrency limits how many requests are in flight for all kinds together. Each kind may always have one, so that a kind
+// whose requests hang delays no other.
 type concurrency struct {
 	max int
 
 	mu      sync.Mutex
 	taken   map[*pipeline]int
-	changed chan struct{} // closed and replaced when a waiter may try again
+	changed chan struct{} // closed and replaced when waiting callers should check again
 }
 
 func newConcurrency(max int) *concurrency {

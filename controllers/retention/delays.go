@@ -13,34 +13,35 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// DelayedAfter is for how long all attempts have to meet an obstacle until that is a Delay. Many obstacles pass by themselves.
+// DelayedAfter is how long all attempts must meet an obstacle before it counts as a Delay. Many obstacles are temporary.
 const DelayedAfter = 10 * time.Second
 
 // delayedKept is how many objects of one namespace and kind are remembered: enough to name one while others come and go.
 const delayedKept = 100
 
-// Delay is why a policy has not deleted objects of one namespace that are due, though it has tried for DelayedAfter.
+// Delay is why a policy has not deleted due objects of one namespace, although it has tried for DelayedAfter.
 type Delay struct {
 	Policy    string
 	Namespace string // empty for objects without one
-	Name      string // of one of the objects, the first by name
+	Name      string // the first by name of the objects
 	Reason    string // CamelCase, a reason of the condition Delayed
 	Message   string // the error, and what to do
 }
 
-// Compare orders by reason, namespace and name.
+// Compare orders by reason, namespace, name and policy.
 func (d Delay) Compare(o Delay) int {
 	return cmp.Or(strings.Compare(d.Reason, o.Reason), strings.Compare(d.Namespace, o.Namespace), strings.Compare(d.Name, o.Name), strings.Compare(d.Policy, o.Policy))
 }
 
-// delays remembers what the latest attempts to delete or mark objects have met. The zero value is ready.
+// delays remembers the obstacles of the latest attempts to delete or mark objects. The zero value is ready.
 type delays struct {
 	mu   sync.Mutex
 	met  map[item]obstacle
 	kept map[string]int // by namespace
 }
 
-// obstacle is what one object has met. While its reason stays the same, so does its message: errors can have numbers that change.
+// obstacle is why attempts for one object fail. The message only changes with the reason, because errors may contain
+// numbers that change.
 type obstacle struct {
 	Delay
 	first, last time.Time // attempt in a row that met one
@@ -48,7 +49,7 @@ type obstacle struct {
 
 func (o obstacle) lasts() bool { return o.last.Sub(o.first) >= DelayedAfter }
 
-// meets notes the obstacle of an attempt.
+// meets records the obstacle of an attempt.
 func (d *delays) meets(it item, delay Delay, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,11 +71,11 @@ func (d *delays) meets(it item, delay Delay, now time.Time) {
 	d.met[it] = o
 }
 
-// fails notes how an attempt failed to delete or mark an object, or to delete its owner instead (nil for not).
+// fails records why an attempt failed to delete or mark an object, or to delete its owner instead (nil for none).
 func (d *delays) fails(it item, owner *policy.Owner, o Outcome, now time.Time) {
 	switch o.Result {
 	case Denied:
-		d.meets(it, Delay{Reason: "Denied", Message: short(o.Err) + "; grant the permission"}, now)
+		d.meets(it, Delay{Reason: "Denied", Message: short(o.Err) + "; grant the permission to the ServiceAccount"}, now)
 	case Refused:
 		if owner != nil {
 			d.keepsOwner(it, owner, o.Err, now)
@@ -86,7 +87,7 @@ func (d *delays) fails(it item, owner *policy.Owner, o Outcome, now time.Time) {
 	}
 }
 
-// short is the text of an error, which an admission webhook may have written at any length.
+// short returns the text of an error, cut to a maximum length: an admission webhook may return a long message.
 func short(err error) string {
 	const most = 512
 	if text := err.Error(); len(text) > most {
@@ -95,12 +96,12 @@ func short(err error) string {
 	return err.Error()
 }
 
-// keepsOwner notes why the owner of an object stays, which a rule would delete instead.
+// keepsOwner records why the owner of an object is kept, although a rule would delete it instead of the object.
 func (d *delays) keepsOwner(it item, owner *policy.Owner, why error, now time.Time) {
 	d.meets(it, Delay{Reason: "OwnerKept", Message: fmt.Sprintf("its owner %s is kept: %s", owner, short(why))}, now)
 }
 
-// ended forgets the obstacle of an object if the attempt that began then met none.
+// ended removes the obstacle of an object if the attempt that began at the given time met none.
 func (d *delays) ended(it item, began time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,7 +113,7 @@ func (d *delays) ended(it item, began time.Time) {
 	}
 }
 
-// lasting are the obstacles that last.
+// lasting returns the obstacles that have lasted for DelayedAfter.
 func (d *delays) lasting() map[item]obstacle {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +126,7 @@ func (d *delays) lasting() map[item]obstacle {
 	return all
 }
 
-// delays gives one Delay for each policy, namespace and reason, in order.
+// delays returns one Delay for each policy, namespace and reason, in order.
 func (w *watchedKind) delays(now time.Time) []Delay {
 	type group struct{ by, namespace, reason string }
 	first := map[group]Delay{}
@@ -142,7 +143,7 @@ func (w *watchedKind) delays(now time.Time) []Delay {
 	return slices.SortedFunc(maps.Values(first), Delay.Compare)
 }
 
-// policyOf is the policy that would delete or mark an object; empty when none would.
+// policyOf returns the policy that would delete or mark an object; empty if none would.
 func policyOf(j index.Decision) string {
 	switch rules := j.Rules(); {
 	case len(rules) > 0:

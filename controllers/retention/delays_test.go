@@ -14,7 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestWhatDelaysDeletionsIsKnown: which obstacle, of which policy, after attempts in vain for ten seconds, and no longer than it lasts.
+// TestWhatDelaysDeletionsIsKnown: after ten seconds of failed attempts, Delays names the obstacle and the policy, until the
+// obstacle ends.
 func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 	fails := func(result retention.Result) func(w *harness) {
 		return func(w *harness) {
@@ -31,14 +32,14 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 			w.check = func(string) error { return fmt.Errorf("%w: team-a is terminating", preflight.ErrNamespace) }
 		}, "NamespaceInDoubt"},
 		"the permission is missing":              {fails(retention.Denied), "Denied"},
-		"an admission webhook denies it":         {fails(retention.Refused), "Refused"},
+		"an admission webhook denies the DELETE": {fails(retention.Refused), "Refused"},
 		"an admission webhook fails":             {fails(retention.Unadmitted), "Failing"},
-		"no answer comes":                        {fails(retention.Failed), "Failing"},
+		"the API server does not answer":         {fails(retention.Failed), "Failing"},
 		"the API server is busy":                 {fails(retention.Busy), "Failing"},
 		"the checks take too long":               {func(w *harness) { w.ages = map[string]time.Duration{"a": 2 * time.Second} }, "Failing"},
-		"nobody knows the permissions":           {func(w *harness) { w.permit = func(*policy.Rule) error { return errors.New("no answer") } }, "Failing"},
-		"what was said holds for all namespaces": {func(w *harness) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // Doubt says so
-		"nothing":                                {func(*harness) {}, ""},
+		"the permissions are unknown":            {func(w *harness) { w.permit = func(*policy.Rule) error { return errors.New("no answer") } }, "Failing"},
+		"the obstacle concerns all namespaces":   {func(w *harness) { w.check = func(string) error { return errors.New("clock skew") } }, ""}, // Doubt reports it
+		"no obstacle":                            {func(*harness) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
@@ -65,7 +66,7 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 				if len(first) != 1 || first[0].Policy != "a" || first[0].Namespace != "team-a" || first[0].Reason != test.want || first[0].Message == "" {
 					t.Errorf("delays: %+v, want one with reason %s", first, test.want)
 				}
-				bubble.Pass(time.Minute) // without permission one object is tried at a time, in any order
+				bubble.Pass(time.Minute) // without permission one object is attempted at a time, in any order
 				all := delays()
 				if len(all) != 1 || all[0].Name != "x00000" {
 					t.Errorf("delays: %+v, want the first object", all)
@@ -81,7 +82,7 @@ func TestWhatDelaysDeletionsIsKnown(t *testing.T) {
 	}
 }
 
-// TestAnObstacleThatPassesIsNoDelay: another after it does not last either.
+// TestAnObstacleThatPassesIsNoDelay: a short obstacle is not a delay, and another short one after it is not either.
 func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		doubt := func(err error) { w.set(func() { w.check = func(string) error { return err } }) }
@@ -98,7 +99,8 @@ func TestAnObstacleThatPassesIsNoDelay(t *testing.T) {
 	})
 }
 
-// TestFewObjectsOfANamespaceAreRemembered: many that fail cost little, and hide those of no other namespace.
+// TestFewObjectsOfANamespaceAreRemembered: many failing objects need little memory, and do not hide those of another
+// namespace.
 func TestFewObjectsOfANamespaceAreRemembered(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {

@@ -1,9 +1,12 @@
-// Package retention is the unified reconciler: it keeps an index of every kind that policies target, waits until a
-// subject is due, judges it once more and has it removed.
+// Package retention is the reconciler. It keeps an index of every kind that policies target. When a subject is due, it
+// evaluates the subject once more, runs preflight, and deletes the subject.
 //
-// It promises that nothing is removed but on a policy.DeletePermit, after preflight; that what is due goes on time, fairly
-// across policies and namespaces, whatever the backlog; and that no failure of one subject or kind ends the others.
+// It promises:
 //
-// It refuses to know what a subject is. Sources bring subjects, a Remover takes them away: a pair of those is all that
-// another sort of subject needs.
+//   - Nothing is deleted without a policy.DeletePermit, and without preflight.
+//   - Due subjects are deleted on time, and fairly across policies and namespaces, even with a large backlog.
+//   - A failure of one subject or kind does not stop the others.
+//
+// It does not depend on what a subject is: a Source lists and watches subjects, and a Remover deletes them. To support
+// another kind of subject, implement these two interfaces.
 package retention

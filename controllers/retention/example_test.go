@@ -37,8 +37,8 @@ spec:
 // today is the clock of the vault and of the Reconciler.
 var today = clocktesting.NewFakeClock(time.Date(2026, time.April, 1, 0, 0, 0, 0, time.UTC))
 
-// Another sort of thing with an end: backups in a vault that is no API server. The vault is their Source and Remover;
-// policies, expressions, holds, timing and fairness come with the Reconciler.
+// Example shows another kind of subject: backups in a vault that is not an API server. The vault is their Source and
+// Remover; the Reconciler adds policies, expressions, holds, timing and fairness.
 func Example() {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -54,7 +54,7 @@ func Example() {
 		Sources: v, Remover: v, Live: trusting{}, Observer: removals,
 		Clock: today,
 	})
-	r.Use(snapshotOfBackups(compiler)) // again whenever policies change
+	r.Use(snapshotOfBackups(compiler)) // call it again when policies change
 
 	ctx, cancel := context.WithCancel(log.IntoContext(context.Background(), logr.Discard()))
 	go func() { _ = r.Start(ctx) }()
@@ -68,7 +68,7 @@ func Example() {
 	// left: [trial yearly]
 }
 
-// snapshotOfBackups reads the policy. Backups are in no namespace, so there are none to know.
+// snapshotOfBackups reads the policy. Backups are cluster-scoped, so the snapshot needs no namespaces.
 func snapshotOfBackups(compiler *engine.Compiler) (*policy.Snapshot, map[string]*engine.Program) {
 	data, err := yaml.YAMLToJSON([]byte(backupPolicy))
 	if err != nil {
@@ -100,7 +100,7 @@ type vault struct {
 	watchers map[chan change]struct{}
 }
 
-// change is what a watcher is told: a backup as it is now, or that it is gone.
+// change is an event for a watcher: the current version of a backup, or its deletion.
 type change struct {
 	name string
 	backup
@@ -120,7 +120,7 @@ func (v *vault) put(name string, b backup) {
 	v.tell(change{name: name, backup: b})
 }
 
-// tell never waits for a watcher: one that is too slow loses its place.
+// tell never waits for a watcher: it closes the channel of one that is too slow.
 func (v *vault) tell(c change) {
 	for watcher := range v.watchers {
 		select {
@@ -132,7 +132,7 @@ func (v *vault) tell(c change) {
 	}
 }
 
-// watch gives all backups, and then what changes.
+// watch returns all backups, and a channel with later changes.
 func (v *vault) watch() (map[string]backup, chan change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -158,7 +158,7 @@ func (v *vault) Open(q retention.RuleSet) retention.Source {
 	return &shelf{vault: v, asks: q}
 }
 
-// shelf is a retention.Source: the vault as a set of rules sees it.
+// shelf is a retention.Source: the vault with a set of rules.
 type shelf struct {
 	vault *vault
 	asks  retention.RuleSet
@@ -170,11 +170,11 @@ func (s *shelf) Run(ctx context.Context, sink retention.Sink) {
 	defer evaluator.Close()
 	for ctx.Err() == nil {
 		s.follow(ctx, evaluator, sink)
-		sink.Lost(nil) // until the next Replace nothing goes
+		sink.Lost(nil) // Sunset deletes nothing until the next Replace
 	}
 }
 
-// follow lists, then tells of changes until ctx ends or some were missed.
+// follow lists, then passes on changes until ctx ends or some were missed.
 func (s *shelf) follow(ctx context.Context, evaluator *engine.Evaluator, sink retention.Sink) {
 	listed, changes := s.vault.watch()
 	defer s.vault.unwatch(changes)
@@ -215,9 +215,9 @@ func (s *shelf) Read(ctx context.Context, subject policy.Subject, take func(*ind
 	return nil
 }
 
-// row is what stays of a backup: who it is, and what each rule says about it.
+// row returns the facts of each rule about a backup. The backup itself is not kept.
 func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.FactRow {
-	object := map[string]any{ // what expressions see: the shapes of JSON, numbers as int64 and float64
+	object := map[string]any{ // the object as expressions see it: JSON values, numbers as int64 and float64
 		"apiVersion": s.asks.Kind.GroupVersion().String(),
 		"kind":       s.asks.Kind.Kind,
 		"metadata":   map[string]any{"name": name},
@@ -235,10 +235,11 @@ func (s *shelf) row(evaluator *engine.Evaluator, name string, b backup) *index.F
 	return index.NewFactRow(subject, asked.Layout, facts...)
 }
 
-// uidOf is who a backup is. Of a vault in which names come back it would have to be something that does not.
+// uidOf returns the identity of a backup. If the vault reused names, it would have to return something that is never
+// reused.
 func uidOf(name string) types.UID { return types.UID(name) }
 
-// Prepare implements retention.Remover: there is nothing to wait for, and nothing to read that removing does not compare.
+// Prepare implements retention.Remover. It has nothing to wait for, and reads nothing, because remove compares the version.
 func (v *vault) Prepare(_ context.Context, _ policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
 	return retention.Prepared{Since: today.Now(), Send: func(_ context.Context, w policy.DeletePermit, _ time.Time) retention.Outcome {
 		return v.remove(w, t)
@@ -248,7 +249,7 @@ func (v *vault) Prepare(_ context.Context, _ policy.DeletePermit, t policy.Targe
 // remove compares the version and removes the backup in one step.
 func (v *vault) remove(w policy.DeletePermit, t policy.Target) retention.Outcome {
 	if !w.Valid() {
-		return retention.Outcome{Result: retention.Refused, Err: errors.New("nothing is removed without a warrant")}
+		return retention.Outcome{Result: retention.Refused, Err: errors.New("invalid permit")}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -265,7 +266,7 @@ func (v *vault) remove(w policy.DeletePermit, t policy.Target) retention.Outcome
 	return retention.Outcome{Result: retention.Removed}
 }
 
-// trusting is a preflight.Live that never doubts: one process, one vault, policies that do not change behind its back.
+// trusting is a preflight.Live without errors: there is one process and one vault, and the policies do not change.
 type trusting struct{}
 
 // Check implements preflight.Live.
@@ -282,7 +283,7 @@ func (trusting) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.
 	return today.Now(), nil
 }
 
-// witness is a retention.Observer that hands over what was removed.
+// witness is a retention.Observer that sends a line for each deletion.
 type witness chan string
 
 // Removed implements retention.Observer.

@@ -9,16 +9,16 @@ import (
 // Limiter is a limiter for the tests.
 type Limiter struct{ *limiter }
 
-// NewLimiter makes one.
+// NewLimiter returns a Limiter.
 func NewLimiter(c clock.Clock, max int) Limiter { return Limiter{newLimiter(c, max)} }
 
-// Acquire waits for a place.
+// Acquire waits for a slot.
 func (l Limiter) Acquire(ctx context.Context) error { return l.acquire(ctx) }
 
-// Release gives a place back; nil says that there was no attempt.
+// Release returns a slot; nil says that there was no attempt.
 func (l Limiter) Release(attempt *Outcome) { l.learn(attempt); l.release() }
 
-// Limit is how many may be under way.
+// Limit returns how many deletions may be in flight.
 func (l Limiter) Limit() float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,25 +28,25 @@ func (l Limiter) Limit() float64 {
 // Lanes are lanes for the tests.
 type Lanes struct{ *fairQueue }
 
-// NewLanes makes some.
+// NewLanes returns empty Lanes.
 func NewLanes() Lanes { return Lanes{newFairQueue()} }
 
-// Join gives the priority of one more subject of a policy and a namespace.
+// Join returns the priority of one more subject of a policy and a namespace.
 func (l Lanes) Join(policy, namespace string) int {
 	return l.join(queueKey{policy: policy}, queueKey{namespace: namespace})
 }
 
-// Served is told the priority of a subject that leaves the queue, and how many still wait.
+// Served is called with the priority of a subject that leaves the queue, and the number of subjects that still wait.
 func (l Lanes) Served(priority, waiting int) { l.served(priority, waiting) }
 
-// Remembered is how many lanes are held in memory.
+// Remembered returns the number of lanes in memory.
 func (l Lanes) Remembered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.last)
 }
 
-// Loads is how many namespaces are remembered for the attempts in them.
+// Loads returns the number of namespaces with a state in memory.
 func (r *Reconciler) Loads() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *Reconciler) Loads() (n int) {
 	return n
 }
 
-// Failing is how many subjects are remembered that were tried in vain.
+// Failing returns the number of subjects whose failures are in memory.
 func (r *Reconciler) Failing() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

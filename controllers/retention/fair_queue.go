@@ -5,25 +5,26 @@ import (
 	"sync"
 )
 
-// queueKey is a policy, a namespace, or the retries of a namespace. Lanes share the workers evenly.
+// queueKey identifies a lane: the subjects of a policy, of a namespace, or the retries of a namespace. Lanes share the
+// workers evenly.
 type queueKey struct {
 	policy    string
 	namespace string
 	again     bool
 }
 
-// fairQueue turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served in the same turn as the n-th
-// subjects of the other lanes. A lane that was empty joins the current turn. So the first subject of a lane waits for at most as many
-// subjects as there are lanes, however many wait in each.
+// fairQueue turns fairness into priorities, by start-time fair queueing: the n-th subject of a lane is served in the same
+// turn as the n-th subjects of the other lanes. A lane that was empty joins the current turn. So the first subject of a
+// lane waits for at most as many subjects as there are lanes, even if many wait in each.
 type fairQueue struct {
 	mu   sync.Mutex
 	turn int              // the turn being served
-	last map[queueKey]int // the turn of the latest subject of each lane, if that is not over
+	last map[queueKey]int // the turn of the latest subject of each lane, unless that turn is over
 }
 
 func newFairQueue() *fairQueue { return &fairQueue{last: map[queueKey]int{}} }
 
-// join gives the queue priority for one more subject, which takes its turn in that of some lanes where it comes first.
+// join returns the queue priority of one more subject. The subject takes a turn of the lane where it comes first.
 func (l *fairQueue) join(some ...queueKey) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,11 +40,11 @@ func (l *fairQueue) join(some ...queueKey) int {
 	return -turn
 }
 
-// next is the turn that a lane has left. Whoever calls it holds the lock.
+// next returns the next free turn of a lane. The caller holds the lock.
 func (l *fairQueue) next(lane queueKey) int { return max(l.last[lane]+1, l.turn) }
 
-// served is called with the priority of each subject that leaves the queue, and with the length of the queue a moment ago: other
-// subjects may have joined since.
+// served is called with the priority of each subject that leaves the queue, and with the length that the queue had then:
+// other subjects may have joined since.
 func (l *fairQueue) served(priority, waiting int) {
 	turn := -priority
 	if waiting == 0 {

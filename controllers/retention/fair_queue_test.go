@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// waiting is a queue as the priority queue is: the highest priority first, and of equals the one that came first.
+// waiting is ordered like the priority queue: the highest priority first, and of equal ones the earliest.
 type waiting []ticket
 
 type ticket struct {
@@ -33,7 +33,7 @@ func (w *waiting) Pop() any {
 	return last
 }
 
-// queue is lanes with what waits in them.
+// queue is a set of lanes with their waiting subjects.
 type queue struct {
 	retention.Lanes
 	waiting waiting
@@ -47,7 +47,7 @@ func (q *queue) join(policy, namespace string, times int) {
 	}
 }
 
-// serve takes the next ones out and counts them by lane.
+// serve removes the next subjects and counts them by lane.
 func (q *queue) serve(times int) map[string]int {
 	served := map[string]int{}
 	for range times {
@@ -63,7 +63,7 @@ func TestLanesShareTurns(t *testing.T) {
 	q.join("a", "big", 10_000)
 	q.join("a", "small", 10)
 	expect.Equal(t, "served", map[string]int{"a/big": 10, "a/small": 10}, q.serve(20))
-	expect.Equal(t, "served then", map[string]int{"a/big": 100}, q.serve(100))
+	expect.Equal(t, "served next", map[string]int{"a/big": 100}, q.serve(100))
 }
 
 func TestALaneThatComesLateIsServedNext(t *testing.T) {
@@ -73,7 +73,7 @@ func TestALaneThatComesLateIsServedNext(t *testing.T) {
 	q.join("b", "late", 10)
 	served := q.serve(20)
 	if served["b/late"] < 9 {
-		t.Errorf("served %v of 20, want about as many of both", served)
+		t.Errorf("served %v of 20, want about half of each", served)
 	}
 }
 
@@ -96,11 +96,12 @@ func TestManyPoliciesInManyNamespacesMakeNobodyWaitForAll(t *testing.T) {
 	q.serve(policies)
 	q.join("few", "quiet", 1)
 	if q.serve(policies + namespaces)["few/quiet"] == 0 {
-		t.Errorf("not served before %d others, when each policy and each namespace had its turn", policies+namespaces)
+		t.Errorf("not served after %d others, although each policy and each namespace had its turn", policies+namespaces)
 	}
 }
 
-// TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn: a worker counts what waits, and reports it after others have joined.
+// TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn: a worker counts the waiting subjects, and reports the number after others
+// have joined.
 func TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
 	q := &queue{Lanes: retention.NewLanes()}
 	first := q.Join("a", "big")
@@ -109,7 +110,7 @@ func TestAnObjectThatJoinsAnEmptyQueueKeepsItsTurn(t *testing.T) {
 	q.join("a", "big", 1000)
 	q.join("b", "late", 10)
 	if served := q.serve(22); served["b/late"] < 10 {
-		t.Errorf("served %v, want the 10 that came late beside as many of the others", served)
+		t.Errorf("served %v, want the 10 late ones and about as many of the others", served)
 	}
 }
 
@@ -132,10 +133,10 @@ func TestFinishedLanesAreForgotten(t *testing.T) {
 	}
 	expect.Equal(t, "lanes", 1001, q.Remembered())
 	q.serve(3000)
-	expect.Equal(t, "lanes when all is served", 0, q.Remembered())
+	expect.Equal(t, "lanes after all were served", 0, q.Remembered())
 	for i := range 1000 {
 		q.join("a", fmt.Sprint("preview-", i), 1)
 		q.serve(1)
 	}
-	expect.Equal(t, "lanes when each was served at once", 0, q.Remembered())
+	expect.Equal(t, "lanes if each was served at once", 0, q.Remembered())
 }

@@ -29,7 +29,7 @@ import (
 
 func invalid(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec"}} }
 
-// random gives random numbers to any number of goroutines.
+// random returns random numbers that several goroutines may share.
 func random(seed uint64) *rand.Rand { return rand.New(&lockedSource{source: rand.NewPCG(seed, 0)}) }
 
 type lockedSource struct {
@@ -43,13 +43,13 @@ func (s *lockedSource) Uint64() uint64 {
 	return s.source.Uint64()
 }
 
-// draft is a row to be, with the same facts about every rule.
+// draft is a row under construction, with the same facts for every rule.
 type draft struct {
 	policy.Subject
 	Facts policy.Facts
 }
 
-// row is a subject of team-a at version 1 whose TTL starts at a time.
+// row returns a subject of team-a at version 1 whose TTL starts at a time.
 func row(name string, start time.Time, options ...func(*draft)) *draft {
 	r := &draft{
 		Subject: policy.Subject{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Created: start},
@@ -66,7 +66,7 @@ func version(v int) func(*draft) {
 	return func(r *draft) { r.ResourceVersion = fmt.Sprint(v) }
 }
 
-// rows are many subjects that are due at the same time.
+// rows returns many subjects that are due at the same time.
 func rows(prefix string, n int, start time.Time, options ...func(*draft)) []*draft {
 	var all []*draft
 	for i := range n {
@@ -75,7 +75,7 @@ func rows(prefix string, n int, start time.Time, options ...func(*draft)) []*dra
 	return all
 }
 
-// source is a retention.Source that a test speaks for.
+// source is a retention.Source that a test controls.
 type source struct {
 	sink  retention.Sink
 	ctx   context.Context
@@ -84,15 +84,15 @@ type source struct {
 
 	mu      sync.Mutex
 	asks    retention.RuleSet
-	refuses bool                                     // to ask anything else
+	refuses bool                                     // to change its rules
 	listing func(namespace string) ([]*draft, error) // of one namespace
-	listed  []string                                 // namespaces in order
+	listed  []string                                 // listed namespaces, in order
 	slow    time.Duration                            // how long it takes to list a namespace
-	taken   []bool                                   // whether the rows of each listing of a namespace were taken
+	taken   []bool                                   // whether the sink took the rows of each list of a namespace
 
 	confirm   func(policy.Subject)
-	behind    error    // given by Confirm
-	confirmed []string // names in order
+	behind    error    // result of Confirm
+	confirmed []string // confirmed names, in order
 }
 
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
@@ -103,7 +103,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 func (s *source) Read(_ context.Context, subject policy.Subject, take func(*index.FactRow)) error {
 	s.reads++
 	if s.read == nil {
-		return fmt.Errorf("nobody reads here")
+		return fmt.Errorf("this source cannot read")
 	}
 	r, err := s.read(subject)
 	switch {
@@ -117,7 +117,7 @@ func (s *source) Read(_ context.Context, subject policy.Subject, take func(*inde
 	return nil
 }
 
-// Confirm implements retention.Source.
+// Confirm implements retention.Confirmer.
 func (s *source) Confirm(subject policy.Subject) error {
 	s.mu.Lock()
 	s.confirmed = append(s.confirmed, subject.Name)
@@ -129,7 +129,7 @@ func (s *source) Confirm(subject policy.Subject) error {
 	return behind
 }
 
-// Ask implements retention.Source.
+// Ask implements retention.Relister.
 func (s *source) Ask(q retention.RuleSet) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *source) Ask(q retention.RuleSet) bool {
 	return true
 }
 
-// List implements retention.Source.
+// List implements retention.Relister.
 func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject, *index.Columns) bool, take func([]*index.FactRow) bool) error {
 	s.mu.Lock()
 	s.listed = append(s.listed, namespace)
@@ -156,7 +156,7 @@ func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject
 	if err == nil {
 		rows := make([]*index.FactRow, len(drafts))
 		for i, r := range drafts {
-			rows[i] = answering(asks, r) // as it was asked when the list began
+			rows[i] = answering(asks, r) // with the rules at the beginning of the list
 		}
 		taken := take(rows)
 		s.set(func() { s.taken = append(s.taken, taken) })
@@ -164,14 +164,14 @@ func (s *source) List(_ context.Context, namespace string, _ func(policy.Subject
 	return err
 }
 
-// asked is what the source asks now.
+// asked returns the current rules of the source.
 func (s *source) asked() retention.RuleSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asks
 }
 
-// answered is a row that answers what is asked now.
+// answered returns a row with the facts of the current rules.
 func (s *source) answered(r *draft) *index.FactRow { return answering(s.asked(), r) }
 
 func answering(asks retention.RuleSet, r *draft) *index.FactRow {
@@ -187,11 +187,11 @@ func (s *source) answers(drafts []*draft) []*index.FactRow {
 	return rows
 }
 
-// list gives the sink a listing, apply a change.
+// list passes a listing to the sink, and apply a change.
 func (s *source) list(drafts ...*draft) { s.sink.Replace(s.answers(drafts)) }
 func (s *source) apply(r *draft)        { s.sink.Apply(s.answered(r)) }
 
-// harness is a Reconciler in a bubble with everything around it in the hands of the test.
+// harness runs a Reconciler in a bubble. The test controls everything around it.
 type harness struct {
 	*retention.Reconciler
 	snapshot *policy.Snapshot
@@ -203,28 +203,28 @@ type harness struct {
 
 	mu       sync.Mutex
 	sources  []*source
-	attempts []string // NAME@VERSION in order
-	events   []string // what happened at what time: removals and witnessed removals
+	attempts []string // NAME@VERSION, in order
+	events   []string // deletions and calls of Removed, with their times
 	outcome  func(policy.DeletePermit) retention.Outcome
 	check    func(namespace string) error
 	checks   int
 
-	witnessed int // attempts
+	witnessed int // calls of Attempted
 	permit    func(*policy.Rule) error
-	ages      map[string]time.Duration // of the answers of Permit, by policy.RuleID.Rule
+	ages      map[string]time.Duration // age of the answers of Permit, by policy.RuleID.Rule
 
 	permitOwner func(*policy.Rule, *policy.Owner) error
 	prefetch    func(namespace string, at time.Time)
-	aimed       []string // SUBJECT at OWNER in order
+	aimed       []string // SUBJECT at OWNER, in order
 	aim         func(policy.Intent) (policy.Target, *retention.Outcome)
 	prepare     func(context.Context) *retention.Outcome
-	prepared    func(policy.DeletePermit) // is told of each that was
+	prepared    func(policy.DeletePermit) // called for each deletion that was prepared
 
-	marks  []string // NAME@VERSION ANNOTATION in order
+	marks  []string // NAME@VERSION ANNOTATION, in order
 	marked func(policy.EligibleSincePatch) retention.Outcome
 }
 
-// inBubble runs a test with a started harness, and checks that it ends.
+// inBubble runs a test with a started harness, and checks that the harness ends.
 func inBubble(t *testing.T, options retention.Options, test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &harness{t: t, began: time.Now(), stopped: make(chan struct{})}
@@ -309,10 +309,10 @@ func (w *harness) PermitOwner(_ context.Context, r *policy.Rule, owner *policy.O
 	return since, permit(r, owner)
 }
 
-// tooMany ends a test that loops: fake time stands still meanwhile.
+// tooMany ends a test that loops: the fake time does not advance in a loop.
 const tooMany = 30_000
 
-// Aim implements retention.Remover.
+// ResolveTarget implements retention.TargetResolver.
 func (w *harness) ResolveTarget(_ context.Context, i policy.Intent) (policy.Target, *retention.Outcome) {
 	if i.Owner != nil {
 		w.mu.Lock()
@@ -345,17 +345,17 @@ func (w *harness) Prepare(ctx context.Context, permit policy.DeletePermit, targe
 	}}, nil
 }
 
-// mustBeFresh is about what is sent now.
+// mustBeFresh fails the test if the answers are too old for a request that is sent now.
 func (w *harness) mustBeFresh(since time.Time) {
 	if !preflight.Fresh(w.clock.Now(), since) {
-		w.t.Errorf("sent by answers %s old", w.clock.Now().Sub(since))
+		w.t.Errorf("sent with answers that are %s old", w.clock.Now().Sub(since))
 	}
 }
 
 func (w *harness) remove(ctx context.Context, permit policy.DeletePermit, target policy.Target) retention.Outcome {
 	isSubject := target == policy.TargetOf(permit.Rule().Kind, permit.Subject())
 	if !permit.Valid() || ctx.Err() != nil || isSubject == (permit.Owner() != nil) {
-		w.t.Errorf("remove %v with warrant %v: %v", target, permit.Valid(), ctx.Err())
+		w.t.Errorf("remove %v with permit %v: %v", target, permit.Valid(), ctx.Err())
 	}
 	w.mu.Lock()
 	w.attempts = append(w.attempts, permit.Subject().Name+"@"+permit.Subject().ResourceVersion)
@@ -370,7 +370,7 @@ func (w *harness) remove(ctx context.Context, permit policy.DeletePermit, target
 		o = outcome(permit)
 	}
 	if ctx.Err() != nil {
-		w.t.Errorf("cut off: %v", ctx.Err())
+		w.t.Errorf("cancelled: %v", ctx.Err())
 	}
 	if o.Result == retention.Removed {
 		w.note("removed %s", target.Name)
@@ -378,11 +378,11 @@ func (w *harness) remove(ctx context.Context, permit policy.DeletePermit, target
 	return o
 }
 
-// Mark implements retention.Remover.
+// Mark implements retention.Marker.
 func (w *harness) Mark(_ context.Context, kind schema.GroupVersionKind, m policy.EligibleSincePatch, since time.Time) retention.Outcome {
 	w.mustBeFresh(since)
 	if !m.Valid() || kind != fixture.Jobs {
-		w.t.Errorf("mark %s with marking %v", kind, m.Valid())
+		w.t.Errorf("mark %s with a valid patch: %v", kind, m.Valid())
 	}
 	w.mu.Lock()
 	w.marks = append(w.marks, fmt.Sprintf("%s@%s %s", m.Subject().Name, m.Subject().ResourceVersion, m.Annotation()))
@@ -415,22 +415,22 @@ func (w *harness) note(format string, args ...any) {
 	w.events = append(w.events, fmt.Sprintf("%s ", time.Since(w.began))+fmt.Sprintf(format, args...))
 }
 
-// use puts rules in force, each in a policy about all namespaces.
 // Use remembers the snapshot.
 func (w *harness) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
 	w.snapshot = snapshot
 	w.Reconciler.Use(snapshot, programs)
 }
 
+// use puts rules in force, each in a policy for all namespaces.
 func (w *harness) use(rules ...*policy.Rule) {
 	w.Use(snapshotOf(rules...))
 	synctest.Wait()
 }
 
-// compiler is shared: what it makes is told apart here, and never run.
+// compiler is shared: the tests only compare its programs, and never run them.
 var compiler, _ = engine.NewCompiler(engine.Options{})
 
-// program is what a rule with that key asks.
+// program returns the compiled rule of a rule's key.
 func program(r *policy.Rule) *engine.Program {
 	eligible := fmt.Sprintf("object.kind != %q", r.Key)
 	if r.Kind == fixture.ConfigMaps {
@@ -447,7 +447,7 @@ func program(r *policy.Rule) *engine.Program {
 	return compiled
 }
 
-// bookOf is a Snapshot with a policy for each rule, and what they ask.
+// snapshotOf returns a Snapshot with a policy for each rule, and their programs.
 func snapshotOf(rules ...*policy.Rule) (*policy.Snapshot, map[string]*engine.Program) {
 	var policies []*policy.Policy
 	programs := map[string]*engine.Program{}
@@ -466,18 +466,18 @@ func snapshotOf(rules ...*policy.Rule) (*policy.Snapshot, map[string]*engine.Pro
 	return policy.NewSnapshot(policies, known, policy.DefaultProtection()), programs
 }
 
-// source gives the source opened as the n-th.
+// source returns the n-th source that was opened.
 func (w *harness) source(n int) *source {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n >= len(w.sources) {
-		w.t.Fatalf("%d sources were opened, not %d", len(w.sources), n+1)
+		w.t.Fatalf("%d sources were opened, want %d", len(w.sources), n+1)
 	}
 	return w.sources[n]
 }
 
-// removed are the names removed so far, in order.
+// removed returns the names deleted so far, in order.
 func (w *harness) removed() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -502,7 +502,7 @@ func (w *harness) happened() []string {
 	return slices.Clone(w.events)
 }
 
-// count counts the strings with a prefix.
+// count returns the number of strings with a prefix.
 func count(all []string, prefix string) int {
 	n := 0
 	for _, s := range all {
@@ -513,7 +513,7 @@ func count(all []string, prefix string) int {
 	return n
 }
 
-// set changes what happens from now on.
+// set changes the behavior of the harness from now on.
 func (w *harness) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	backlog   = 5_000                 // objects of other namespaces that are due
-	quick     = 40 * time.Millisecond // what a DELETE of one takes: 400 a second, twice what a server of two cores manages
+	backlog   = 5_000                 // due objects of other namespaces
+	quick     = 40 * time.Millisecond // duration of their DELETEs: 400 a second, twice the rate of a server with two cores
 	rhythm    = 100 * time.Millisecond
-	scheduled = 100 // objects of yet another namespace that fall due meanwhile, one each rhythm
+	scheduled = 100 // objects of another namespace that become due later, one each rhythm
 )
 
-// drain has a backlog deleted beside bad namespaces with some objects each, whose DELETEs end as bad says. It gives the time
-// that the backlog took and the greatest lateness of what fell due meanwhile.
+// drain deletes a backlog, while bad namespaces with some objects each have DELETEs that end as bad says. It returns the
+// time that the backlog took, and the longest delay of the scheduled objects.
 func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obstruct ...func(*harness)) (took, late time.Duration) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var inBad atomic.Int64
@@ -62,7 +62,7 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 		took = time.Since(w.began)
 		bubble.Pass(max(scheduled*rhythm, time.Minute))
 		if n := inBad.Load(); n > 16 {
-			t.Errorf("%d DELETEs under way in bad namespaces after a minute", n)
+			t.Errorf("%d DELETEs in flight in bad namespaces after a minute", n)
 		}
 		late = time.Hour
 		if went := w.lateness("later"); len(went) == scheduled {
@@ -72,7 +72,7 @@ func drain(t *testing.T, namespaces, each int, bad func() retention.Outcome, obs
 	return took, late
 }
 
-// lateness is how late the objects were deleted whose names begin with a prefix, of what fell due one each rhythm.
+// lateness returns how late the objects with a prefix were deleted. One of them becomes due each rhythm.
 func (w *harness) lateness(prefix string) (all []time.Duration) {
 	for _, event := range w.happened() {
 		at, name, _ := strings.Cut(event, " removed ")
@@ -87,7 +87,7 @@ func (w *harness) lateness(prefix string) (all []time.Duration) {
 	return all
 }
 
-// after has a DELETE end like that after a while.
+// after makes a DELETE take a while and then end with a result.
 func after(d time.Duration, result retention.Result, unsure bool) func() retention.Outcome {
 	return func() retention.Outcome {
 		time.Sleep(d)
@@ -99,37 +99,37 @@ func after(d time.Duration, result retention.Result, unsure bool) func() retenti
 	}
 }
 
-// TestOtherNamespacesKeepTheirPace: whatever becomes of the DELETEs of some namespaces, others keep nine tenths of their rate, and
-// what falls due is less than a second late, where one namespace is slow or fails. Where many do, the bounds are wider.
+// TestOtherNamespacesKeepTheirPace: if DELETEs in one namespace are slow or fail, others keep nine tenths of their rate,
+// and their objects are less than a second late. If many namespaces are slow or fail, the bounds are wider.
 func TestOtherNamespacesKeepTheirPace(t *testing.T) {
 	alone, _ := drain(t, 0, 0, nil)
 	for name, test := range map[string]struct {
 		namespaces, each int
 		bad              func() retention.Outcome
 	}{
-		"a slow webhook fails":                       {1, 500, after(10*time.Second, retention.Unadmitted, true)},
-		"slow webhooks fail in 50 namespaces":        {50, 100, after(10*time.Second, retention.Unadmitted, true)},
-		"a webhook fails at once":                    {1, 500, after(5*time.Millisecond, retention.Unadmitted, true)},
-		"webhooks fail at once in 50 namespaces":     {50, 100, after(5*time.Millisecond, retention.Unadmitted, true)},
-		"a webhook is slower than our patience":      {1, 500, after(20*time.Second, retention.Failed, true)},
-		"50 webhooks are slower than our patience":   {50, 100, after(20*time.Second, retention.Failed, true)},
-		"the server fails about one namespace":       {1, 500, after(5*time.Millisecond, retention.Busy, true)},
-		"the server fails about five namespaces":     {5, 500, after(200*time.Millisecond, retention.Busy, true)},
-		"a webhook takes its time to refuse":         {1, 500, after(10*time.Second, retention.Refused, false)},
-		"webhooks of 50 take their time to refuse":   {50, 100, after(10*time.Second, retention.Refused, false)},
-		"a webhook takes its time to agree":          {1, 500, after(10*time.Second, retention.Removed, false)},
-		"webhooks of 50 take their time to agree":    {50, 100, after(10*time.Second, retention.Removed, false)},
-		"the right to delete is missing":             {1, 500, after(5*time.Millisecond, retention.Denied, false)},
-		"the right to delete is missing in 50":       {50, 100, after(5*time.Millisecond, retention.Denied, false)},
-		"the right is missing, and that takes long":  {1, 500, after(time.Second, retention.Denied, false)},
-		"a webhook fails, slower than most that are": {50, 100, after(600*time.Millisecond, retention.Unadmitted, true)},
+		"a slow webhook fails":                                 {1, 500, after(10*time.Second, retention.Unadmitted, true)},
+		"slow webhooks fail in 50 namespaces":                  {50, 100, after(10*time.Second, retention.Unadmitted, true)},
+		"a webhook fails at once":                              {1, 500, after(5*time.Millisecond, retention.Unadmitted, true)},
+		"webhooks fail at once in 50 namespaces":               {50, 100, after(5*time.Millisecond, retention.Unadmitted, true)},
+		"a webhook is slower than the timeout":                 {1, 500, after(20*time.Second, retention.Failed, true)},
+		"50 webhooks are slower than the timeout":              {50, 100, after(20*time.Second, retention.Failed, true)},
+		"the server fails for one namespace":                   {1, 500, after(5*time.Millisecond, retention.Busy, true)},
+		"the server fails for five namespaces":                 {5, 500, after(200*time.Millisecond, retention.Busy, true)},
+		"a webhook is slow to refuse":                          {1, 500, after(10*time.Second, retention.Refused, false)},
+		"webhooks of 50 namespaces are slow to refuse":         {50, 100, after(10*time.Second, retention.Refused, false)},
+		"a webhook is slow to allow":                           {1, 500, after(10*time.Second, retention.Removed, false)},
+		"webhooks of 50 namespaces are slow to allow":          {50, 100, after(10*time.Second, retention.Removed, false)},
+		"the permission to delete is missing":                  {1, 500, after(5*time.Millisecond, retention.Denied, false)},
+		"the permission to delete is missing in 50 namespaces": {50, 100, after(5*time.Millisecond, retention.Denied, false)},
+		"the permission is missing, and the answer is slow":    {1, 500, after(time.Second, retention.Denied, false)},
+		"50 webhooks fail after 600 ms":                        {50, 100, after(600*time.Millisecond, retention.Unadmitted, true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			took, late := drain(t, test.namespaces, test.each, test.bad)
 			ratio := alone.Seconds() / took.Seconds()
-			t.Logf("%s, and %s alone: %.3f of the rate; at most %s late", took, alone, ratio, late)
+			t.Logf("took %s, and %s without bad namespaces: %.3f of the rate; at most %s late", took, alone, ratio, late)
 			leastRatio, mostLate := 0.9, time.Second
-			if test.namespaces > 1 { // the order in which goroutines run decides how many are slow at the same moment
+			if test.namespaces > 1 { // the order of goroutines decides how many are slow at the same moment
 				leastRatio, mostLate = 0.8, 3*time.Second
 			}
 			if ratio < leastRatio {
@@ -142,7 +142,7 @@ func TestOtherNamespacesKeepTheirPace(t *testing.T) {
 	}
 }
 
-// TestSlowChecksInANamespaceDelayNoOther: neither checks that prevent its deletions, nor checks before a quick DELETE.
+// TestSlowChecksInANamespaceDelayNoOther: neither do checks that prevent its deletions, nor checks before a quick DELETE.
 func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 	alone, _ := drain(t, 0, 0, nil)
 	for name, obstruct := range map[string]func(*harness){
@@ -155,7 +155,7 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 				return errors.New("no answer")
 			}
 		},
-		"its policies, which are being compiled": func(w *harness) {
+		"its policies are being compiled": func(w *harness) {
 			w.check = func(namespace string) error {
 				if namespace != "bad-00" {
 					return nil
@@ -175,7 +175,7 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			took, late := drain(t, 1, 1_000, after(quick, retention.Removed, false), obstruct)
 			ratio := alone.Seconds() / took.Seconds()
-			t.Logf("%s, and %s alone: %.3f of the rate; at most %s late", took, alone, ratio, late)
+			t.Logf("took %s, and %s without bad namespaces: %.3f of the rate; at most %s late", took, alone, ratio, late)
 			if ratio < 0.9 || late >= time.Second {
 				t.Errorf("%.3f of the rate, %s late", ratio, late)
 			}
@@ -183,16 +183,17 @@ func TestSlowChecksInANamespaceDelayNoOther(t *testing.T) {
 	}
 }
 
-// TestAFailingNamespaceIsAskedOnceAtATime: however much is due in it, and all such namespaces together no more than four times.
+// TestAFailingNamespaceIsAskedOnceAtATime, even with a large backlog. All such namespaces together have at most four
+// requests in flight.
 func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespaces, most int
 		bad              func() retention.Outcome
 	}{
-		"one":                {1, 1, after(10*time.Second, retention.Unadmitted, true)},
-		"one, slow refusals": {1, 1, after(10*time.Second, retention.Refused, false)},
-		"three":              {3, 3, after(10*time.Second, retention.Unadmitted, true)},
-		"fifty":              {50, 4, after(10*time.Second, retention.Unadmitted, true)},
+		"one namespace":                {1, 1, after(10*time.Second, retention.Unadmitted, true)},
+		"one namespace, slow refusals": {1, 1, after(10*time.Second, retention.Refused, false)},
+		"three namespaces":             {3, 3, after(10*time.Second, retention.Unadmitted, true)},
+		"fifty namespaces":             {50, 4, after(10*time.Second, retention.Unadmitted, true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
@@ -205,7 +206,7 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 						all++
 						underWay[in]++
 						if known := time.Since(w.began) > 15*time.Second; known && (underWay[in] > 1 || all > test.most) {
-							t.Errorf("%d under way in %s, %d in all", underWay[in], in, all)
+							t.Errorf("%d requests in flight in %s, %d in all", underWay[in], in, all)
 						}
 						mu.Unlock()
 						defer func() {
@@ -232,7 +233,7 @@ func TestAFailingNamespaceIsAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-// TestARecoveredNamespaceIsThrottledNoMore: when the webhook answers again, all objects that waited are deleted, without
+// TestARecoveredNamespaceIsThrottledNoMore: when the webhook answers again, all waiting objects are deleted, without
 // throttling.
 func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
@@ -246,19 +247,19 @@ func TestARecoveredNamespaceIsThrottledNoMore(t *testing.T) {
 		w.set(func() {
 			w.outcome = func(policy.DeletePermit) retention.Outcome { return after(quick, retention.Removed, false)() }
 		})
-		bubble.Pass(20 * time.Second) // the attempt under way, then 1,000 at 400 a second, and what backs off
+		bubble.Pass(20 * time.Second) // the attempt in flight, then 1,000 at 400 a second, and backoffs
 		if n := len(w.removed()); n < 990 {
-			t.Errorf("%d of 1000 removed 20 s after the webhook has recovered", n)
+			t.Errorf("%d of 1000 deleted 20 s after the webhook has recovered", n)
 		}
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "removed", 1_000, len(w.removed()))
 		bubble.Pass(2 * time.Minute)
 		expect.Equal(t, "throttled in the end", nil, w.states()["Job"].Throttled)
-		expect.Equal(t, "namespaces remembered", 0, w.Loads())
+		expect.Equal(t, "namespaces in memory", 0, w.Loads())
 	})
 }
 
-// TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly, even if another attempt there has failed since.
+// TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly, even if another attempt in it has failed since.
 func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ends, failed := make(chan struct{}), false
@@ -283,14 +284,15 @@ func TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly(t *testing.T) {
 			w.source(0).apply(later)
 		}
 		bubble.Pass(20 * time.Second)
-		expect.Equal(t, "removed meanwhile", 101, len(w.removed()))
+		expect.Equal(t, "deleted while it hangs", 101, len(w.removed()))
 		close(ends)
 		bubble.Pass(time.Second)
 		expect.Equal(t, "removed", 102, len(w.removed()))
 	})
 }
 
-// TestANamespaceThatFailsNowAndThenStaysThrottled: successes before a failure do not count towards the end.
+// TestANamespaceThatFailsNowAndThenStaysThrottled: successes before a failure do not count towards the end of the
+// throttling.
 func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
@@ -308,13 +310,13 @@ func TestANamespaceThatFailsNowAndThenStaysThrottled(t *testing.T) {
 		for range 500 {
 			bubble.Pass(10 * time.Millisecond)
 			if len(w.states()["Job"].Throttled) == 0 {
-				t.Fatalf("the namespace is not throttled after %d attempts, of which each fifth fails", n.Load())
+				t.Fatalf("the namespace is not throttled after %d attempts, and every fifth fails", n.Load())
 			}
 		}
 	})
 }
 
-// TestANamespaceThatAnswersSlowlyStaysThrottled while it does, however good its answers are.
+// TestANamespaceThatAnswersSlowlyStaysThrottled as long as its answers are slow, even if they are successes.
 func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
@@ -334,12 +336,12 @@ func TestANamespaceThatAnswersSlowlyStaysThrottled(t *testing.T) {
 	})
 }
 
-// TestAWholeServerThatFailsIsAskedLess: in all namespaces.
+// TestAWholeServerThatFailsIsAskedLess: DELETEs fail in all namespaces.
 func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 	for name, bad := range map[string]func() retention.Outcome{
-		"at once":            after(20*time.Millisecond, retention.Busy, true),
-		"after ten seconds":  after(10*time.Second, retention.Busy, true),
-		"it does not answer": after(20*time.Second, retention.Failed, true),
+		"at once":           after(20*time.Millisecond, retention.Busy, true),
+		"after ten seconds": after(10*time.Second, retention.Busy, true),
+		"without an answer": after(20*time.Second, retention.Failed, true),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
@@ -354,7 +356,7 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 						underWay.Add(1)
 						defer underWay.Add(-1)
 						if n, at := underWay.Load(), time.Since(w.began); n > 5 && at > time.Minute {
-							t.Errorf("%d under way after %s", n, at)
+							t.Errorf("%d requests in flight after %s", n, at)
 						}
 						return bad()
 					}
@@ -368,13 +370,13 @@ func TestAWholeServerThatFailsIsAskedLess(t *testing.T) {
 				bubble.Pass(2 * time.Minute)
 				fails.Store(false)
 				bubble.Pass(time.Minute)
-				expect.Equal(t, "removed when it answers again", 1_000, len(w.removed()))
+				expect.Equal(t, "deleted after the server recovers", 1_000, len(w.removed()))
 			})
 		})
 	}
 }
 
-// TestAStormOf429Passes: no namespace is throttled for it, and afterwards deletions are as fast as before.
+// TestAStormOf429Passes: it throttles no namespace, and deletions are as fast as before afterwards.
 func TestAStormOf429Passes(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		const storm = 5 * time.Second
@@ -400,16 +402,16 @@ func TestAStormOf429Passes(t *testing.T) {
 		w.source(0).list(drafts...)
 		bubble.Pass(storm)
 		if n := len(w.attempted()); n > 60 {
-			t.Errorf("%d attempts in a storm of %s that asks for a second of rest", n, storm)
+			t.Errorf("%d attempts in a storm of %s with a Retry-After of a second", n, storm)
 		}
-		bubble.Pass(12 * time.Second) // ten at 400 a second, and as long as it takes to be trusted again
+		bubble.Pass(12 * time.Second) // ten seconds at 400 a second, and the time to restore the limit
 		if n := count(w.removed(), "good"); n < 3_980 {
-			t.Errorf("%d of 4000 removed after the storm", n)
+			t.Errorf("%d of 4000 deleted after the storm", n)
 		}
 	})
 }
 
-// TestA429InAThrottledNamespaceRestsAll: it is about the API server, whoever receives it.
+// TestA429InAThrottledNamespaceRestsAll: a 429 concerns the API server, in any namespace.
 func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
@@ -432,13 +434,13 @@ func TestA429InAThrottledNamespaceRestsAll(t *testing.T) {
 			w.source(0).apply(good)
 		}
 		bubble.Pass(15 * time.Second)
-		expect.Equal(t, "removed during the rest", []string{}, w.removed())
+		expect.Equal(t, "deleted during Retry-After", []string{}, w.removed())
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "removed", 11, len(w.removed()))
 	})
 }
 
-// TestThrottledNamespacesWaitForRetryAfter that the API server has answered about another namespace.
+// TestThrottledNamespacesWaitForRetryAfter of an answer in another namespace.
 func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var n atomic.Int64
@@ -462,15 +464,15 @@ func TestThrottledNamespacesWaitForRetryAfter(t *testing.T) {
 		bubble.Pass(quick)
 		before := n.Load()
 		bubble.Pass(15 * time.Second)
-		expect.Equal(t, "attempts during the rest", 0, n.Load()-before)
+		expect.Equal(t, "attempts during Retry-After", 0, n.Load()-before)
 		bubble.Pass(30 * time.Second)
 		if n.Load() == before {
-			t.Error("no attempts after the rest")
+			t.Error("no attempts after Retry-After")
 		}
 	})
 }
 
-// TestABusyServerIsAskedLessInThrottledNamespacesToo, though its 429 does not say for how long.
+// TestABusyServerIsAskedLessInThrottledNamespacesToo, even if its 429 has no Retry-After.
 func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var busy atomic.Bool
@@ -479,7 +481,7 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 				if busy.Load() {
 					return after(quick, retention.Busy, false)()
 				}
-				return after(400*time.Millisecond, retention.Removed, false)() // slow enough to be throttled
+				return after(400*time.Millisecond, retention.Removed, false)() // slow enough to throttle the namespace
 			}
 		})
 		w.use(fixture.Rule("a"))
@@ -491,15 +493,15 @@ func TestABusyServerIsAskedLessInThrottledNamespacesToo(t *testing.T) {
 		before := len(w.attempted())
 		bubble.Pass(time.Minute)
 		if n := len(w.attempted()) - before; n < 30 || n > 70 {
-			t.Errorf("%d requests in a minute to a server that answers 429, want one in a second", n)
+			t.Errorf("%d requests in a minute to a server that answers 429, want one a second", n)
 		}
 		busy.Store(false)
 		bubble.Pass(3 * time.Minute)
-		expect.Equal(t, "removed when it answers again", 2_000, len(w.removed()))
+		expect.Equal(t, "deleted after the server recovers", 2_000, len(w.removed()))
 	})
 }
 
-// TestADeniedNamespaceIsProbedWithADueObject: not with one that has changed since it was due.
+// TestADeniedNamespaceIsProbedWithADueObject, and not with one that has changed since it was due.
 func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var denied atomic.Bool
@@ -516,7 +518,7 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 		w.source(0).list(rows("x", 200, w.began.Add(-2*time.Hour))...)
 		bubble.Pass(time.Minute)
 		if n := len(w.attempted()); n < 12 || n > 12+16 {
-			t.Errorf("%d attempts in a minute, want one in 5 s, and those that began before the first was denied", n)
+			t.Errorf("%d attempts in a minute, want one in 5 s, and those before the first denial", n)
 		}
 		for i := range 199 {
 			w.source(0).apply(row(fmt.Sprintf("x%05d", i), w.began.Add(-2*time.Hour), version(2), func(r *draft) { r.Facts.Eligible = false }))
@@ -527,7 +529,7 @@ func TestADeniedNamespaceIsProbedWithADueObject(t *testing.T) {
 	})
 }
 
-// TestAFailingNamespaceTakesATenthOfThePace: if the operator limits the deletions per second.
+// TestAFailingNamespaceTakesATenthOfThePace, if the operator limits the deletions per second.
 func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 	inBubble(t, retention.Options{MaxPerSecond: 10}, func(t *testing.T, w *harness) {
 		w.set(func() {
@@ -544,16 +546,16 @@ func TestAFailingNamespaceTakesATenthOfThePace(t *testing.T) {
 			drafts = append(drafts, rows(fmt.Sprintf("bad%02d-", i), 50, w.began.Add(-2*time.Hour), in(fmt.Sprintf("bad-%02d", i)))...)
 		}
 		w.source(0).list(drafts...)
-		bubble.Pass(10 * time.Second) // each of them has failed once, or twice
+		bubble.Pass(10 * time.Second) // each one has failed once or twice
 		before := len(w.removed())
 		bubble.Pass(50 * time.Second)
 		if n := len(w.removed()) - before; n < 445 {
-			t.Errorf("%d removed in 50 s at 10 a second, want nine tenths", n)
+			t.Errorf("%d deleted in 50 s at 10 a second, want nine tenths", n)
 		}
 	})
 }
 
-// TestAThrottledNamespaceRecordsOneDeletionAtATime: so that its entries in the ledger delay no other namespace.
+// TestAThrottledNamespaceRecordsOneDeletionAtATime, so that its entries in the ledger delay no other namespace.
 func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 100 * time.Millisecond, "late": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -575,20 +577,20 @@ func TestAThrottledNamespaceRecordsOneDeletionAtATime(t *testing.T) {
 				before, writes := len(w.attempted()), b.written()
 				bubble.Pass(10 * time.Minute)
 				if n := len(w.attempted()) - before; n < 40 {
-					t.Errorf("%d attempts in ten minutes, want one in 10 s or so", n)
+					t.Errorf("%d attempts in ten minutes, want about one in 10 s", n)
 				}
 				if n := b.standing(); n > 5 {
-					t.Errorf("%d stand in the ledger", n)
+					t.Errorf("%d entries in the ledger", n)
 				}
 				if n := b.written() - writes; n > 1000 {
-					t.Errorf("%d were written down in ten minutes", n)
+					t.Errorf("%d entries were recorded in ten minutes", n)
 				}
 			})
 		})
 	}
 }
 
-// What can be deleted in a throttled namespace does not wait long for what cannot.
+// TestAThrottledNamespaceDeletesWhatItCan: objects that can be deleted do not wait long for those that cannot.
 func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 	for name, test := range map[string]struct {
 		takes  time.Duration
@@ -596,9 +598,9 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 		free   int
 		later  time.Duration
 	}{
-		"beside refusals": {20 * time.Millisecond, false, 200, 0},
-		"after refusals":  {20 * time.Millisecond, false, 200, time.Second},
-		"after refusals that may still be carried out, when writing is slow": {300 * time.Millisecond, true, 5, time.Second},
+		"at the same time as refusals": {20 * time.Millisecond, false, 200, 0},
+		"after refusals":               {20 * time.Millisecond, false, 200, time.Second},
+		"after refusals without a definite answer, with slow writes": {300 * time.Millisecond, true, 5, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &diary{ledgerFake: newBook(), takes: test.takes, doubts: test.doubts}
@@ -625,14 +627,15 @@ func TestAThrottledNamespaceDeletesWhatItCan(t *testing.T) {
 	}
 }
 
-// diary is a snapshot whose writes take a while, and that forgets what is put off or has ended, doubts excepted if it keeps these.
+// diary is a ledgerFake whose writes take a while. It forgets entries that are withdrawn or have ended. If doubts is true,
+// it keeps uncertain ones.
 type diary struct {
 	*ledgerFake
 	takes  time.Duration
 	doubts bool
 	unsure map[policy.Subject]bool
 
-	writing sync.WaitGroup // whose end a test waits for
+	writing sync.WaitGroup // a test waits for the end of the writes
 }
 
 func (d *diary) Reserve(i policy.Intent, t policy.Target, c retention.Candidate) {

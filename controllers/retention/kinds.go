@@ -14,17 +14,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// watchedKind is one kind with the feed its index lives on, and during a change of rules the one that will take over.
+// watchedKind is one kind with its index and the listing that feeds it. While rules change, it also has the listing that
+// will take over.
 type watchedKind struct {
 	index    *index.Index
 	pipeline *pipeline
 	current  *listing
 	pending  *listing
-	until    time.Time   // when it is dropped, as no rule is about it; zero while one is
-	beyond   atomic.Bool // what rules say depends on more than the subjects
+	until    time.Time   // when to stop watching the kind, because it has no rule; zero while it has one
+	beyond   atomic.Bool // the facts of its rules depend on more than the subjects
 }
 
-// kind is at which version the subjects are read.
+// kind returns the version at which the subjects are read.
 func (w *watchedKind) kind() schema.GroupVersionKind { return w.index.Reads() }
 
 func (w *watchedKind) state() KindState {
@@ -32,7 +33,7 @@ func (w *watchedKind) state() KindState {
 		Index: w.index, Relisting: w.pending != nil, Throttled: w.pipeline.throttle.throttled(),
 		Delayed: len(w.pipeline.delays.lasting()), Delays: w.delays,
 	}
-	for _, f := range []*listing{w.current, w.pending} { // what will be matters more than what was
+	for _, f := range []*listing{w.current, w.pending} { // the pending listing wins over the current one
 		if f != nil {
 			s.Kind = f.asks.Kind
 		}
@@ -49,10 +50,10 @@ func (w *watchedKind) state() KindState {
 	return s
 }
 
-// Use puts rules in force; programs has the compiled rule for each Key. It lists nothing unless a rule asks something
-// new of its kind, and then beside the facts at hand, which stay in use until the new ones are complete.
+// Use puts rules in force; programs has the compiled rule for each Key. It lists a kind again only if a rule needs new facts
+// about it. The present facts stay in use until the new ones are complete.
 func (r *Reconciler) Use(snapshot *policy.Snapshot, programs map[string]*engine.Program) {
-	asked := ruleSetsOf(snapshot, programs) // deletions need the lock, and this takes long where there are many rules
+	asked := ruleSetsOf(snapshot, programs) // outside the lock, which deletions need: many rules take long
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.snapshot, r.programs = snapshot, programs
@@ -61,7 +62,7 @@ func (r *Reconciler) Use(snapshot *policy.Snapshot, programs map[string]*engine.
 	}
 }
 
-// begin lets feeds run, and starts those of the rules known by now.
+// begin starts the listings for the current rules.
 func (r *Reconciler) begin(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,12 +70,12 @@ func (r *Reconciler) begin(ctx context.Context) {
 	r.follow(ruleSetsOf(r.snapshot, r.programs))
 }
 
-// follow makes the watched kinds those of the snapshot, by what its rules ask of each.
+// follow updates the watched kinds for the snapshot.
 func (r *Reconciler) follow(asked map[schema.GroupKind]RuleSet) {
 	now := r.Clock.Now()
 	for kind, w := range r.kinds {
 		if _, wanted := asked[kind]; !wanted {
-			w.index.SetSnapshot(r.snapshot, now) // what is queued already is judged by it
+			w.index.SetSnapshot(r.snapshot, now) // queued subjects are decided by the new rules
 			if w.until.IsZero() {
 				w.until = now.Add(unwantedLasts)
 			}
@@ -99,12 +100,12 @@ func (r *Reconciler) follow(asked map[schema.GroupKind]RuleSet) {
 	r.nudge()
 }
 
-// unwantedLasts is for how long Sunset still watches a kind after its last rule is removed, so that a rule that is added and removed
-// again and again does not list the cluster each time. Nothing of the kind is deleted meanwhile.
+// unwantedLasts is how long Sunset still watches a kind after its last rule is removed, so that a rule that is repeatedly
+// added and removed does not list the cluster each time. During that time nothing of the kind is deleted.
 const unwantedLasts = time.Minute
 
-// dropUnwanted stops watching the kinds that have had no rule for unwantedLasts. Every feed calls it before it lists a namespace, and at least once a
-// minute while it has none to list.
+// dropUnwanted stops watching the kinds that have had no rule for unwantedLasts. Every listing calls it before it lists a
+// namespace, and at least once a minute otherwise.
 func (r *Reconciler) dropUnwanted() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +120,8 @@ func (r *Reconciler) dropUnwanted() {
 	}
 }
 
-// ask makes sure that the kind's facts answer the questions, now or when a new listing is complete. Where only a
-// namespace asks something new, only it is listed.
+// ask makes sure that the kind has the facts of the rules, now or when a new listing is complete. If only the rules of a
+// namespace have changed, only that namespace is listed.
 func (r *Reconciler) ask(w *watchedKind, q RuleSet) {
 	w.beyond.Store(q.ReadsReferences())
 	switch {
@@ -137,7 +138,7 @@ func (r *Reconciler) ask(w *watchedKind, q RuleSet) {
 	}
 }
 
-// nudge makes the clock look again. It never blocks.
+// nudge wakes the clock. It never blocks.
 func (r *Reconciler) nudge() {
 	select {
 	case r.wake <- struct{}{}:
@@ -145,7 +146,7 @@ func (r *Reconciler) nudge() {
 	}
 }
 
-// reread brings the newest version of a subject into the index, past the watch.
+// reread reads the newest version of a subject live, and applies it to the index.
 func (r *Reconciler) reread(ctx context.Context, w *watchedKind, s policy.Subject) error {
 	r.mu.Lock()
 	f := w.current
@@ -162,7 +163,7 @@ func (r *Reconciler) reread(ctx context.Context, w *watchedKind, s policy.Subjec
 	})
 }
 
-// confirm brings what the rules say of a subject up to date with what they depend on beside it. The error wraps errBehind.
+// confirm updates the facts about a subject that depend on other objects. The error wraps errBehind.
 func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) error {
 	if !w.beyond.Load() {
 		return nil
@@ -181,5 +182,5 @@ func (r *Reconciler) confirm(w *watchedKind, s policy.Subject) error {
 	return nil
 }
 
-// errBehind says that what rules depend on beside the subject may be out of date for a moment.
+// errBehind says that facts that depend on other objects may be out of date for a moment.
 var errBehind = errors.New("the rule's inputs are being updated")

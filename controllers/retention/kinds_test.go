@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// states are what Kinds says, by kind.
+// states returns the result of Kinds, by kind.
 func (w *harness) states() map[string]retention.KindState {
 	states := map[string]retention.KindState{}
 	for _, s := range w.Kinds() {
@@ -36,12 +36,12 @@ func TestOneKindThatNeverLists(t *testing.T) {
 		w.source(0).list(row("x", w.began))
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
-		expect.Equal(t, "trouble of Pods", trouble, w.states()["Pod"].Lost)
-		expect.Equal(t, "trouble of Jobs", nil, w.states()["Job"].Lost)
+		expect.Equal(t, "error of Pods", trouble, w.states()["Pod"].Lost)
+		expect.Equal(t, "error of Jobs", nil, w.states()["Job"].Lost)
 		w.source(1).list(row("pod", w.began))
 		bubble.Pass(0)
 		expect.Equal(t, "removed", []string{"x", "pod"}, w.removed())
-		expect.Equal(t, "trouble of Pods when listed", nil, w.states()["Pod"].Lost)
+		expect.Equal(t, "error of Pods after a listing", nil, w.states()["Pod"].Lost)
 	})
 }
 
@@ -61,7 +61,7 @@ func TestAKindThatHangsDelaysNoOther(t *testing.T) {
 		w.use(fixture.Rule("a"), fixture.Rule("p", fixture.About(fixture.Pods)))
 		w.source(1).list(rows("pod", 1_000, w.began.Add(-time.Hour))...)
 		bubble.Pass(time.Second)
-		// The other kind has the last place for as long as the requests hang: a hundred a second.
+		// The other kind keeps one slot while the requests hang: a hundred a second.
 		w.source(0).list(rows("job", 400, w.began.Add(-time.Hour))...)
 		bubble.Pass(5 * time.Second)
 		expect.Equal(t, "removed", 400, len(w.removed()))
@@ -77,10 +77,10 @@ func TestDoubtStopsAKindUntilItIsListedAgain(t *testing.T) {
 		s.sink.Lost(trouble)
 		bubble.Pass(2 * time.Hour)
 		expect.Equal(t, "removed", none, w.removed())
-		expect.Equal(t, "trouble", trouble, w.states()["Job"].Lost)
+		expect.Equal(t, "error", trouble, w.states()["Job"].Lost)
 		s.list(row("x", w.began))
 		bubble.Pass(0)
-		expect.Equal(t, "removed when listed", []string{"x"}, w.removed())
+		expect.Equal(t, "deleted after a listing", []string{"x"}, w.removed())
 	})
 }
 
@@ -89,9 +89,9 @@ func TestAKindThatCannotBeDeletedSaysSo(t *testing.T) {
 		w.use(fixture.Rule("a"))
 		trouble := &retention.SourceError{Reason: "Forbidden"}
 		w.source(0).sink.Undeletable(trouble)
-		expect.Equal(t, "trouble", trouble, w.states()["Job"].Undeletable)
+		expect.Equal(t, "error", trouble, w.states()["Job"].Undeletable)
 		w.source(0).sink.Undeletable(nil)
-		expect.Equal(t, "trouble", nil, w.states()["Job"].Undeletable)
+		expect.Equal(t, "error", nil, w.states()["Job"].Undeletable)
 	})
 }
 
@@ -107,7 +107,7 @@ func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 		added := w.source(1)
 		expect.Equal(t, "rules listed for", 2, len(added.asked().Rules()))
 		bubble.Pass(time.Hour)
-		expect.Equal(t, "removed without the facts of b", none, w.removed())
+		expect.Equal(t, "deleted without the facts of b", none, w.removed())
 		if n, synced := w.states()["Job"].Index.Len(); n != 2 || !synced {
 			t.Errorf("%d old facts, synced %v", n, synced)
 		}
@@ -119,7 +119,7 @@ func TestAnAddedRuleKeepsUntilItsListingIsComplete(t *testing.T) {
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		expect.Equal(t, "relisting", false, w.states()["Job"].Relisting)
 		if old.ctx.Err() == nil {
-			t.Error("the old watch goes on")
+			t.Error("the old watch still runs")
 		}
 		old.apply(row("z", w.began.Add(-time.Hour)))
 		bubble.Pass(time.Hour)
@@ -147,9 +147,9 @@ func TestARuleThatIsTakenBackWhileItLists(t *testing.T) {
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		if w.source(1).ctx.Err() == nil {
-			t.Error("the listing for b goes on")
+			t.Error("the listing for b still runs")
 		}
-		expect.Equal(t, "trouble", nil, w.states()["Job"].Lost)
+		expect.Equal(t, "error", nil, w.states()["Job"].Lost)
 		expect.Equal(t, "relisting", false, w.states()["Job"].Relisting)
 		w.source(1).list(row("y", w.began)) // too late
 		bubble.Pass(time.Hour)
@@ -172,29 +172,29 @@ func TestARemovedRule(t *testing.T) {
 				bubble.Pass(10 * time.Hour)
 				expect.Equal(t, "removed", none, w.removed())
 				if w.source(0).ctx.Err() == nil {
-					t.Error("its source runs on")
+					t.Error("its source still runs")
 				}
 				if _, ok := w.states()["Job"]; ok {
-					t.Error("its kind is still there")
+					t.Error("its kind still exists")
 				}
 			})
 		})
 	}
 }
 
-// TestABacklogEndsWithItsRule: what is queued already must be judged by the rules in force, not by those it was queued on.
+// TestABacklogEndsWithItsRule: queued subjects must be evaluated by the rules in force, not by the earlier ones.
 func TestABacklogEndsWithItsRule(t *testing.T) {
 	tests := map[string]struct {
 		rules []*policy.Rule
 		again bool // enforced again an hour later, with a TTL that has not passed
 	}{
-		"deleted":                       {nil, false},
-		"made invalid":                  {[]*policy.Rule{fixture.Rule("a", invalid)}, false},
-		"switched to a dry run":         {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))}, false},
-		"suspended":                     {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, false},
-		"given more time":               {[]*policy.Rule{fixture.Rule("a", fixture.TTL(1000*time.Hour))}, false},
-		"vetoed by an unlisted rule":    {[]*policy.Rule{fixture.Rule("a"), fixture.Rule("b")}, false},
-		"deleted, and back with longer": {nil, true},
+		"deleted":                      {nil, false},
+		"made invalid":                 {[]*policy.Rule{fixture.Rule("a", invalid)}, false},
+		"switched to a dry run":        {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))}, false},
+		"suspended":                    {[]*policy.Rule{fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, false},
+		"with a longer TTL":            {[]*policy.Rule{fixture.Rule("a", fixture.TTL(1000*time.Hour))}, false},
+		"kept by a rule without facts": {[]*policy.Rule{fixture.Rule("a"), fixture.Rule("b")}, false},
+		"deleted, and added again with a longer TTL": {nil, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -218,14 +218,14 @@ func TestABacklogEndsWithItsRule(t *testing.T) {
 				}
 				bubble.Pass(time.Hour)
 				if n := len(w.attempted()) - before; n > 4 {
-					t.Errorf("%d attempts after the rule had changed", n)
+					t.Errorf("%d attempts after the change of the rule", n)
 				}
 			})
 		})
 	}
 }
 
-// TestTheFenceMayChangeTheRules: Check puts newer rules in force before it answers, and they count for the very subject.
+// TestTheFenceMayChangeTheRules: Check may put newer rules in force before it answers, and they count for the same subject.
 func TestTheFenceMayChangeTheRules(t *testing.T) {
 	for name, rules := range map[string][]*policy.Rule{
 		"suspended": {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))}, "deleted": nil, "longer": {fixture.Rule("a", fixture.TTL(9*time.Hour))},
@@ -260,7 +260,7 @@ func TestAnotherVersionOfAKindIsListedAnew(t *testing.T) {
 		bubble.Pass(0)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		if w.source(0).ctx.Err() == nil {
-			t.Error("the old version is watched on")
+			t.Error("the old version is still watched")
 		}
 	})
 }
@@ -273,7 +273,7 @@ func TestRulesKnownBeforeTheStart(t *testing.T) {
 	expect.Equal(t, "leader only", true, r.NeedLeaderElection())
 }
 
-// TestARuleThatComesAndGoesListsItsKindOnce, and while there is none nothing is deleted.
+// TestARuleThatComesAndGoesListsItsKindOnce, and while no rule exists nothing is deleted.
 func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 	unwatched := fixture.Rule("a", func(r *policy.Rule) { r.Unwatched = true })
 	for name, without := range map[string][]*policy.Rule{"deleted": nil, "not permitted": {unwatched}} {
@@ -283,19 +283,19 @@ func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 				w.source(0).list(row("x", w.began))
 				w.use(without...)
 				before := runtime.NumGoroutine()
-				for range 200 { // the object is due after the last
+				for range 200 { // the object is due after the last one
 					w.use(fixture.Rule("a"))
 					bubble.Pass(time.Second)
 					w.use(without...)
 					bubble.Pass(16 * time.Second)
 				}
 				if more := runtime.NumGoroutine() - before; more > 5 {
-					t.Errorf("%d goroutines are left", more)
+					t.Errorf("%d goroutines leaked", more)
 				}
 				bubble.Pass(5 * time.Minute)
 				expect.Equal(t, "listed", 1, w.opened())
 				if w.source(0).ctx.Err() == nil {
-					t.Error("the kind is watched for ever")
+					t.Error("the kind is still watched")
 				}
 				bubble.Pass(time.Hour)
 				expect.Equal(t, "removed", none, w.removed())
@@ -309,7 +309,8 @@ func TestARuleThatComesAndGoesListsItsKindOnce(t *testing.T) {
 	}
 }
 
-// TestAKindWithoutRulesDeletesNothing of what becomes due meanwhile, and deletes it by a rule that comes in time.
+// TestAKindWithoutRulesDeletesNothing: an object that becomes due without a rule is only deleted by a rule that is added in
+// time.
 func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
@@ -322,10 +323,10 @@ func TestAKindWithoutRulesDeletesNothing(t *testing.T) {
 		expect.Equal(t, "removed", none, w.removed())
 		w.use(fixture.Rule("a", fixture.TTL(4*time.Hour)))
 		bubble.Pass(0)
-		expect.Equal(t, "removed by the rule that came", none, w.removed())
+		expect.Equal(t, "deleted by the added rule", none, w.removed())
 		w.use(fixture.Rule("a", fixture.TTL(2*time.Hour)))
 		bubble.Pass(0)
-		expect.Equal(t, "removed by the rule that came", []string{"y"}, w.removed())
+		expect.Equal(t, "deleted by the added rule", []string{"y"}, w.removed())
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// noLedger is the Ledger of a Reconciler that has none: what would have to be counted exactly is never removed.
+// noLedger is the Ledger of a Reconciler that has none: deletions that must be recorded are never sent.
 type noLedger struct{}
 
 func (noLedger) Open(context.Context) error                            { return nil }
@@ -17,7 +17,7 @@ func (noLedger) MarkSent(policy.Intent, policy.Target) bool            { return 
 func (noLedger) Withdraw(policy.Intent)                                {}
 func (noLedger) Finish(_ policy.Intent, _ policy.Target, _ Outcome)    {}
 
-// reserve has a subject written down that is going to be removed.
+// reserve has the expected deletion of a subject recorded.
 func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent) {
 	if !p.permitted(ctx, it, []*policy.Rule{i.Rule}) {
 		return
@@ -29,7 +29,7 @@ func (p *pipeline) reserve(ctx context.Context, it item, i policy.Intent) {
 	}
 }
 
-// withdraw makes room in the ledger for others than a subject that is put off.
+// withdraw removes the ledger entry of a subject that is put off, to make room for others.
 func (p *pipeline) withdraw(it item) {
 	if j, _ := p.kind.index.Peek(it.uid, p.owner.Clock.Now()); j.Expected.Rule != nil {
 		p.owner.Ledger.Withdraw(j.Expected)
@@ -56,12 +56,12 @@ func (c candidate) Ready() {
 	c.pipeline.add(c.item, 0, queueKey{policy: i.Rule.ID.Policy}, queueKey{namespace: c.item.namespace})
 }
 
-// reserveOrResolve is what to remove: as it stands in the ledger, where one is kept. Nothing is to be done if ok is false: the
-// subject is being written down, or is written down and not due yet, or may not go for now.
+// reserveOrResolve returns the target to delete, as recorded in the ledger if the policy has one. If ok is false, there is
+// nothing to do now: recording is in progress, the recorded subject is not due yet, or it may not be deleted for now.
 func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decision) (target policy.Target, blocked *Outcome, ok bool) {
 	expected := j.Expected.Rule != nil
 	switch {
-	case j.Marking.Valid(): // the version that is marked is another: that one is written down
+	case j.Marking.Valid(): // the mark changes the version; the new version is recorded
 		return target, nil, true
 	case expected && !p.mayTakeOwner(ctx, it, j.Expected):
 		return target, nil, false
@@ -70,7 +70,7 @@ func (p *pipeline) reserveOrResolve(ctx context.Context, it item, j index.Decisi
 		if !ok {
 			p.reserve(ctx, it, j.Expected)
 		}
-		if !j.Permit.Valid() { // back to the clock, which may have been set back
+		if !j.Permit.Valid() { // gets a due time again: the wall clock may have stepped back
 			p.kind.index.Reconsider(it.uid, p.owner.Clock.Now())
 		}
 		return target, nil, ok && j.Permit.Valid()

@@ -18,7 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// Without a Ledger what is to be counted exactly stays, and delays nothing else.
+// TestWithoutALedgerWhatIsToBeCountedStays: without a Ledger, deletions that must be recorded are not sent, and delay no
+// others.
 func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.About(fixture.Pods)))
@@ -36,14 +37,14 @@ func TestWithoutALedgerWhatIsToBeCountedStays(t *testing.T) {
 	})
 }
 
-// snapshot is a Ledger in which everything stands that is to be written.
+// ledgerFake is a Ledger in which every reserved target is recorded at once.
 type ledgerFake struct {
 	retention.Ledger
 	mu     sync.Mutex
 	stands map[policy.Subject]policy.Target
 	writes int
-	wrote  func() // called before a candidate is ready; nil for nothing
-	limits bool   // nothing is sent any more
+	wrote  func() // called before a candidate is ready; nil for none
+	limits bool   // limits permit no more requests
 	ended  []retention.Result
 }
 
@@ -81,7 +82,7 @@ func (b *ledgerFake) Finish(_ policy.Intent, _ policy.Target, o retention.Outcom
 	b.ended = append(b.ended, o.Result)
 }
 
-// guard ends a test that loops: fake time stands still meanwhile.
+// guard ends a test that loops: the fake time does not advance in a loop.
 func (w *harness) guard() {
 	n := 0
 	w.set(func() {
@@ -89,7 +90,7 @@ func (w *harness) guard() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if n++; n == 1000 {
-				w.t.Errorf("a loop %s after the test began", time.Since(w.began))
+				w.t.Errorf("a loop %s after the start of the test", time.Since(w.began))
 				w.cancel()
 			}
 			return nil
@@ -99,9 +100,9 @@ func (w *harness) guard() {
 
 func TestTheSecondBeforeIsQuiet(t *testing.T) {
 	for name, rules := range map[string][]*policy.Rule{
-		"another policy decides":    {fixture.Rule("counted", fixture.Counted, fixture.TTL(time.Minute)), fixture.Rule("free")},
-		"the ledger is a dry run's": {fixture.Rule("counted", fixture.Counted, fixture.Mode(v1alpha1.DryRun)), fixture.Rule("free")},
-		"the ledger's decides":      {fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.TTL(time.Minute))},
+		"a policy without a ledger decides":     {fixture.Rule("counted", fixture.Counted, fixture.TTL(time.Minute)), fixture.Rule("free")},
+		"the policy with a ledger is a dry run": {fixture.Rule("counted", fixture.Counted, fixture.Mode(v1alpha1.DryRun)), fixture.Rule("free")},
+		"the policy with a ledger decides":      {fixture.Rule("counted", fixture.Counted), fixture.Rule("free", fixture.TTL(time.Minute))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{Ledger: newBook()}, func(t *testing.T, w *harness) {
@@ -115,14 +116,15 @@ func TestTheSecondBeforeIsQuiet(t *testing.T) {
 				slices.Sort(removed)
 				expect.Equal(t, "removed", []string{"x", "y"}, removed)
 				if w.checks > 10 {
-					t.Errorf("%d checks of the fence for two deletions", w.checks)
+					t.Errorf("%d preflight checks for two deletions", w.checks)
 				}
 			})
 		})
 	}
 }
 
-// The clock is set back between the moment a subject is due and the one when it stands in the ledger.
+// TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown: the clock is set back after a subject becomes due, and before it
+// is recorded.
 func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 	for _, back := range []time.Duration{index.Ahead / 2, 10 * time.Minute} {
 		t.Run(back.String(), func(t *testing.T) {
@@ -141,7 +143,7 @@ func TestAClockThatIsSetBackLosesNoSubjectThatIsWrittenDown(t *testing.T) {
 	}
 }
 
-// An owner that may not go is no attempt to delete it.
+// TestWhatSendsNoDELETEIsNotCounted: an owner that may not be deleted is not an attempt.
 func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		refused := &retention.Outcome{Result: retention.Refused, Err: errors.New("it is held")}
@@ -159,7 +161,8 @@ func TestWhatSendsNoDELETEIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestAnUnsentRequestIsNoAttempt: a request that was not sent, as its checks were too old, says nothing about the API server.
+// TestAnUnsentRequestIsNoAttempt: a request that is not sent, because its answers are too old, does not concern the API
+// server.
 func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.outcome = func(policy.DeletePermit) retention.Outcome {
@@ -174,7 +177,8 @@ func TestAnUnsentRequestIsNoAttempt(t *testing.T) {
 	})
 }
 
-// TestTheLedgerDecidesLastAndLearnsEachResult: a DELETE that it does not permit is not sent, and it learns the result of each.
+// TestTheLedgerDecidesLastAndLearnsEachResult: a DELETE that the ledger does not permit is not sent, and Finish is called
+// with each result.
 func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits bool
@@ -188,13 +192,13 @@ func TestTheLedgerDecidesLastAndLearnsEachResult(t *testing.T) {
 			b.limits = test.limits
 			inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
 				w.outcome = func(policy.DeletePermit) retention.Outcome {
-					return retention.Outcome{Result: test.result, Err: errors.New("said so"), Unsure: test.result == retention.Failed}
+					return retention.Outcome{Result: test.result, Err: errors.New("an answer"), Unsure: test.result == retention.Failed}
 				}
 				w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
 				w.source(0).list(row("job", w.began))
 				bubble.Pass(time.Second)
 				if sent := len(w.attempted()); test.limits && sent > 0 || !test.limits && (sent == 0 || len(b.ended) != sent || b.ended[0] != test.result) {
-					t.Errorf("%d were sent, and the ledger was told of %v", sent, b.ended)
+					t.Errorf("%d requests were sent, and Finish was called with %v", sent, b.ended)
 				}
 			})
 		})
@@ -209,7 +213,7 @@ func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
 		w.use(fixture.Rule("jobs", fixture.TTL(0), fixture.Counted))
 		w.source(0).list(row("job", w.began))
 		bubble.Pass(time.Minute)
-		expect.Equal(t, "removed while limits do not permit it", []string{}, w.removed())
+		expect.Equal(t, "deleted while limits do not permit it", []string{}, w.removed())
 		b.mu.Lock()
 		b.limits = false
 		b.mu.Unlock()
@@ -218,10 +222,11 @@ func TestWhatTheLedgerDoesNotPermitIsRetried(t *testing.T) {
 	})
 }
 
-// TestWhatIsRetriedLeavesTheLedger: whatever puts a subject off, its entry makes room for others meanwhile.
+// TestWhatIsRetriedLeavesTheLedger: if a subject is put off for any reason, its entry makes room for others until the
+// retry.
 func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
 	for name, obstacle := range map[string]error{
-		"the namespace is in doubt": fmt.Errorf("%w: it is terminating", preflight.ErrNamespace),
+		"the namespace check fails": fmt.Errorf("%w: it is terminating", preflight.ErrNamespace),
 		"the clocks differ":         errors.New("clock skew"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +238,7 @@ func TestWhatIsRetriedLeavesTheLedger(t *testing.T) {
 				w.source(0).list(row("job", w.began))
 				bubble.Pass(time.Minute)
 				if b.standing() > 0 || b.written() == 0 {
-					t.Errorf("%d entries of %d that were written stand while nothing can be deleted", b.standing(), b.written())
+					t.Errorf("%d of %d entries are still recorded while nothing can be deleted", b.standing(), b.written())
 				}
 				w.set(func() { w.check = nil })
 				bubble.Pass(10 * time.Minute)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// limiter bounds how many deletions are under way (AIMD): one more after each round of successes, half as many when the API server is
-// busy, and none until the end of its Retry-After.
+// limiter limits how many deletions are in flight (AIMD): it adds one after each round of successes, and halves the limit
+// when the API server is busy. Then it sends none until the end of the Retry-After.
 type limiter struct {
 	clock clock.Clock
 	max   int
@@ -19,21 +19,22 @@ type limiter struct {
 	inFlight  int
 	notBefore time.Time
 	shrunk    time.Time     // when the limit was last halved
-	goodAt    time.Time     // when a good answer came last
-	changed   chan struct{} // closed and replaced when a waiter may try again
+	goodAt    time.Time     // when the last answer came that was not a failure
+	changed   chan struct{} // closed and replaced when waiting callers should check again
 }
 
-// shrinkEvery keeps one overload, seen by many requests at once, from halving the limit many times.
+// shrinkEvery is the time between two reductions of the limit, so that one overload that affects many requests halves it
+// only once.
 const shrinkEvery = 100 * time.Millisecond
 
-// longestRest bounds what one answer can ask for.
+// longestRest limits the Retry-After of one answer.
 const longestRest = time.Minute
 
 func newLimiter(c clock.Clock, max int) *limiter {
 	return &limiter{clock: c, max: max, limit: float64(max), changed: make(chan struct{})}
 }
 
-// acquire waits for a place. The error is ctx's.
+// acquire waits for a slot. The error is ctx's.
 func (l *limiter) acquire(ctx context.Context) error {
 	return l.await(ctx, func() bool {
 		free := l.inFlight < int(l.limit)
@@ -66,7 +67,7 @@ func (l *limiter) await(ctx context.Context, take func() bool) error {
 	}
 }
 
-// pause waits for something to change, or for rest to pass if it is above zero. The error is ctx's.
+// pause waits until changed is closed, or until rest has passed if it is above zero. The error is ctx's.
 func pause(ctx context.Context, c clock.Clock, changed <-chan struct{}, rest time.Duration) error {
 	var alarm <-chan time.Time
 	if rest > 0 {
@@ -83,7 +84,7 @@ func pause(ctx context.Context, c clock.Clock, changed <-chan struct{}, rest tim
 	return nil
 }
 
-// release gives a place back.
+// release returns a slot.
 func (l *limiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +92,8 @@ func (l *limiter) release() {
 	l.signal()
 }
 
-// learn adapts the limit to the result of an attempt. A result that says nothing about the API server as a whole changes nothing; nil
-// means that there was no attempt.
+// learn adapts the limit to the result of an attempt. A result that does not concern the API server as a whole changes
+// nothing; nil means that there was no attempt.
 func (l *limiter) learn(attempt *Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,10 +114,10 @@ func (l *limiter) signal() {
 	l.changed = make(chan struct{})
 }
 
-// asksForLess reports whether the API server as a whole has too much to do.
+// asksForLess reports whether the API server as a whole is overloaded.
 func (o *Outcome) asksForLess() bool { return o.Result == Busy && !o.Unsure }
 
-// failed reports whether there was no answer, or none about the subject.
+// failed reports whether there was no answer, or one that does not concern the subject.
 func (o *Outcome) failed() bool { return o.Result == Busy || o.Result == Failed }
 
 func (l *limiter) shrink(retryAfter time.Duration) {

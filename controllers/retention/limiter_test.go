@@ -15,7 +15,7 @@ import (
 
 func result(r retention.Result) *retention.Outcome { return &retention.Outcome{Result: r} }
 
-// attempt takes a place and gives it back.
+// attempt acquires a slot and releases it.
 func attempt(t *testing.T, l retention.Limiter, o *retention.Outcome) {
 	t.Helper()
 	expect.NoError(t, l.Acquire(t.Context()))
@@ -27,12 +27,12 @@ func TestLimitAfterOneAttempt(t *testing.T) {
 		outcome *retention.Outcome
 		want    float64
 	}{
-		"busy halves":             {result(retention.Busy), 8},
-		"no answer halves":        {result(retention.Failed), 8},
-		"removed leaves the most": {result(retention.Removed), 16},
-		"gone leaves the most":    {result(retention.Gone), 16},
-		"no attempt says nothing": {nil, 16},
-		"nothing sent, no answer": {&retention.Outcome{Result: retention.Failed, Unsent: true}, 16},
+		"busy halves":                {result(retention.Busy), 8},
+		"no answer halves":           {result(retention.Failed), 8},
+		"removed keeps the maximum":  {result(retention.Removed), 16},
+		"gone keeps the maximum":     {result(retention.Gone), 16},
+		"no attempt changes nothing": {nil, 16},
+		"no request was sent":        {&retention.Outcome{Result: retention.Failed, Unsent: true}, 16},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestOneBurstHalvesOnce(t *testing.T) {
 	})
 }
 
-// TestAnErrorAmongSuccessesDoesNotLowerConcurrency: it concerns the request and not the server. An error
-// without successes beside it does lower it.
+// TestAnErrorAmongSuccessesDoesNotLowerConcurrency: such an error concerns the request and not the server. An error without
+// successes around it lowers the limit.
 func TestAnErrorAmongSuccessesDoesNotLowerConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := retention.NewLimiter(clock.RealClock{}, 16)
@@ -65,14 +65,14 @@ func TestAnErrorAmongSuccessesDoesNotLowerConcurrency(t *testing.T) {
 		attempt(t, l, result(retention.Removed))
 		attempt(t, l, failed)
 		attempt(t, l, result(retention.Failed))
-		expect.Equal(t, "limit beside good answers", 16.0, l.Limit())
+		expect.Equal(t, "limit among successes", 16.0, l.Limit())
 		attempt(t, l, result(retention.Unadmitted))
 		expect.Equal(t, "limit when admission fails", 16.0, l.Limit())
 		attempt(t, l, result(retention.Busy))
-		expect.Equal(t, "limit when less is asked for", 8.0, l.Limit())
+		expect.Equal(t, "limit after 429", 8.0, l.Limit())
 		time.Sleep(100 * time.Millisecond)
 		attempt(t, l, failed)
-		expect.Equal(t, "limit without good answers", 4.0, l.Limit())
+		expect.Equal(t, "limit without successes", 4.0, l.Limit())
 	})
 }
 
@@ -132,7 +132,7 @@ func TestAcquireWaitsForAPlace(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-attemptAll:
-			t.Fatal("a third went ahead")
+			t.Fatal("a third attempt began")
 		default:
 		}
 		l.Release(result(retention.Removed))
@@ -144,9 +144,9 @@ func TestRetryAfterRestsEverybody(t *testing.T) {
 	tests := map[string]struct {
 		asked, want time.Duration
 	}{
-		"as long as asked":         {3 * time.Second, 3 * time.Second},
-		"but not for an hour":      {time.Hour, time.Minute},
-		"not at all, if not asked": {0, 0},
+		"as long as requested":  {3 * time.Second, 3 * time.Second},
+		"at most a minute":      {time.Hour, time.Minute},
+		"none if not requested": {0, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -177,10 +177,10 @@ func TestTheLongerRestCounts(t *testing.T) {
 
 func TestAcquireEndsWithItsContext(t *testing.T) {
 	tests := map[string]func(t *testing.T, l retention.Limiter){
-		"while it waits for a place": func(t *testing.T, l retention.Limiter) {
+		"while it waits for a slot": func(t *testing.T, l retention.Limiter) {
 			expect.NoError(t, l.Acquire(t.Context()))
 		},
-		"while everybody rests": func(t *testing.T, l retention.Limiter) {
+		"during Retry-After": func(t *testing.T, l retention.Limiter) {
 			attempt(t, l, &retention.Outcome{Result: retention.Busy, RetryAfter: time.Minute})
 		},
 	}

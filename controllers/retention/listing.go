@@ -14,25 +14,25 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 )
 
-// listing brings the subjects of one kind into its index. It is the Sink of its source.
+// listing feeds the subjects of one kind into its index. It is the Sink of its source.
 type listing struct {
 	owner  *Reconciler
 	kind   *watchedKind
 	source Source
 	cancel context.CancelFunc
-	wake   chan struct{} // a namespace lacks facts, or the feed has become the current one
+	wake   chan struct{} // a namespace lacks facts, or the listing has become the current one
 
 	// Guarded by the owner's mu:
 	listing     index.Listing
 	asks        RuleSet
-	stale       map[string]time.Time // namespaces that lack facts, and since when they wait for a listing
-	listed      map[string]time.Time // when namespaces that were listed lately may be listed again, or could
+	stale       map[string]time.Time // namespaces that lack facts, and when each was found to lack them
+	listed      map[string]time.Time // the earliest time of the next list of each recently listed namespace
 	lost        *SourceError
 	undeletable *SourceError
 	unmarkable  *SourceError
 }
 
-// open starts a feed.
+// open starts a listing.
 func (r *Reconciler) open(w *watchedKind, q RuleSet) *listing {
 	r.listings++
 	ctx, cancel := context.WithCancel(r.running)
@@ -66,10 +66,10 @@ func (f *listing) stop() {
 	}
 }
 
-// answers reports whether the feed's rows have facts for all questions, or will once namespaces are listed again.
+// answers reports whether the rows have the facts of all rules, or will have them once namespaces are listed again.
 func (f *listing) answers(q RuleSet) bool { return f != nil && f.asks.answers(q) }
 
-// ask sets the questions of single namespaces. It reports false if the feed cannot answer them.
+// ask sets the rules of single namespaces. It reports false if the listing cannot evaluate them.
 func (f *listing) ask(q RuleSet) bool {
 	if f == nil || !f.asks.answersEverywhere(q) {
 		return false
@@ -97,10 +97,10 @@ func (f *listing) nudge() {
 
 const (
 	relistPause  = 200 * time.Millisecond // between two namespaces
-	relistAgain  = 5 * time.Second        // from the end of a listing of a namespace to its next one, however often its rules change,
-	relistRest   = 10                     // or so many times as long as the listing took,
-	relistLater  = time.Minute            // but not more
-	relistLately = time.Minute            // for so long afterwards, others come first
+	relistAgain  = 5 * time.Second        // from the end of a list of a namespace to its next one, even if its rules change,
+	relistRest   = 10                     // or this many times as long as the list took,
+	relistLater  = time.Minute            // but not longer
+	relistLately = time.Minute            // for this long afterwards, other namespaces come first
 )
 
 // relist lists the namespaces that lack facts, one after the other, until ctx ends.
@@ -126,8 +126,8 @@ func (f *listing) relist(ctx context.Context) {
 	}
 }
 
-// findStale finds the namespaces that lack facts. Only the rows in the index say which: any list, and any event that was read before a
-// change of rules, may bring rows without facts.
+// findStale finds the namespaces that lack facts. Only the rows in the index show which: any list or event that was read
+// before a change of rules may bring rows without facts.
 func (f *listing) findStale(now time.Time) {
 	lacking := map[string]time.Time{}
 	for _, namespace := range f.kind.index.Lacking(f.listing.ID, layoutsOf(f.asks)) {
@@ -139,9 +139,9 @@ func (f *listing) findStale(now time.Time) {
 	f.stale = lacking
 }
 
-// nextStale gives a namespace ("" for objects without one) that may be listed now, or how long to wait for one. Namespaces that were listed
-// lately come after all others, however often their rules change. What was just listed is looked at again soon: a change of rules may still
-// have been on its way.
+// nextStale returns a namespace ("" for cluster-scoped objects) that may be listed now, or how long to wait for one.
+// Recently listed namespaces come after all others, even if their rules change often. A namespace that was just listed is
+// soon checked again, because a change of rules may have been in flight.
 func (f *listing) nextStale() (namespace string, wait time.Duration, found bool) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
@@ -183,12 +183,13 @@ func (f *listing) relistOne(ctx context.Context, namespace string) error {
 	defer cancel()
 	source, ok := f.source.(Relister)
 	if !ok {
-		return errors.New("no namespace can be listed by itself")
+		return errors.New("this kind cannot be listed namespace by namespace")
 	}
 	return source.List(ctx, namespace, f.kind.index.Knows, func(rows []*index.FactRow) bool { return f.relay(namespace, asked, rows) })
 }
 
-// relay takes in the rows of a namespace. It reports false, and drops them, if the rules of the namespace have changed again.
+// relay applies the rows of a namespace. It reports false, and drops them, if the rules of the namespace have changed
+// again.
 func (f *listing) relay(namespace string, asked *index.Columns, rows []*index.FactRow) bool {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()
@@ -202,10 +203,10 @@ func (f *listing) relay(namespace string, asked *index.Columns, rows []*index.Fa
 	return true
 }
 
-// relistTimeout bounds the listing of one namespace.
+// relistTimeout limits the list of one namespace.
 const relistTimeout = time.Minute
 
-// Replace implements Sink. A pending feed takes over here.
+// Replace implements Sink. A pending listing takes over here.
 func (f *listing) Replace(rows []*index.FactRow) {
 	f.owner.mu.Lock()
 	defer f.owner.mu.Unlock()

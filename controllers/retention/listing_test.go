@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// own is a rule of a RetentionPolicy of a namespace. It asks what its key says.
+// own returns a rule of a RetentionPolicy of a namespace. Its key determines its program.
 func own(namespace, key string, options ...func(*policy.Rule)) *policy.Rule {
 	return fixture.Rule(key, append(options, func(r *policy.Rule) { r.Namespace, r.ID.Policy = namespace, namespace+"/own" })...)
 }
@@ -30,21 +30,21 @@ func (w *harness) has(r *policy.Rule) bool {
 	return w.Kinds()[0].Index.Has(w.snapshot, &asking)
 }
 
-// opened is how many sources were opened.
+// opened returns the number of sources that were opened.
 func (w *harness) opened() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sources)
 }
 
-// relisted are the namespaces that were listed on their own, in order.
+// relisted returns the namespaces that were listed one by one, in order.
 func (s *source) relisted() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string{}, s.listed...)
 }
 
-// holds makes the source list these in any namespace.
+// holds makes the source list these objects in any namespace.
 func (s *source) holds(drafts ...*draft) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func TestANamespaceIsKeptUntilItIsListed(t *testing.T) {
 		expect.Equal(t, "has facts", false, w.has(own("team-a", "b")))
 		s.holds(x)
 		bubble.Pass(5 * time.Second)
-		expect.Equal(t, "removed when listed", []string{"y", "x"}, w.removed())
+		expect.Equal(t, "deleted after the list", []string{"y", "x"}, w.removed())
 	})
 }
 
@@ -115,7 +115,7 @@ func TestABurstOfEditsListsANamespaceOnceInFiveSeconds(t *testing.T) {
 		expect.Equal(t, "listed", 3, len(s.relisted()))
 		expect.Equal(t, "sources", 1, w.opened())
 		bubble.Pass(time.Hour)
-		expect.Equal(t, "removed by the last edit", []string{"x"}, w.removed())
+		expect.Equal(t, "deleted by the last edit", []string{"x"}, w.removed())
 	})
 }
 
@@ -125,15 +125,15 @@ func TestManyNamespacesAreListedOneAfterTheOther(t *testing.T) {
 		w.source(0).list()
 		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-b", "b"), own("team-c", "b"))
 		bubble.Pass(100 * time.Millisecond)
-		expect.Equal(t, "listed at first", []string{"team-a"}, w.source(0).relisted())
+		expect.Equal(t, "listed first", []string{"team-a"}, w.source(0).relisted())
 		bubble.Pass(200 * time.Millisecond)
-		expect.Equal(t, "listed then", []string{"team-a", "team-b"}, w.source(0).relisted())
+		expect.Equal(t, "listed next", []string{"team-a", "team-b"}, w.source(0).relisted())
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "listed", []string{"team-a", "team-b", "team-c"}, w.source(0).relisted())
 	})
 }
 
-// TestASlowListOfANamespaceDelaysNoOther although its rules change during each list.
+// TestASlowListOfANamespaceDelaysNoOther, even if the rules of the slow namespace change during each list.
 func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 	tests := map[string]struct {
 		slow   []string
@@ -182,7 +182,8 @@ func TestASlowListOfANamespaceDelaysNoOther(t *testing.T) {
 	}
 }
 
-// TestEditsInManyNamespacesDelayNoOther: the rules of fifty namespaces change all the time, more often than all can be listed.
+// TestEditsInManyNamespacesDelayNoOther: the rules of fifty namespaces change all the time, more often than all can be
+// listed.
 func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		const floods = 50
@@ -208,14 +209,14 @@ func TestEditsInManyNamespacesDelayNoOther(t *testing.T) {
 		rules = append(rules, own("quiet", "b"))
 		flood(6)
 		expect.Equal(t, "has facts", true, w.has(own("quiet", "b")))
-		w.use(append(rules[:floods+1:floods+1], own("quiet", "c"))...) // it is one of those that were just listed now
+		w.use(append(rules[:floods+1:floods+1], own("quiet", "c"))...) // now it is one of the recently listed namespaces
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "has facts", true, w.has(own("quiet", "c")))
 	})
 }
 
-// TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain also if its namespace has no RetentionPolicies, or if it is cluster-scoped.
-// One that fails each time is evaluated again and again, at growing intervals.
+// TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain, even if its namespace has no RetentionPolicies, or if it is
+// cluster-scoped. If it fails each time, it is retried at growing intervals.
 func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 	for _, namespace := range []string{"team-a", ""} {
 		t.Run(namespace, func(t *testing.T) {
@@ -244,10 +245,10 @@ func TestAnObjectThatWasNotEvaluatedIsEvaluatedAgain(t *testing.T) {
 	}
 }
 
-// failing is an evaluation that failed.
+// failing is a failed evaluation.
 func failing(r *draft) { r.Facts = policy.Facts{Selected: true, Err: errors.New("not evaluated")} }
 
-// TestAListOfANamespaceThatComesTooLate: its rules have changed while it was listed.
+// TestAListOfANamespaceThatComesTooLate: the rules of the namespace have changed during the list.
 func TestAListOfANamespaceThatComesTooLate(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
@@ -281,11 +282,11 @@ func TestWhatIsAnsweredIsNotListedAgain(t *testing.T) {
 		s.holds(x)
 		w.use(fixture.Rule("a"), own("team-a", "b"))
 		bubble.Pass(time.Minute)
-		w.use(fixture.Rule("a"))                                               // taken back
-		w.use(fixture.Rule("a"), own("team-a", "b"))                           // and again
+		w.use(fixture.Rule("a"))                                               // removed
+		w.use(fixture.Rule("a"), own("team-a", "b"))                           // added again
 		w.use(fixture.Rule("a"), own("team-a", "b", fixture.TTL(2*time.Hour))) // with another TTL
-		w.use(fixture.Rule("a"), own("team-b", "a"))                           // what is asked everywhere
-		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-a", "a"))       // and both
+		w.use(fixture.Rule("a"), own("team-b", "a"))                           // a rule that applies everywhere
+		w.use(fixture.Rule("a"), own("team-a", "b"), own("team-a", "a"))       // both
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "listed", []string{"team-a"}, s.relisted())
 		expect.Equal(t, "sources", 1, w.opened())
@@ -305,19 +306,19 @@ func TestAPendingListingIsNotBegunAgain(t *testing.T) {
 			bubble.Pass(time.Second)
 		}
 		expect.Equal(t, "sources", 2, w.opened())
-		expect.Equal(t, "the listing goes on", nil, pending.ctx.Err())
+		expect.Equal(t, "the listing still runs", nil, pending.ctx.Err())
 		expect.Equal(t, "listed before it is complete", []string{}, pending.relisted())
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "removed", none, w.removed())
 		pending.list(x, y)
 		bubble.Pass(10 * time.Second)
 		expect.Equal(t, "listed", []string{"team-a"}, pending.relisted())
-		expect.Equal(t, "listed by the one before", []string{}, w.source(0).relisted())
-		expect.Equal(t, "removed when complete", 2, len(w.removed()))
+		expect.Equal(t, "listed by the first source", []string{}, w.source(0).relisted())
+		expect.Equal(t, "deleted after the listing", 2, len(w.removed()))
 	})
 }
 
-// TestASourceThatCannotAskMoreIsReplaced: it watches metadata alone, or was not made for questions that change.
+// TestASourceThatCannotAskMoreIsReplaced: such a source only watches metadata, or does not support a change of rules.
 func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		x := row("x", w.began)
@@ -328,18 +329,18 @@ func TestASourceThatCannotAskMoreIsReplaced(t *testing.T) {
 		expect.Equal(t, "relisting", true, w.states()["Job"].Relisting)
 		second := w.source(1)
 		expect.Equal(t, "rules it was opened with", 2, len(second.asked().About("team-a").Rules))
-		expect.Equal(t, "elsewhere", 1, len(second.asked().About("team-b").Rules))
+		expect.Equal(t, "rules elsewhere", 1, len(second.asked().About("team-b").Rules))
 		second.set(func() { second.refuses = true })
-		w.use(fixture.Rule("a"), own("team-a", "c")) // before it is complete
+		w.use(fixture.Rule("a"), own("team-a", "c")) // before the listing is complete
 		third := w.source(2)
 		if second.ctx.Err() == nil {
-			t.Error("the second goes on")
+			t.Error("the second source still runs")
 		}
 		bubble.Pass(2 * time.Hour)
 		expect.Equal(t, "removed", none, w.removed())
 		third.list(x)
 		bubble.Pass(0)
-		expect.Equal(t, "removed when complete", []string{"x"}, w.removed())
+		expect.Equal(t, "deleted after the listing", []string{"x"}, w.removed())
 		expect.Equal(t, "listed by namespace", []string{}, third.relisted())
 	})
 }
@@ -349,13 +350,13 @@ func TestNothingIsAskedTwice(t *testing.T) {
 		w.use(fixture.Rule("a"), own("team-a", "a"), own("team-b", "b"))
 		s := w.source(0)
 		asked := func(namespace string) int { return len(s.asked().About(namespace).Layout.Columns) }
-		expect.Equal(t, "in team-a, which asks the same", 1, asked("team-a"))
+		expect.Equal(t, "in team-a, with the same rule", 1, asked("team-a"))
 		expect.Equal(t, "in team-b", 2, asked("team-b"))
 		s.list()
 		w.use(fixture.Rule("a"), own("team-a", "c"), own("team-b", "b"))
-		expect.Equal(t, "in team-a, which asks more now", 2, asked("team-a"))
+		expect.Equal(t, "in team-a, with another rule", 2, asked("team-a"))
 		expect.Equal(t, "in team-c", 1, asked("team-c"))
-		expect.Equal(t, "in all", 3, len(s.asked().Rules()))
+		expect.Equal(t, "in all namespaces", 3, len(s.asked().Rules()))
 	})
 }
 
@@ -385,12 +386,12 @@ func TestARuleWithoutPermissionHoldsBackNobodyElse(t *testing.T) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "attempts without permission", 0, count(w.attempted(), "own"))
 		if asked < 100 || asked > 150 {
-			t.Errorf("asked %d times within a minute about 10 subjects, want once every 5 s each", asked)
+			t.Errorf("%d permission checks within a minute for 10 subjects, want one every 5 s for each", asked)
 		}
-		expect.Equal(t, "doubt about all", nil, w.Doubt())
+		expect.Equal(t, "error of Doubt", nil, w.Doubt())
 		w.set(func() { w.permit = nil })
 		bubble.Pass(5 * time.Second)
-		expect.Equal(t, "removed with permission", 10, count(w.removed(), "own"))
+		expect.Equal(t, "deleted with permission", 10, count(w.removed(), "own"))
 	})
 }
 
@@ -404,15 +405,16 @@ func TestARuleThatMayNotWatchIsNotAsked(t *testing.T) {
 		s.list(x)
 		s.holds(x)
 		bubble.Pass(time.Minute)
-		expect.Equal(t, "rules asked without permission", 1, len(s.asked().About("team-a").Rules))
+		expect.Equal(t, "rules without permission", 1, len(s.asked().About("team-a").Rules))
 		expect.Equal(t, "listed without permission", []string{}, s.relisted())
 		w.use(fixture.Rule("a"), own("team-a", "b"))
 		bubble.Pass(time.Minute)
-		expect.Equal(t, "rules asked", 2, len(s.asked().About("team-a").Rules))
+		expect.Equal(t, "rules", 2, len(s.asked().About("team-a").Rules))
 	})
 }
 
-// TestWhatWasNotPermittedKeepsItsPlace: the older of two had to go, and by the time it may it is the newest.
+// TestWhatWasNotPermittedKeepsItsPlace: the older of two subjects was to be deleted. When the permission exists, it is the
+// newest.
 func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() { w.permit = func(*policy.Rule) error { return errors.New("no") } })
@@ -426,7 +428,7 @@ func TestWhatWasNotPermittedKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// TestARemovalThatFailsGivesThePlaceBack: likewise when the other side did not answer.
+// TestARemovalThatFailsGivesThePlaceBack: the same applies if the DELETE fails.
 func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 	for _, result := range []retention.Result{retention.Failed, retention.Busy, retention.Refused, retention.Denied, retention.Changed} {
 		t.Run(result.String(), func(t *testing.T) {
@@ -446,7 +448,7 @@ func TestARemovalThatFailsGivesThePlaceBack(t *testing.T) {
 	}
 }
 
-// TestAPermissionThatTakesLongIsNone: what preflight has found would be old by then.
+// TestAPermissionThatTakesLongIsNone: the other answers of preflight would be too old after that.
 func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked time.Time
@@ -462,7 +464,7 @@ func TestAPermissionThatTakesLongIsNone(t *testing.T) {
 			}
 			w.outcome = func(policy.DeletePermit) retention.Outcome {
 				if age := time.Since(checked); age > time.Second {
-					t.Errorf("deleted %s after the fence", age)
+					t.Errorf("deleted %s after preflight", age)
 				}
 				return retention.Outcome{Result: retention.Removed}
 			}
@@ -481,7 +483,7 @@ func marked(since time.Time) func(*draft) {
 	return func(r *draft) { r.Facts.Marked, r.Facts.Start = true, since }
 }
 
-// written are the marks written so far, NAME@VERSION ANNOTATION.
+// written returns the marks written so far, as NAME@VERSION ANNOTATION.
 func (w *harness) written() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -495,12 +497,12 @@ func TestAMarkIsWrittenOnce(t *testing.T) {
 		bubble.Pass(0)
 		mark := fmt.Sprintf(`x@1 {"mark":%q}`, w.began.UTC().Format(time.RFC3339))
 		expect.Equal(t, "written", []string{mark}, w.written())
-		bubble.Pass(48 * time.Hour) // the watch is silent
+		bubble.Pass(48 * time.Hour) // the watch sends nothing
 		expect.Equal(t, "attempts before the mark is seen", nil, w.attempted())
 		since := time.Now().Add(-time.Minute)
 		w.source(0).apply(row("x", w.began, marked(since), version(2)))
 		bubble.Pass(59*time.Minute - 1)
-		expect.Equal(t, "removed early", none, w.removed())
+		expect.Equal(t, "deleted early", none, w.removed())
 		bubble.Pass(1)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		expect.Equal(t, "written in the end", []string{mark}, w.written())
@@ -517,7 +519,7 @@ func TestWhatIsNotMarked(t *testing.T) {
 		"by a suspended rule":      {[]*policy.Rule{fixture.Rule("a", fixture.Marking, fixture.Mode(v1alpha1.Suspended))}, unmarked, nil},
 		"marked already":           {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, func(r *draft) { marked(r.Created)(r) }, nil},
 		"not eligible, not marked": {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, func(r *draft) { unmarked(r); r.Facts.Eligible = false }, nil},
-		"in doubt":                 {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, unmarked, errors.New("clock skew")},
+		"the clocks differ":        {[]*policy.Rule{fixture.Rule("a", fixture.Marking)}, unmarked, errors.New("clock skew")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -560,12 +562,12 @@ func TestAMarkInConflictIsWrittenOnTheNewVersion(t *testing.T) {
 		written := w.written()
 		expect.Equal(t, "written", 2, len(written))
 		expect.Equal(t, "first", 1, count(written[:1], "x@1"))
-		expect.Equal(t, "then", 1, count(written[1:], "x@2"))
-		expect.Equal(t, "remembered", 0, w.Failing())
+		expect.Equal(t, "second", 1, count(written[1:], "x@2"))
+		expect.Equal(t, "failures in memory", 0, w.Failing())
 	})
 }
 
-// TestAMarkRestsOnThePermissionsOfAllItsRules: each is of the ServiceAccount that the rule has by now, and none is old.
+// TestAMarkRestsOnThePermissionsOfAllItsRules: each must be about the rule's current ServiceAccount, and none may be old.
 func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 	of := func(account string) []*policy.Rule {
 		named := func(r *policy.Rule) { r.ServiceAccount = account }
@@ -596,14 +598,14 @@ func TestAMarkRestsOnThePermissionsOfAllItsRules(t *testing.T) {
 				w.set(func() { w.ages, w.permit, w.check = nil, nil, nil })
 				bubble.Pass(time.Minute)
 				if len(w.written()) == 0 {
-					t.Error("no mark once all permissions are there")
+					t.Error("no mark with all permissions")
 				}
 			})
 		})
 	}
 }
 
-// TestARuleThatComesToMarkNeedsThePermissionToMark: the permission to delete, which was there a moment ago, is not enough.
+// TestARuleThatComesToMarkNeedsThePermissionToMark: the permission to delete, which was checked before, is not enough.
 func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		anew := func(r *policy.Rule) { r.MarksSince = w.began.Add(time.Second) }
@@ -623,7 +625,7 @@ func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 		w.source(0).list(row("x", w.began.Add(-2*time.Hour), marked(w.began.Add(-2*time.Hour))))
 		bubble.Pass(time.Minute)
 		if w.checks == 0 {
-			t.Error("nothing was about to be deleted")
+			t.Error("preflight was not called")
 		}
 		expect.Equal(t, "marks without permission", 0, len(w.written()))
 		w.set(func() { w.permit, w.check = nil, nil })
@@ -634,11 +636,11 @@ func TestARuleThatComesToMarkNeedsThePermissionToMark(t *testing.T) {
 	})
 }
 
-// TestAMarkThatFailsIsTriedAgain: further and further apart.
+// TestAMarkThatFailsIsTriedAgain: the retries back off.
 func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 	for result, attempts := range map[retention.Result][2]int{
 		retention.Failed: {120, 140}, retention.Busy: {120, 140}, retention.Refused: {15, 25}, retention.Denied: {715, 725},
-		retention.Gone: {10, 16}, // an API server that has not read its store yet finds nothing
+		retention.Gone: {10, 16}, // an API server that has not read its store yet answers 404
 	} {
 		t.Run(result.String(), func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
@@ -653,16 +655,16 @@ func TestAMarkThatFailsIsTriedAgain(t *testing.T) {
 				if n := len(w.written()); n < attempts[0] || n > attempts[1] {
 					t.Errorf("%d attempts in an hour", n)
 				}
-				expect.Equal(t, "remembered", 1, w.Failing())
+				expect.Equal(t, "failures in memory", 1, w.Failing())
 				w.source(0).apply(row("x", w.began, unmarked, version(2), func(r *draft) { r.Facts.Eligible = false }))
 				bubble.Pass(time.Hour)
-				expect.Equal(t, "remembered when there is nothing to mark", 0, w.Failing())
+				expect.Equal(t, "failures in memory without a mark to write", 0, w.Failing())
 			})
 		})
 	}
 }
 
-// TestARightToMarkThatIsMissingStopsNoDeletion: in the same namespace.
+// TestARightToMarkThatIsMissingStopsNoDeletion in the same namespace.
 func TestARightToMarkThatIsMissingStopsNoDeletion(t *testing.T) {
 	inBubble(t, retention.Options{MaxInFlight: 1}, func(t *testing.T, w *harness) {
 		w.set(func() {

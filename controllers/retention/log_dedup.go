@@ -8,26 +8,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// sumUpEvery is how often the log sums up lines that say the same about many objects.
+// sumUpEvery is how often the log sums up repeated lines.
 const sumUpEvery = time.Minute
 
-// logDedup keeps the log readable: what prevents the deletion of one object often prevents that of thousands. The log has a line
-// about the first of them, and one a minute that counts the others. The zero value is ready.
+// logDedup shortens the log: an error that prevents the deletion of one object often prevents thousands. The log has a line
+// about the first object, and one line a minute that counts the others. The zero value is ready.
 type logDedup struct {
 	mu    sync.Mutex
 	known map[logLine]*repeats
 }
 
-// logLine is what lines have in common.
+// logLine is the part that repeated lines share.
 type logLine struct{ message, result string }
 
-// repeats are the lines at a higher verbosity since one at info.
+// repeats counts the repeated lines, which are logged at a higher verbosity, since the first one.
 type repeats struct {
 	since time.Time
 	count int
 }
 
-// level is the verbosity of a line about one object: 0 for the first of its sort in an interval, 1 for the others.
+// level returns the verbosity of a line about one object: 0 for the first of its kind in an interval, 1 for the others.
 func (s *logDedup) level(message, result string, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *logDedup) level(message, result string, now time.Time) int {
 	return 0
 }
 
-// sumUp logs how many lines were at a higher verbosity in the intervals that have ended. The next line of their sort is at info again.
+// sumUp logs how many lines were repeated in the intervals that have ended. The next line of the kind is at info again.
 func (s *logDedup) sumUp(ctx context.Context, kind string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestEqualLinesAreSummedUp: of what prevents the deletion of thousands, the log has one line at info, and one a minute that counts
-// the others. None is dropped.
+// TestEqualLinesAreSummedUp: of thousands of equal errors, the log has one line at info, and one line a minute that counts
+// the others. No line is dropped.
 func TestEqualLinesAreSummedUp(t *testing.T) {
 	var s logDedup
 	var lines []string
@@ -30,7 +30,7 @@ func TestEqualLinesAreSummedUp(t *testing.T) {
 	say("refused", time.Minute-1)
 	sumUp(time.Minute - 1)
 	sumUp(time.Minute)
-	sumUp(2 * time.Minute) // of "denied" there were no others
+	sumUp(2 * time.Minute) // there was only one "denied" line
 	say("refused", 2*time.Minute)
 	sumUp(10 * time.Minute)
 	if want := []int{0, 1, 0, 1, 0}; !slices.Equal(levels, want) {

@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// mark records on a subject since when it has been eligible. Since is when the oldest answer came that the mark depends on. The
-// annotation counts once the watch brings it.
+// mark records on a subject since when it has been eligible. The oldest answer that the mark depends on came at since. The
+// annotation counts once the watch has delivered it.
 func (p *pipeline) mark(ctx context.Context, it item, m policy.EligibleSincePatch, since time.Time) *Outcome {
 	outcome := Outcome{Result: Refused, Err: errors.New("objects of this kind cannot be marked"), Unsent: true}
 	if marker, ok := p.owner.Remover.(Marker); ok {
@@ -24,7 +24,7 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.EligibleSincePatc
 	case Marked:
 		p.marks.forget(it)
 		return &outcome
-	case Gone: // an API server that has not read its store yet answers 404, and no watch event would correct that
+	case Gone: // an API server that has not read its store yet answers 404; no watch event would correct that
 	case Changed:
 	default:
 		p.delays.fails(it, nil, outcome, p.owner.Clock.Now())
@@ -33,7 +33,7 @@ func (p *pipeline) mark(ctx context.Context, it item, m policy.EligibleSincePatc
 	}
 	p.retry(it, p.marks.again(it, m.Subject().ResourceVersion, outcome.Result))
 	if outcome.Result == Denied {
-		return nil // deletions may be permitted all the same
+		return nil // deletions may still be permitted
 	}
 	return &outcome
 }

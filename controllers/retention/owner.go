@@ -12,12 +12,13 @@ import (
 )
 
 var (
-	errNotListed = errors.New("rules apply to its kind, which Sunset has not listed completely")
-	errUnseen    = errors.New("its version is not the one that the rules about its own kind have evaluated")
+	errNotListed = errors.New("rules apply to its kind, and Sunset has not listed all objects of the kind yet")
+	errUnseen    = errors.New("the rules about its own kind have not evaluated its current version")
 )
 
-// mayTakeOwner reports whether the owner may be deleted, as far as is known without reading it: by the permissions of the rule, and by
-// the rules about the owner if its kind is watched. If not, the subject is retried later.
+// mayTakeOwner reports whether the owner may be deleted, as far as that is known without reading it. It checks the
+// permissions of the rule and, if the owner's kind is watched, the rules about the owner. If not, the subject is retried
+// later.
 func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) bool {
 	owner := i.Owner
 	if owner == nil {
@@ -30,8 +31,8 @@ func (p *pipeline) mayTakeOwner(ctx context.Context, it item, i policy.Intent) b
 	return p.applyOwnerVerdict(ctx, it, i, p.owner.cachedOwnerVerdict(owner))
 }
 
-// mayTouchOwner asks whether the rule of an intent has the permission to delete the owner. If not, the obstacle has the subject retried
-// later.
+// mayTouchOwner checks whether the rule of an intent has the permission to delete the owner. If not, the obstacle has the
+// subject retried later.
 func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) (since time.Time, obstacle func()) {
 	if i.Owner == nil {
 		return p.owner.Clock.Now(), nil
@@ -45,8 +46,8 @@ func (p *pipeline) mayTouchOwner(ctx context.Context, it item, i policy.Intent) 
 	return since, nil
 }
 
-// ownerAgrees reports whether the rules about the owner's kind permit the deletion of exactly this version: an object stays until all
-// rules about it agree. If not, the subject is retried later.
+// ownerAgrees reports whether the rules about the owner's kind permit the deletion of exactly this version: an object is
+// kept until all rules about it agree. If not, the subject is retried later.
 func (p *pipeline) ownerAgrees(ctx context.Context, it item, i policy.Intent, t policy.Target) bool {
 	if i.Owner == nil {
 		return true
@@ -69,22 +70,23 @@ func (p *pipeline) ownerAgrees(ctx context.Context, it item, i policy.Intent, t 
 // allowsDelete reports whether the verdict of the rules about an owner's kind permits its deletion.
 func allowsDelete(v policy.Verdict) bool { return v.Action == policy.Delete || v.Reason.SaysNothing() }
 
-// applyOwnerVerdict reports whether the verdict of the rules about an owner's kind permits its deletion. If not, the subject is retried later.
+// applyOwnerVerdict reports whether the verdict of the rules about an owner's kind permits its deletion. If not, the subject
+// is retried later.
 func (p *pipeline) applyOwnerVerdict(ctx context.Context, it item, i policy.Intent, v policy.Verdict) bool {
 	switch {
 	case allowsDelete(v):
 		return true
 	case v.Action == policy.Wait:
-		p.delays.meets(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s stays until %s, by %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.owner.Clock.Now())
-		log.FromContext(ctx).V(1).Info("the owner waits", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
+		p.delays.meets(it, Delay{Reason: "OwnerWaits", Message: fmt.Sprintf("its owner %s is kept until %s by rule %s", i.Owner, v.Due.UTC().Format(time.RFC3339), v.Rule)}, p.owner.Clock.Now())
+		log.FromContext(ctx).V(1).Info("owner is not due", "owner", i.Owner.String(), "namespace", it.namespace, "rule", v.Rule.String(), "until", v.Due)
 		p.retry(it, min(v.Due.Sub(p.owner.Clock.Now()), retryRefused))
 	default:
-		p.deferOwner(ctx, it, i, fmt.Errorf("rules about its own kind keep it: %s by %s", v.Reason, v.Rule))
+		p.deferOwner(ctx, it, i, fmt.Errorf("a rule about its own kind keeps it: %s by rule %s", v.Reason, v.Rule))
 	}
 	return false
 }
 
-// deferOwner logs why an owner stays, and has the subject retried with backoff.
+// deferOwner logs why an owner is kept, and has the subject retried with backoff.
 func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why error) {
 	log.FromContext(ctx).V(p.said.level("owner not deleted", "", p.owner.Clock.Now())).Info("owner not deleted", "owner", i.Owner.String(), "kind", i.Rule.Kind.Kind, "namespace", it.namespace,
 		"name", i.Subject.Name, "rule", i.Rule.ID.String(), "why", why.Error())
@@ -92,8 +94,8 @@ func (p *pipeline) deferOwner(ctx context.Context, it item, i policy.Intent, why
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, Refused))
 }
 
-// cachedOwnerVerdict is what the rules about an owner's own kind say of the version of it that is known; they say nothing of one
-// that is not.
+// cachedOwnerVerdict returns the verdict of the rules about an owner's kind, for the version in the index. It is
+// NotSelected if the owner is not in the index.
 func (r *Reconciler) cachedOwnerVerdict(owner *policy.Owner) policy.Verdict {
 	r.mu.Lock()
 	w := r.kinds[policy.StoredAs(owner.Kind)]
@@ -106,7 +108,7 @@ func (r *Reconciler) cachedOwnerVerdict(owner *policy.Owner) policy.Verdict {
 	return policy.Verdict{Reason: policy.NotSelected}
 }
 
-// ownerVerdict is what the rules about the kind of a target say of it. The error says that this is not known.
+// ownerVerdict returns the verdict of the rules about the kind of a target. The error says why it is unknown.
 func (r *Reconciler) ownerVerdict(t policy.Target) (policy.Verdict, error) {
 	kind := policy.StoredAs(t.Kind)
 	r.mu.Lock()

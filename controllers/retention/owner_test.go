@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// owners lets the owners of Pods go. ownedBy gives a Pod its Job.
+// owners makes a rule delete the owners of Pods. ownedBy gives a Pod its Job.
 func owners(r *policy.Rule) { r.Kind, r.Owner, r.TTL = fixture.Pods, true, 0 }
 
 func ownedBy(job string) func(*draft) {
@@ -27,13 +27,13 @@ func ownedBy(job string) func(*draft) {
 	}
 }
 
-// targetOf is the owner that a permit lets go, at a version.
+// targetOf returns the owner that an intent deletes, at a version.
 func targetOf(i policy.Intent, version string) policy.Target {
 	o := i.Owner
 	return policy.Target{Kind: o.Kind, Namespace: i.Subject.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: version}
 }
 
-// sourceOf is the source of a kind.
+// sourceOf returns the source of a kind.
 func (w *harness) sourceOf(kind schema.GroupVersionKind) *source {
 	w.t.Helper()
 	w.mu.Lock()
@@ -47,7 +47,7 @@ func (w *harness) sourceOf(kind schema.GroupVersionKind) *source {
 	return nil
 }
 
-// aims is at what was aimed so far.
+// aims returns the targets that were resolved so far.
 func (w *harness) aims() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,12 +62,13 @@ func TestTheOwnerGoesInstead(t *testing.T) {
 		want := []string{"0s removed job", "0s witnessed pod by pods/pods, due 0s"}
 		expect.Equal(t, "happened", want, w.happened())
 		if w.removed(); len(w.aims()) != 1 {
-			t.Errorf("aimed at %v", w.aims())
+			t.Errorf("resolved %v", w.aims())
 		}
 	})
 }
 
-// TestWhatIsStillWatchedSaysNothingOfAnOwner: the kind has no rule that may be evaluated any more, and is watched for another minute.
+// TestWhatIsStillWatchedSaysNothingOfAnOwner: the kind no longer has a rule that may be evaluated, and is watched for
+// another minute.
 func TestWhatIsStillWatchedSaysNothingOfAnOwner(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("jobs"), fixture.Rule("pods", owners))
@@ -79,7 +80,7 @@ func TestWhatIsStillWatchedSaysNothingOfAnOwner(t *testing.T) {
 	})
 }
 
-// TestTheRulesAboutAnOwnersKindHaveTheirSay: what they say of a Job at the start, and when it goes.
+// TestTheRulesAboutAnOwnersKindHaveTheirSay has rules about Jobs, and checks when the Job is deleted.
 func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 	const never, soon = -1 * time.Second, 0 * time.Second
 	facts := func(f policy.Facts) func(*draft) { return func(r *draft) { r.Facts = f } }
@@ -89,24 +90,24 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 		job   func(*draft)
 		goes  time.Duration
 	}{
-		"no rule":                           {nil, nil, soon},
-		"not selected":                      {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{}), soon},
-		"not eligible":                      {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true}), soon},
-		"without a start":                   {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true, Eligible: true}), soon},
-		"due":                               {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0))}, nil, soon},
-		"due in a minute":                   {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(time.Minute))}, nil, time.Minute},
-		"due in an hour":                    {[]*policy.Rule{fixture.Rule("jobs")}, nil, time.Hour},
-		"held":                              {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0))}, held, never},
-		"suspended":                         {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended))}, nil, never},
-		"suspended and not eligible":        {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended))}, facts(policy.Facts{Selected: true}), soon},
-		"an error":                          {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), never},
-		"kept by one of two":                {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0)), fixture.Rule("more", fixture.Mode(v1alpha1.Suspended))}, nil, never},
-		"an invalid rule":                   {[]*policy.Rule{fixture.Rule("jobs", invalid)}, nil, never},
-		"a dry run":                         {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, nil, soon},
-		"a dry run that finds it not due":   {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
-		"an invalid dry run":                {[]*policy.Rule{fixture.Rule("jobs", invalid, fixture.Mode(v1alpha1.DryRun))}, nil, soon},
-		"a rule that lacks rights":          {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Unpermitted = true })}, nil, never},
-		"a rule of another namespace's own": {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Namespace = "team-b" })}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
+		"no rule":                     {nil, nil, soon},
+		"not selected":                {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{}), soon},
+		"not eligible":                {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true}), soon},
+		"without a start time":        {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true, Eligible: true}), soon},
+		"due":                         {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0))}, nil, soon},
+		"due in a minute":             {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(time.Minute))}, nil, time.Minute},
+		"due in an hour":              {[]*policy.Rule{fixture.Rule("jobs")}, nil, time.Hour},
+		"held":                        {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0))}, held, never},
+		"suspended":                   {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended))}, nil, never},
+		"suspended and not eligible":  {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0), fixture.Mode(v1alpha1.Suspended))}, facts(policy.Facts{Selected: true}), soon},
+		"an error":                    {[]*policy.Rule{fixture.Rule("jobs")}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), never},
+		"kept by one of two":          {[]*policy.Rule{fixture.Rule("jobs", fixture.TTL(0)), fixture.Rule("more", fixture.Mode(v1alpha1.Suspended))}, nil, never},
+		"an invalid rule":             {[]*policy.Rule{fixture.Rule("jobs", invalid)}, nil, never},
+		"a dry run":                   {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, nil, soon},
+		"a dry run with an error":     {[]*policy.Rule{fixture.Rule("jobs", fixture.Mode(v1alpha1.DryRun))}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
+		"an invalid dry run":          {[]*policy.Rule{fixture.Rule("jobs", invalid, fixture.Mode(v1alpha1.DryRun))}, nil, soon},
+		"a rule without permissions":  {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Unpermitted = true })}, nil, never},
+		"a rule of another namespace": {[]*policy.Rule{fixture.Rule("jobs", func(r *policy.Rule) { r.Namespace = "team-b" })}, facts(policy.Facts{Selected: true, Err: errors.New("no such key")}), soon},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +124,7 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 				bubble.Pass(3 * time.Hour)
 				witnessed := []string{}
 				for _, event := range w.happened() {
-					if strings.Contains(event, "removed job") { // by the one rule or the other
+					if strings.Contains(event, "removed job") { // by one of the two rules
 						witnessed = append(witnessed, strings.SplitN(event, " ", 2)[0])
 					}
 				}
@@ -131,17 +132,17 @@ func TestTheRulesAboutAnOwnersKindHaveTheirSay(t *testing.T) {
 				case test.goes == never && len(witnessed) > 0, test.goes != never && len(witnessed) == 0:
 					t.Errorf("happened: %v", w.happened())
 				case test.goes != never && witnessed[0] != test.goes.String():
-					t.Errorf("went after %s, want %s", witnessed[0], test.goes)
+					t.Errorf("deleted after %s, want %s", witnessed[0], test.goes)
 				}
 				if n := len(w.aims()); test.goes == never && n > 40 {
-					t.Errorf("aimed %d times at what stays", n)
+					t.Errorf("resolved a kept owner %d times", n)
 				}
 			})
 		})
 	}
 }
 
-// TestAnOwnerThatWaitsIsADelay: while the rules about its kind want it to stay for more than ten minutes.
+// TestAnOwnerThatWaitsIsADelay: the rules about its kind keep the owner for more than ten minutes.
 func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		delays := func() (all []string) {
@@ -157,7 +158,7 @@ func TestAnOwnerThatWaitsIsADelay(t *testing.T) {
 		w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
 		due := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 		bubble.Pass(11 * time.Minute)
-		expect.Equal(t, "delays", []string{"OwnerWaits of pods team-a/pod: its owner Job/job stays until " + due + ", by jobs/jobs"}, delays())
+		expect.Equal(t, "delays", []string{"OwnerWaits of pods team-a/pod: its owner Job/job is kept until " + due + " by rule jobs/jobs"}, delays())
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "delays at the end", nil, delays())
 		expect.Equal(t, "removed", []string{"job"}, w.removed()[:1])
@@ -174,7 +175,7 @@ func (w *harness) watches(kind schema.GroupVersionKind) bool {
 	return false
 }
 
-// TestAnOwnerIsJudgedAtTheVersionThatWasRead: while rules are in force about its kind.
+// TestAnOwnerIsJudgedAtTheVersionThatWasRead: while rules about its kind are in force.
 func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.aim = func(i policy.Intent) (policy.Target, *retention.Outcome) { return targetOf(i, "2"), nil }
@@ -183,12 +184,12 @@ func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
 		w.sourceOf(fixture.Pods).list(row("pod", time.Now(), ownedBy("job")))
 		bubble.Pass(time.Second)
 		if len(w.removed()) > 0 {
-			t.Fatal("an owner went whose kind is not listed")
+			t.Fatal("an owner was deleted before its kind was listed")
 		}
 		w.sourceOf(fixture.Jobs).list(row("job", time.Now(), notEligible))
 		bubble.Pass(time.Minute)
 		if len(w.removed()) > 0 {
-			t.Fatal("an owner went at a version that nobody judged")
+			t.Fatal("an owner was deleted at a version that was not evaluated")
 		}
 		w.sourceOf(fixture.Jobs).apply(row("job", time.Now(), notEligible, version(2)))
 		bubble.Pass(10 * time.Minute)
@@ -196,7 +197,7 @@ func TestAnOwnerIsJudgedAtTheVersionThatWasRead(t *testing.T) {
 	})
 }
 
-// TestTheFenceMayPutARuleInForceThatKeepsTheOwner: the rules about its kind are asked after preflight.
+// TestTheFenceMayPutARuleInForceThatKeepsTheOwner: the rules about its kind are evaluated after preflight.
 func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.check = func(string) error {
@@ -207,7 +208,7 @@ func TestTheFenceMayPutARuleInForceThatKeepsTheOwner(t *testing.T) {
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
 		bubble.Pass(time.Hour)
 		if len(w.attempted()) > 0 || len(w.aims()) == 0 {
-			t.Errorf("attempted %v, aimed at %v", w.attempted(), w.aims())
+			t.Errorf("attempted %v, resolved %v", w.attempted(), w.aims())
 		}
 	})
 }
@@ -226,7 +227,7 @@ func TestWhatStandsInTheWayOfAnOwnerIsTriedAgainSeldom(t *testing.T) {
 		w.source(0).list(row("a", time.Now(), ownedBy("running")), row("b", time.Now(), ownedBy("done")))
 		bubble.Pass(24 * time.Hour)
 		if n := len(w.aims()); n > 200 {
-			t.Errorf("aimed %d times in a day", n)
+			t.Errorf("resolved %d times in a day", n)
 		}
 		expect.Equal(t, "another owner", []string{"done"}, w.removed())
 		w.mu.Lock()
@@ -242,7 +243,7 @@ func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 		missing := errors.New("missing permission")
 		w.permitOwner = func(r *policy.Rule, owner *policy.Owner) error {
 			if r.ID.Rule != "pods" || owner.String() != "Job/job" {
-				t.Errorf("asked about %s, %s", r.ID, owner)
+				t.Errorf("called with %s, %s", r.ID, owner)
 			}
 			return missing
 		}
@@ -250,7 +251,7 @@ func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 		w.source(0).list(row("pod", time.Now(), ownedBy("job")))
 		bubble.Pass(time.Hour)
 		if len(w.aims())+len(w.attempted()) > 0 {
-			t.Errorf("aimed at %v, attempted %v", w.aims(), w.attempted())
+			t.Errorf("resolved %v, attempted %v", w.aims(), w.attempted())
 		}
 		w.mu.Lock()
 		w.permitOwner = nil
@@ -260,7 +261,8 @@ func TestWithoutTheRightToItNothingIsReadOfAnOwner(t *testing.T) {
 	})
 }
 
-// TestOneOwnerCountsOnce: of many subjects of one owner, one lets it go, and the others find it gone.
+// TestOneOwnerCountsOnce: one of many subjects with the same owner deletes the owner. The others find that it no longer
+// exists.
 func TestOneOwnerCountsOnce(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		gone := false

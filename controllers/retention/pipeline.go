@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// pipeline deletes the due subjects of one kind. Every kind has its own queue, workers and limit, so that a slow or refused kind delays
-// no other.
+// pipeline deletes the due subjects of one kind. Every kind has its own queue, workers and limit, so that a slow or refused
+// kind delays no other.
 type pipeline struct {
 	owner    *Reconciler
 	kind     *watchedKind
@@ -48,13 +48,13 @@ func newPipeline(r *Reconciler, w *watchedKind) *pipeline {
 	}
 }
 
-// run works until ctx ends or stop is called, and all attempts under way have ended.
+// run works until ctx ends or stop is called, and all attempts in flight have ended.
 func (p *pipeline) run(ctx context.Context) {
 	for range p.owner.MaxInFlight {
 		p.workers.Go(func() { p.work(ctx) })
 	}
 	unhook := context.AfterFunc(ctx, p.stop)
-	defer unhook() // ctx may live on when the kind does not
+	defer unhook() // ctx may outlive the kind
 	p.workers.Wait()
 }
 
@@ -66,7 +66,8 @@ func (p *pipeline) enqueue(s policy.Subject, rule policy.RuleID) {
 	p.add(item{namespace: s.Namespace, uid: s.UID}, 0, queueKey{policy: rule.Policy}, queueKey{namespace: s.Namespace})
 }
 
-// retry adds a subject again after a while; the retries of its namespace share a lane. Meanwhile its entry in a ledger is withdrawn.
+// retry requeues a subject after a while; the retries of its namespace share a lane. Until then its entry in a ledger is
+// withdrawn.
 func (p *pipeline) retry(it item, after time.Duration) {
 	p.kind.index.Release(it.uid, p.owner.Clock.Now())
 	p.withdraw(it)
@@ -77,7 +78,7 @@ func (p *pipeline) add(it item, after time.Duration, in ...queueKey) {
 	p.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(p.lanes.join(in...)), After: after}, it)
 }
 
-// work reconciles one subject after the other until the queue is shut down, or another worker has taken over.
+// work reconciles one subject after the other, until the queue is shut down or another worker has replaced this one.
 func (p *pipeline) work(ctx context.Context) {
 	for {
 		it, priority, shutdown := p.queue.GetWithPriority()

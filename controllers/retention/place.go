@@ -8,11 +8,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// givenMost is how many attempts may have given up their worker slot at a time, as a multiple of MaxInFlight.
+// givenMost limits how many attempts may have given up their worker slot at a time, as a multiple of MaxInFlight.
 const givenMost = 4
 
-// enter waits for a worker slot to attempt a subject from the queue. It reports false if the subject waits with others of its throttled
-// namespace, or if ctx has ended.
+// enter waits for a worker slot to attempt a subject from the queue. It reports false if the namespace is throttled and the
+// subject waits with others, or if ctx has ended.
 func (p *pipeline) enter(ctx context.Context, it item) bool {
 	if ctx.Err() != nil || p.limit.acquire(ctx) != nil {
 		p.queue.Done(it)
@@ -39,7 +39,7 @@ func (p *pipeline) enter(ctx context.Context, it item) bool {
 	return false
 }
 
-// laneOf is where a subject waits in a throttled namespace: with the others of its policy, or with those that are retried.
+// laneOf returns the lane of a subject in a throttled namespace: the one of its policy, or the one of the retries.
 func (p *pipeline) laneOf(it item, rules []*policy.Rule) queueKey {
 	if len(rules) == 0 || p.tries.has(it) {
 		return queueKey{namespace: it.namespace, again: true}
@@ -70,8 +70,8 @@ func (p *pipeline) workBeside(ctx context.Context) {
 	}
 }
 
-// timed runs one step of an attempt: what precedes the checks, one round of checks, or the request. If the step takes longer than
-// slowAfter, the attempt gives up its worker slot.
+// timed runs one step of an attempt: the work before the checks, one round of checks, or the request. If the step takes
+// longer than slowAfter, the attempt gives up its worker slot.
 func (p *pipeline) timed(ctx context.Context, it item, step func()) {
 	ended, began := make(chan struct{}), p.owner.Clock.Now()
 	go func() {
@@ -88,7 +88,7 @@ func (p *pipeline) timed(ctx context.Context, it item, step func()) {
 	p.throttle.took(it, p.owner.Clock.Since(began))
 }
 
-// giveAway has an attempt with a slow step give up its worker slot, unless too many have done so.
+// giveAway makes an attempt with a slow step give up its worker slot, unless too many attempts have done so.
 func (p *pipeline) giveAway(ctx context.Context, it item) {
 	may := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)
 	given, news := p.throttle.isSlow(it, may)

@@ -19,23 +19,23 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Reconciler keeps an index of the subjects of all rules, and deletes those that are due. Create it with New, pass it the rules with Use,
-// and Start it.
+// Reconciler keeps an index of the subjects of all rules, and deletes those that are due. Create it with New, pass it the
+// rules with Use, and call Start.
 type Reconciler struct {
 	Options
 	pace  *rate.Limiter
 	slots *concurrency
 
-	failing *rate.Limiter // of attempts in namespaces where they fail: a tenth of the pace
-	beside  *concurrency  // of attempts in throttled namespaces
+	failing *rate.Limiter // limits attempts in namespaces where they fail to a tenth of pace
+	beside  *concurrency  // limits attempts in throttled namespaces
 	given   atomic.Int64  // attempts that have given up their worker slots
 
 	wake chan struct{}
 	done chan struct{}
 
 	mu       lockorder.Mutex[lockorder.Retention]
-	running  context.Context // nil until Start; what feeds live in
-	feeds    sync.WaitGroup  // and pipelines, and the prefetch
+	running  context.Context // nil until Start; the context of the listings
+	feeds    sync.WaitGroup  // listings, pipelines and the prefetch
 	listings uint64
 	snapshot *policy.Snapshot
 	programs map[string]*engine.Program
@@ -51,11 +51,11 @@ type doubt struct {
 	at  time.Time
 }
 
-// doubtLasts is how long a doubt counts: the subjects that it stopped are retried sooner, and renew it.
+// doubtLasts is how long a doubt counts: a subject that it stopped is retried sooner, and renews it.
 const doubtLasts = 5 * time.Second
 
-// Options is what a Reconciler is made of. Observer and Ledger may be nil: without a Ledger, rules whose policy has one delete nothing.
-// Numbers have defaults.
+// Options are the dependencies of a Reconciler. Observer and Ledger may be nil: without a Ledger, rules whose policy has
+// one delete nothing. The numbers have defaults.
 type Options struct {
 	Sources  Sources
 	Remover  Remover
@@ -68,8 +68,8 @@ type Options struct {
 	// Heartbeat beats at every step of the loop that enqueues due subjects; nil for none.
 	Heartbeat *liveness.Heartbeat
 
-	MaxInFlight  int     // attempts under way at a time, in all; each kind may always have one; 0 means 16
-	MaxPerSecond float64 // deletions per second; 0 means as fast as the API server permits
+	MaxInFlight  int     // attempts in flight, for all kinds together; each kind may always have one; 0 means 16
+	MaxPerSecond float64 // deletions per second; 0 means that only the API server limits the rate
 }
 
 // Observer is informed of attempts and deletions. It must not block.
@@ -84,12 +84,12 @@ type Observer interface {
 type Removal struct {
 	Kind    schema.GroupVersionKind
 	Subject policy.Subject
-	Owner   *policy.Owner // the owner that was deleted instead; nil if the subject itself was
+	Owner   *policy.Owner // the owner that was deleted instead; nil if the subject was
 	Rule    *policy.Rule
 	Reason  policy.Reason
 	Outcome string // result of the rule's outcome expression; empty without one
 	Due     time.Time
-	At      time.Time // when the answer came
+	At      time.Time // when the answer arrived
 }
 
 const defaultInFlight = 16
@@ -100,7 +100,7 @@ type noopObserver struct{}
 func (noopObserver) Removed(Removal)  {}
 func (noopObserver) Attempted(Result) {}
 
-// New makes a Reconciler that knows no rules.
+// New returns a Reconciler without rules.
 func New(o Options) *Reconciler {
 	if o.MaxInFlight <= 0 {
 		o.MaxInFlight = defaultInFlight
@@ -128,7 +128,7 @@ func New(o Options) *Reconciler {
 	}
 }
 
-// Start runs until ctx ends, then waits for the deletions under way.
+// Start runs until ctx ends, and then waits for the deletions in flight.
 func (r *Reconciler) Start(ctx context.Context) error {
 	defer close(r.done)
 	if r.Ledger.Open(ctx) != nil {
@@ -140,20 +140,20 @@ func (r *Reconciler) Start(ctx context.Context) error {
 	return nil
 }
 
-// Done is closed when Start has returned: nothing is deleted any more.
+// Done returns a channel that is closed when Start has returned: no more deletions are sent.
 func (r *Reconciler) Done() <-chan struct{} { return r.done }
 
-// NeedLeaderElection says that only the leader deletes.
+// NeedLeaderElection returns true: only the leader deletes.
 func (r *Reconciler) NeedLeaderElection() bool { return true }
 
-// Began reports whether the subjects are listed, or being listed. That begins once the ledgers are open.
+// Began reports whether the subjects are listed, or being listed. Listing begins once the ledgers are open.
 func (r *Reconciler) Began() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.running != nil
 }
 
-// Knows reports whether a subject of any kind is in an index, which may be so for a moment after its deletion.
+// Knows reports whether a subject of any kind is in an index. It may still be there for a moment after its deletion.
 func (r *Reconciler) Knows(uid types.UID) bool {
 	for _, k := range r.Kinds() {
 		if _, known := k.Index.Subject(uid); known {
@@ -167,17 +167,18 @@ func (r *Reconciler) Knows(uid types.UID) bool {
 type KindState struct {
 	Index       *index.Index
 	Kind        schema.GroupVersionKind
-	Lost        *SourceError // why the kind cannot be watched; nil when it can
-	Undeletable *SourceError // why it cannot be deleted; nil when it can
-	Unmarkable  *SourceError // why it cannot be marked; nil when it can, or no rule marks
-	Relisting   bool         // rules have changed, and some facts are still missing
-	Throttled   []string     // namespaces in which checks or requests are slow, or requests fail, in order; "" for objects without one
-	// Delays says why Delayed objects that are due stay though a policy tries to delete them; nil for none.
+	Lost        *SourceError // why the kind cannot be watched; nil if it can
+	Undeletable *SourceError // why it cannot be deleted; nil if it can
+	Unmarkable  *SourceError // why it cannot be marked; nil if it can, or if no rule marks
+	Relisting   bool         // rules have changed, and some facts are missing until a list is complete
+	Throttled   []string     // namespaces in which checks or requests are slow, or requests fail, in order; "" for cluster-scoped objects
+	// Delays returns why due objects are kept although a policy tries to delete them; nil for none. Delayed is the number
+	// of these objects.
 	Delays  func(now time.Time) []Delay
 	Delayed int
 }
 
-// Kinds gives the state of every kind that rules are about.
+// Kinds returns the state of every kind that has rules.
 func (r *Reconciler) Kinds() []KindState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +191,7 @@ func (r *Reconciler) Kinds() []KindState {
 	return states
 }
 
-// Doubt says why preflight stops deletions; nil when it does not.
+// Doubt returns why preflight stops deletions; nil if it does not.
 func (r *Reconciler) Doubt() error {
 	d := r.doubt.Load()
 	if d == nil || r.Clock.Since(d.at) > doubtLasts {

@@ -25,9 +25,9 @@ func TestRemovedExactlyWhenDue(t *testing.T) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(row("x", w.began), row("y", w.began.Add(time.Minute)))
 		bubble.Pass(time.Hour - 1)
-		expect.Equal(t, "removed one nanosecond early", none, w.removed())
+		expect.Equal(t, "deleted one nanosecond early", none, w.removed())
 		bubble.Pass(1)
-		expect.Equal(t, "removed when due", []string{"x"}, w.removed())
+		expect.Equal(t, "deleted when due", []string{"x"}, w.removed())
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "happened", []string{
 			"1h0m0s removed x", "1h0m0s witnessed x by a/a, due 1h0m0s",
@@ -36,7 +36,7 @@ func TestRemovedExactlyWhenDue(t *testing.T) {
 	})
 }
 
-// TestTheFenceReadsInAdvance half a second before a subject is due, once at a time.
+// TestTheFenceReadsInAdvance: half a second before a subject is due, and only once at a time.
 func TestTheFenceReadsInAdvance(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var read []string
@@ -45,7 +45,7 @@ func TestTheFenceReadsInAdvance(t *testing.T) {
 				w.set(func() {
 					read = append(read, fmt.Sprintf("%s at %s for %s", namespace, time.Since(w.began), at.Sub(w.began)))
 				})
-				time.Sleep(400 * time.Millisecond) // longer than until the next one is due
+				time.Sleep(400 * time.Millisecond) // ends after the next one is due
 			}
 		})
 		w.use(fixture.Rule("a"))
@@ -71,11 +71,11 @@ func TestAnEarlierSubjectIsNotMissed(t *testing.T) {
 	})
 }
 
-// TestAClockThatIsSet: what counts is what the clock says when the subject goes.
+// TestAClockThatIsSet: the clock at the time of the deletion counts.
 func TestAClockThatIsSet(t *testing.T) {
 	tests := map[string]struct {
 		set  time.Duration
-		want time.Duration // when it goes, by the time that has passed
+		want time.Duration // time that passes until the deletion
 	}{
 		"back, between the schedule and the deletion": {-10 * time.Minute, 70 * time.Minute},
 		"not at all": {0, 60 * time.Minute},
@@ -87,7 +87,7 @@ func TestAClockThatIsSet(t *testing.T) {
 				w.use(fixture.Rule("a"))
 				w.source(0).list(row("x", w.began))
 				bubble.Pass(test.want - 1)
-				expect.Equal(t, "removed early", none, w.removed())
+				expect.Equal(t, "deleted early", none, w.removed())
 				bubble.Pass(1)
 				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
@@ -113,16 +113,16 @@ func TestATTLEditCountsAtOnce(t *testing.T) {
 		bubble.Pass(30 * time.Minute)
 		w.use(fixture.Rule("a", fixture.TTL(time.Minute)))
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
-		expect.Equal(t, "listings: a TTL edit asks nothing new", 1, len(w.sources))
+		expect.Equal(t, "listings: a TTL edit needs no new facts", 1, len(w.sources))
 	})
 }
 
 func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
 	tests := map[string][]*policy.Rule{
-		"a dry run":                      {fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))},
-		"a suspended rule":               {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))},
-		"an invalid rule beside another": {fixture.Rule("a", invalid), fixture.Rule("b", fixture.Mode(v1alpha1.DryRun), func(r *policy.Rule) { r.Key = "a" })},
-		"an enforced rule, and a veto":   {fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })},
+		"a dry run":                            {fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))},
+		"a suspended rule":                     {fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))},
+		"an invalid rule and a dry run":        {fixture.Rule("a", invalid), fixture.Rule("b", fixture.Mode(v1alpha1.DryRun), func(r *policy.Rule) { r.Key = "a" })},
+		"an enforced rule and a suspended one": {fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })},
 	}
 	for name, rules := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestWhatHasNoWarrantNeverReachesTheRemover(t *testing.T) {
 				w.source(0).list(row("x", w.began))
 				bubble.Pass(24 * time.Hour)
 				expect.Equal(t, "attempts", nil, w.attempted())
-				expect.Equal(t, "fence checks", 0, w.checks)
+				expect.Equal(t, "preflight checks", 0, w.checks)
 			})
 		})
 	}
@@ -152,13 +152,13 @@ func TestABacklogDelaysNobodyElse(t *testing.T) {
 		bubble.Pass(time.Second)
 		queued := len(w.removed())
 		if n := count(w.removed(), "late"); n > 0 {
-			t.Fatalf("%d were early", n)
+			t.Fatalf("%d were deleted early", n)
 		}
-		// 4 at a time, 10 ms each, turn by turn: the ten take 50 ms.
+		// 4 at a time, 10 ms each, in turns: the ten take 50 ms.
 		bubble.Pass(60 * time.Millisecond)
-		expect.Equal(t, fmt.Sprintf("removed behind a backlog that had removed %d", queued), 10, count(w.removed(), "late"))
+		expect.Equal(t, fmt.Sprintf("late objects deleted after %d of the backlog", queued), 10, count(w.removed(), "late"))
 		if n := len(w.removed()); n > 450 {
-			t.Errorf("%d removed", n)
+			t.Errorf("%d deleted", n)
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestTheFenceHoldsEverythingBack(t *testing.T) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(rows("x", 100, w.began.Add(-time.Hour))...)
 		bubble.Pass(10 * time.Minute)
-		expect.Equal(t, "removed in doubt", none, w.removed())
+		expect.Equal(t, "deleted while the check fails", none, w.removed())
 		if got := w.Doubt(); !errors.Is(got, doubt) {
 			t.Errorf("doubt: %v, want %v", got, doubt)
 		}
@@ -193,7 +193,7 @@ func TestTheFenceHoldsEverythingBack(t *testing.T) {
 		}
 		w.set(func() { w.check = nil })
 		bubble.Pass(time.Second)
-		expect.Equal(t, "removed when the doubt is gone", 100, len(w.removed()))
+		expect.Equal(t, "deleted after the check succeeds", 100, len(w.removed()))
 		expect.Equal(t, "doubt", nil, w.Doubt())
 	})
 }
@@ -211,18 +211,18 @@ func TestANamespaceInDoubtHoldsBackOnlyItself(t *testing.T) {
 		w.use(fixture.Rule("a"))
 		w.source(0).list(append(rows("a", 1_000, w.began.Add(-time.Hour)), rows("b", 10, w.began.Add(-time.Hour), in("team-b"))...)...)
 		bubble.Pass(time.Minute)
-		expect.Equal(t, "removed of team-b", 10, count(w.removed(), "b"))
-		expect.Equal(t, "removed of team-a", 0, count(w.removed(), "a"))
-		expect.Equal(t, "doubt about all", nil, w.Doubt())
+		expect.Equal(t, "deleted in team-b", 10, count(w.removed(), "b"))
+		expect.Equal(t, "deleted in team-a", 0, count(w.removed(), "a"))
+		expect.Equal(t, "error of Doubt", nil, w.Doubt())
 		w.set(func() { w.check = nil })
 		bubble.Pass(10 * time.Second)
-		expect.Equal(t, "removed of team-a then", 1_000, count(w.removed(), "a"))
+		expect.Equal(t, "deleted in team-a later", 1_000, count(w.removed(), "a"))
 	})
 }
 
 func TestAChangedSubjectIsJudgedAgain(t *testing.T) {
 	tests := map[string]struct {
-		brought func(*draft) // by the watch
+		brought func(*draft) // what the watch delivers
 		want    []string
 	}{
 		"still due": {func(*draft) {}, []string{"x@1", "x@2"}},
@@ -282,11 +282,11 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 		read  func(start time.Time) (*draft, error)
 		known bool
 	}{
-		"gone":             {func(time.Time) (*draft, error) { return nil, nil }, false},
+		"not found":        {func(time.Time) (*draft, error) { return nil, nil }, false},
 		"not readable":     {func(time.Time) (*draft, error) { return nil, errors.New("no answer") }, true},
 		"the same version": {func(start time.Time) (*draft, error) { return row("x", start), nil }, true},
 		"an older version": {func(start time.Time) (*draft, error) { return row("x", start, version(0)), nil }, true},
-		"one that is kept": {func(start time.Time) (*draft, error) {
+		"a version that is kept": {func(start time.Time) (*draft, error) {
 			return row("x", start, version(9), func(r *draft) { r.Facts.Eligible = false }), nil
 		}, true},
 	}
@@ -304,7 +304,7 @@ func TestWhatIsReadAfterConflicts(t *testing.T) {
 				s.list(row("x", w.began.Add(-time.Hour)))
 				bubble.Pass(time.Hour)
 				if n := len(w.attempted()); n < 2 || n > 150 {
-					t.Errorf("%d attempts in an hour, want some, further and further apart", n)
+					t.Errorf("%d attempts in an hour, want some, with backoff", n)
 				}
 				n, _ := w.Kinds()[0].Index.Len()
 				expect.Equal(t, "known", test.known, n == 1)
@@ -327,7 +327,7 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 		s := w.source(0)
 		s.read = func(policy.Subject) (*draft, error) {
 			read := row("x", w.began, version(8), func(r *draft) { r.Facts.Eligible = false })
-			s.apply(row("x", w.began, version(9))) // the watch is quicker than the answer
+			s.apply(row("x", w.began, version(9))) // the watch is faster than the answer
 			return read, nil
 		}
 		s.list(row("x", w.began.Add(-time.Hour)))
@@ -336,8 +336,8 @@ func TestTheWatchIsNotOverwrittenByWhatWasReadBefore(t *testing.T) {
 	})
 }
 
-// TestNothingStandsBetweenTheFenceAndTheDeletion: what preflight has found is a second old at most when the DELETE goes
-// out, even if the subject had to be read and the answer took long.
+// TestNothingStandsBetweenTheFenceAndTheDeletion: the answers of preflight are at most a second old when the DELETE is
+// sent, even if the subject had to be read and the answer took long.
 func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var checked atomic.Int64
@@ -345,7 +345,7 @@ func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
 			w.check = func(string) error { checked.Store(time.Now().UnixNano()); return nil }
 			w.outcome = func(p policy.DeletePermit) retention.Outcome {
 				if age := time.Now().UnixNano() - checked.Load(); age > int64(time.Second) {
-					t.Errorf("deleted %s after the fence", time.Duration(age))
+					t.Errorf("deleted %s after preflight", time.Duration(age))
 				}
 				if p.Subject().ResourceVersion == "1" {
 					return retention.Outcome{Result: retention.Changed, Err: errors.New("conflict")}
@@ -368,7 +368,7 @@ func TestNothingStandsBetweenTheFenceAndTheDeletion(t *testing.T) {
 func TestFailuresBackOffAlone(t *testing.T) {
 	for result, attempts := range map[retention.Result][2]int{
 		retention.Refused: {30, 60},   // 100 ms, doubled up to 10 min: 13 within 10 min, then 6 an hour
-		retention.Failed:  {700, 760}, // up to 30 s: the trouble is the other side's, not the subject's
+		retention.Failed:  {700, 760}, // up to 30 s: the error concerns the server, not the subject
 		retention.Busy:    {700, 760},
 	} {
 		t.Run(result.String(), func(t *testing.T) {
@@ -395,7 +395,7 @@ func TestFailuresBackOffAlone(t *testing.T) {
 	}
 }
 
-// TestAnotherResultRestartsTheBackoff: an object that was refused for an hour is tried soon again when the server is only busy.
+// TestAnotherResultRestartsTheBackoff: an object that was refused for an hour is soon retried if the server is only busy.
 func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		var busy []time.Duration
@@ -413,7 +413,7 @@ func TestAnotherResultRestartsTheBackoff(t *testing.T) {
 		w.source(0).list(row("stuck", w.began.Add(-time.Hour)))
 		bubble.Pass(2 * time.Hour)
 		if len(busy) < 2 || busy[1]-busy[0] > time.Second {
-			t.Errorf("tried again at %v", busy[:min(2, len(busy))])
+			t.Errorf("retried at %v", busy[:min(2, len(busy))])
 		}
 	})
 }
@@ -435,8 +435,8 @@ func TestGoneIsNotWitnessed(t *testing.T) {
 	})
 }
 
-// TestWhatWasSaidToBeGoneAndIsThereGoesLater: an API server that has not read its store yet finds nothing, and no event of a watch
-// corrects it.
+// TestWhatWasSaidToBeGoneAndIsThereGoesLater: an API server that has not read its store yet answers 404, and no watch event
+// corrects that.
 func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		starting := true
@@ -461,7 +461,7 @@ func TestWhatWasSaidToBeGoneAndIsThereGoesLater(t *testing.T) {
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 		n := len(w.attempted())
 		bubble.Pass(time.Hour)
-		expect.Equal(t, "attempts after it was removed", n, len(w.attempted()))
+		expect.Equal(t, "attempts after the deletion", n, len(w.attempted()))
 	})
 }
 
@@ -470,13 +470,13 @@ func TestARemovedSubjectIsSeenOffByTheWatch(t *testing.T) {
 		then func(w *harness)
 		want []string
 	}{
-		"deleted":          {func(w *harness) { w.source(0).sink.Forget("uid-x") }, []string{"x@1"}},
-		"seen once more":   {func(w *harness) { w.source(0).apply(row("x", w.began)) }, []string{"x@1"}},
-		"listed once more": {func(w *harness) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
+		"forgotten":            {func(w *harness) { w.source(0).sink.Forget("uid-x") }, []string{"x@1"}},
+		"the same event again": {func(w *harness) { w.source(0).apply(row("x", w.began)) }, []string{"x@1"}},
+		"listed again":         {func(w *harness) { w.source(0).list(row("x", w.began)) }, []string{"x@1"}},
 		"terminating": {func(w *harness) {
 			w.source(0).apply(row("x", w.began, version(2), func(r *draft) { r.Flags = policy.IsTerminating }))
 		}, []string{"x@1"}},
-		"back from the dead": {func(w *harness) { w.source(0).apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
+		"a newer version": {func(w *harness) { w.source(0).apply(row("x", w.began, version(2))) }, []string{"x@1", "x@2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -507,7 +507,7 @@ func TestADeletionUnderWayIsFinished(t *testing.T) {
 		bubble.Pass(time.Second)
 		select {
 		case <-w.stopped:
-			t.Error("stopped with deletions under way")
+			t.Error("stopped with deletions in flight")
 		default:
 		}
 		<-w.stopped
@@ -524,7 +524,7 @@ func TestPace(t *testing.T) {
 		for second := range 9 {
 			bubble.Pass(time.Second)
 			if got, most := len(w.removed()), 10*(second+1)+1; got > most || got < most-2 {
-				t.Errorf("%d removed after %d s, at most %d expected", got, second+1, most)
+				t.Errorf("%d deleted after %d s, want at most %d", got, second+1, most)
 			}
 		}
 		bubble.Pass(2 * time.Second)

@@ -15,21 +15,21 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// used makes a row one that something refers to, doubted one of which nobody knows.
+// used makes a row referenced, and doubted gives it unknown references.
 func used(r *draft) { r.Facts.Eligible = false }
 
 func doubted(r *draft) {
 	r.Facts.Eligible, r.Facts.Err = false, policy.ErrReferencesUnknown
 }
 
-// quiet gives a row a time before which it does not go.
+// quiet sets a time before which the subject of a row is not deleted.
 func quiet(until time.Time) func(*draft) {
 	return func(r *draft) { r.Facts.NotBefore = until }
 }
 
-// TestWhatIsReferredToInTheLastMomentStays: a source that knows better by then says so before the verdict.
+// TestWhatIsReferredToInTheLastMomentStays: Confirm passes a new reference to the sink before the final decision.
 func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
-	for name, change := range map[string]func(*draft){"referred to": used, "in doubt": doubted} {
+	for name, change := range map[string]func(*draft){"referenced": used, "references unknown": doubted} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				w.use(fixture.Rule("a", fixture.About(fixture.ConfigMaps)))
@@ -42,7 +42,7 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 				s.set(func() { s.confirm = nil })
 				s.apply(row("x", w.began, quiet(w.began.Add(2*time.Hour+policy.QuietPeriod))))
 				bubble.Pass(policy.QuietPeriod - 1)
-				expect.Equal(t, "removed in the quiet period", none, w.removed())
+				expect.Equal(t, "deleted in the quiet period", none, w.removed())
 				bubble.Pass(1)
 				expect.Equal(t, "removed", []string{"x"}, w.removed())
 			})
@@ -50,9 +50,9 @@ func TestWhatIsReferredToInTheLastMomentStays(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeOutOfDateIsPutOff for as long as it may.
+// TestWhatMayBeOutOfDateIsPutOff: a subject is put off while its facts may be out of date.
 func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
-	for name, of := range map[string]string{"itself": "x", "of an owner": "config"} {
+	for name, of := range map[string]string{"the subject": "x", "the owner": "config"} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 				ofConfig := func(r *draft) {
@@ -80,7 +80,7 @@ func TestWhatMayBeOutOfDateIsPutOff(t *testing.T) {
 	}
 }
 
-// TestWhatDependsOnTheSubjectAloneIsNotConfirmed: it would cost a question for each deletion.
+// TestWhatDependsOnTheSubjectAloneIsNotConfirmed: Confirm would cost time for each deletion.
 func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.use(fixture.Rule("a"))
@@ -91,17 +91,18 @@ func TestWhatDependsOnTheSubjectAloneIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// TestOtherFactsDuringADeletion: the version that is being deleted may be referred to by now. Unless it went it stays.
+// TestOtherFactsDuringADeletion: a version may become referenced while it is being deleted. If the DELETE fails, it is
+// kept.
 func TestOtherFactsDuringADeletion(t *testing.T) {
 	for name, test := range map[string]struct {
 		outcome  retention.Outcome
-		attempts int // within a day; the first is the only one for what stays
+		attempts int // within a day; the first is the only one for a subject that is kept
 	}{
-		"it went":         {retention.Outcome{Result: retention.Removed}, 1},
-		"it was gone":     {retention.Outcome{Result: retention.Gone}, 1},
-		"it had changed":  {retention.Outcome{Result: retention.Changed}, 1},
-		"it was refused":  {retention.Outcome{Result: retention.Refused, Err: errors.New("no")}, 1},
-		"nobody answered": {retention.Outcome{Err: errors.New("timeout"), Unsure: true}, 1},
+		"it was deleted":   {retention.Outcome{Result: retention.Removed}, 1},
+		"it was not found": {retention.Outcome{Result: retention.Gone}, 1},
+		"it had changed":   {retention.Outcome{Result: retention.Changed}, 1},
+		"it was refused":   {retention.Outcome{Result: retention.Refused, Err: errors.New("no")}, 1},
+		"no answer":        {retention.Outcome{Err: errors.New("timeout"), Unsure: true}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
@@ -116,16 +117,16 @@ func TestOtherFactsDuringADeletion(t *testing.T) {
 				})
 				bubble.Pass(24 * time.Hour)
 				expect.Equal(t, "attempts", test.attempts, len(w.attempted()))
-				s.apply(row("x", w.began)) // of the same version, and not referred to any more
+				s.apply(row("x", w.began)) // the same version, no longer referenced
 				bubble.Pass(time.Second)
 				went := test.outcome.Result == retention.Removed
-				expect.Equal(t, "tried again", !went, len(w.attempted()) > test.attempts)
+				expect.Equal(t, "retried", !went, len(w.attempted()) > test.attempts)
 			})
 		})
 	}
 }
 
-// TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout: the answers are as before.
+// TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout: evaluations with the same result do not shorten the backoff.
 func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		w.set(func() {
@@ -146,7 +147,7 @@ func TestWhatIsRefusedIsNotTriedMoreOftenForBeingAskedAbout(t *testing.T) {
 	})
 }
 
-// TestWhatIsWrittenDownAndReferredToStays, and goes once it is not referred to any more.
+// TestWhatIsWrittenDownAndReferredToStays: a recorded subject is kept while it is referenced, and deleted after that.
 func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 	b := newBook()
 	inBubble(t, retention.Options{Ledger: b}, func(t *testing.T, w *harness) {
@@ -160,13 +161,13 @@ func TestWhatIsWrittenDownAndReferredToStays(t *testing.T) {
 		expect.Equal(t, "written", 1, b.writes)
 		s.apply(row("x", w.began, quiet(w.began.Add(24*time.Hour+policy.QuietPeriod))))
 		bubble.Pass(policy.QuietPeriod - 1)
-		expect.Equal(t, "removed in the quiet period", none, w.removed())
+		expect.Equal(t, "deleted in the quiet period", none, w.removed())
 		bubble.Pass(1)
 		expect.Equal(t, "removed", []string{"x"}, w.removed())
 	})
 }
 
-// TestTheRulesAboutAnOwnersKindAreConfirmed: what refers to it may keep it by now.
+// TestTheRulesAboutAnOwnersKindAreConfirmed: a new reference to the owner may keep it.
 func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ofConfig := func(r *draft) {
@@ -175,7 +176,7 @@ func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
 		s := w.sourceOf(fixture.ConfigMaps)
 		s.set(func() { s.confirm = func(policy.Subject) { s.apply(row("config", w.began)) } })
-		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
+		s.list(row("config", w.began, used)) // the rule that keeps does not apply to it
 		w.sourceOf(fixture.Pods).list(row("pod", w.began, ofConfig))
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "attempts", nil, w.attempted())
@@ -186,17 +187,17 @@ func TestTheRulesAboutAnOwnersKindAreConfirmed(t *testing.T) {
 	})
 }
 
-// TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile: the rules are asked once more after the last look at the subject.
+// TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile: the rules are evaluated again after the last read of the subject.
 func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 	ofJob := ownedBy("job")
 	for name, test := range map[string]struct {
 		change func(*draft)
 		want   []string
 	}{
-		"nothing happens":            {func(*draft) {}, []string{"job"}},
-		"something refers to it":     {used, none},
-		"something did for a moment": {func(r *draft) { r.Facts.NotBefore = r.Created.Add(100 * time.Hour) }, none},
-		"nobody knows any more":      {doubted, none},
+		"no change":                             {func(*draft) {}, []string{"job"}},
+		"an object refers to it":                {used, none},
+		"an object referred to it for a moment": {func(r *draft) { r.Facts.NotBefore = r.Created.Add(100 * time.Hour) }, none},
+		"its references become unknown":         {doubted, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
@@ -211,7 +212,8 @@ func TestAnOwnerStaysWhenItsSubjectIsReferredToMeanwhile(t *testing.T) {
 	}
 }
 
-// TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt in the last moment.
+// TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt: a rule about the owner's kind may start to keep it right before the
+// request.
 func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 	inBubble(t, retention.Options{}, func(t *testing.T, w *harness) {
 		ofConfig := func(r *draft) {
@@ -220,17 +222,17 @@ func TestAnOwnerStaysWhenTheRulesAboutItsKindComeToKeepIt(t *testing.T) {
 		w.use(fixture.Rule("keeps", fixture.About(fixture.ConfigMaps), fixture.Mode(v1alpha1.Suspended)), fixture.Rule("pods", owners))
 		s := w.sourceOf(fixture.ConfigMaps)
 		w.afterPrepare(s, func() { s.apply(row("config", w.began)) })
-		s.list(row("config", w.began, used)) // of which the rule that keeps says nothing
+		s.list(row("config", w.began, used)) // the rule that keeps does not apply to it
 		w.sourceOf(fixture.Pods).list(row("pod", w.began, ofConfig))
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "removed", none, w.removed())
 	})
 }
 
-// owning lets the owners of what a rule is about go.
+// owning makes a rule delete the owners of its subjects.
 func owning(r *policy.Rule) { r.Owner = true }
 
-// afterPrepare lets a source find a change the first time that it is asked to confirm something after the last read.
+// afterPrepare makes a source find a change at the first Confirm after the last read.
 func (w *harness) afterPrepare(s *source, change func()) {
 	var once sync.Once
 	w.set(func() {

@@ -20,7 +20,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// apiServer is a model of an API server: its objects, and every change of them, whose version is its place in the history.
+// apiServer is a model of an API server: its objects and its history. The resourceVersion of a change is its position in
+// the history.
 type apiServer struct {
 	mu      sync.Mutex
 	objects map[string]*draft
@@ -52,15 +53,15 @@ func (a *apiServer) list() []*draft {
 
 func compareNames(a, b string) int { return map[bool]int{true: -1, false: 1}[a < b] }
 
-// reflector lists and watches the model for one source. Pages and changes answer what is asked when they are read, and reach
-// the sink later.
+// reflector lists and watches the model for one source. Pages and events are evaluated by the rules in force when they are
+// read, and reach the sink later.
 type reflector struct {
 	*source
-	pages    []*draft // of the listing under way, not read yet
+	pages    []*draft // of the current list, not read yet
 	rows     []*index.FactRow
 	listing  bool
-	read     int        // how much of the history the listing or the watch has read
-	received []received // and not told
+	read     int        // the position of the list or the watch in the history
+	received []received // events not passed to the sink yet
 }
 
 type received struct {
@@ -118,7 +119,7 @@ func (r *reflector) breakOff(a *apiServer) {
 	r.begin(a)
 }
 
-// relistGame plays listings, watches and edits against each other.
+// relistGame makes listings, watches and edits overlap.
 type relistGame struct {
 	*rand.Rand
 	w     *harness
@@ -132,7 +133,7 @@ var teams = []string{"team-a", "team-b", "team-c"}
 
 func far(r *policy.Rule) { r.TTL = 10_000 * time.Hour }
 
-// editOwn changes the rules of a namespace, or takes them away.
+// editOwn changes or removes the rules of a namespace.
 func (g *relistGame) editOwn() {
 	team := teams[g.IntN(len(teams))]
 	g.rules[team] = nil
@@ -143,7 +144,7 @@ func (g *relistGame) editOwn() {
 	g.use()
 }
 
-// editCluster changes the rules about all namespaces, which opens another source if they ask more.
+// editCluster changes the rules about all namespaces. If they need other facts, that opens another source.
 func (g *relistGame) editCluster() {
 	g.rules[""] = []*policy.Rule{fixture.Rule("a", far)}
 	if g.IntN(2) == 0 {
@@ -161,7 +162,7 @@ func (g *relistGame) use() {
 	g.attach()
 }
 
-// attach begins to list for sources that are new.
+// attach starts to list for new sources.
 func (g *relistGame) attach() {
 	for n := len(g.all); n < g.w.opened(); n++ {
 		r := &reflector{source: g.w.source(n)}
@@ -221,14 +222,14 @@ func (g *relistGame) move() {
 	}
 	m, n := moves[g.IntN(len(moves))], len(g.all)-1
 	if n > 0 && g.IntN(3) == 0 {
-		n-- // the one before goes on until the next has listed
+		n-- // the previous source runs until the next one has listed
 	}
 	g.moves = append(g.moves, fmt.Sprint(m.name, " ", n))
 	m.do(g.all[n])
 	synctest.Wait()
 }
 
-// rest lets everything under way end, without any other event.
+// rest ends all work in flight, without other events.
 func (g *relistGame) rest() {
 	for _, r := range g.all {
 		r.page(len(r.pages))
@@ -244,7 +245,7 @@ func (g *relistGame) rest() {
 	bubble.Pass(2 * time.Minute)
 }
 
-// check compares what Has says with the rows. At rest there are facts for every rule, about every object.
+// check compares Has with the rows. At rest there are facts for every rule, about every object.
 func (g *relistGame) check(t *testing.T, atRest bool) {
 	t.Helper()
 	if len(g.w.Kinds()) == 0 {
@@ -263,10 +264,10 @@ func (g *relistGame) check(t *testing.T, atRest bool) {
 	for _, r := range g.w.snapshot.Rules(fixture.Jobs.GroupKind()) {
 		has := x.Has(g.w.snapshot, r)
 		if name := lacking[r]; has && name != "" {
-			t.Fatalf("%s counts as counted, and of %s nothing is known, after %v", r.ID, name, g.moves)
+			t.Fatalf("Has reports facts for %s, but there are none about %s, after %v", r.ID, name, g.moves)
 		}
 		if atRest && !has {
-			t.Fatalf("%s is not counted at rest, after %v", r.ID, g.moves)
+			t.Fatalf("Has reports no facts for %s at rest, after %v", r.ID, g.moves)
 		}
 	}
 	if !atRest {
@@ -281,8 +282,8 @@ func (g *relistGame) check(t *testing.T, atRest bool) {
 	}
 }
 
-// TestRelistsUnderEdits: listings, watches that end, and edits of all policies overlap in any order. No rule is said to be
-// counted while a row has no facts about it, and whenever all rests every rule is.
+// TestRelistsUnderEdits: listings, broken watches and edits of all policies overlap in any order. Has never reports facts
+// for a rule while a row has none, and at rest it reports facts for every rule.
 func TestRelistsUnderEdits(t *testing.T) {
 	games := 150
 	if testing.Short() {

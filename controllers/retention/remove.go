@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	preflightPause = 500 * time.Millisecond // before a worker retries what preflight stopped
-	readTimeout    = 10 * time.Second       // of a read past the watch
-	behindPause    = 500 * time.Millisecond // before a subject is retried whose facts may be out of date
-	behindPerItem  = time.Millisecond       // added for each subject waiting, so that waiting costs little
-	ledgerPause    = 200 * time.Millisecond // before a subject is retried whose entry in the ledger has ended
-	namespacePause = 5 * time.Second        // before a subject is retried whose namespace is in doubt
+	preflightPause = 500 * time.Millisecond // pause of a worker after preflight has stopped a deletion
+	readTimeout    = 10 * time.Second       // of a live read
+	behindPause    = 500 * time.Millisecond // before a retry of a subject whose facts may be out of date
+	behindPerItem  = time.Millisecond       // added for each waiting subject, so that many retries cost little
+	ledgerPause    = 200 * time.Millisecond // before a retry of a subject whose entry in the ledger has ended
+	namespacePause = 5 * time.Second        // before a retry of a subject whose namespace check failed
 )
 
-// reconcile decides about one subject, waits until the rate limit permits a deletion, and then checks and decides everything again: see
-// preflight. The Outcome is nil if no request was attempted.
+// reconcile decides about one subject, waits until the rate limit permits a deletion, and then checks and decides again:
+// see preflight. The Outcome is nil if no request was attempted.
 func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	defer p.delays.ended(it, p.owner.Clock.Now())
 	if p.tries.saidGone(it) && !p.kind.index.Undelete(it.uid, p.owner.Clock.Now()) {
@@ -42,12 +42,12 @@ func (p *pipeline) reconcile(ctx context.Context, it item) *Outcome {
 	}
 }
 
-// begin decides for the first time, and finds the target. If it reports false, nothing can be done now: the subject is retried later, if
-// it still exists.
+// begin decides for the first time, and finds the target. If it reports false, nothing can be done now: the subject is
+// retried later, if it still exists.
 func (f *attempt) begin(ctx context.Context) (ok bool) {
 	f.refresh(ctx, f.it)
 	var known bool
-	if f.likely, known = f.kind.index.Peek(f.it.uid, f.owner.Clock.Now()); !known { // it is deleted: the checks may never succeed again
+	if f.likely, known = f.kind.index.Peek(f.it.uid, f.owner.Clock.Now()); !known { // it was deleted: the checks may never succeed again
 		f.kind.index.Reconsider(f.it.uid, f.owner.Clock.Now())
 		f.tries.forget(f.it)
 		f.marks.forget(f.it)
@@ -60,7 +60,7 @@ func (f *attempt) begin(ctx context.Context) (ok bool) {
 	return ok
 }
 
-// resolveTarget finds the object to delete. If an Outcome says why there is none for now, the subject is retried later.
+// resolveTarget finds the object to delete. If the Outcome says why there is none now, the subject is retried later.
 func (p *pipeline) resolveTarget(ctx context.Context, it item, i policy.Intent) (policy.Target, *Outcome) {
 	resolver, ok := p.owner.Remover.(TargetResolver)
 	if !ok {
@@ -82,7 +82,7 @@ func (p *pipeline) permitted(ctx context.Context, it item, rules []*policy.Rule)
 	return obstacle == nil
 }
 
-// areAmong reports whether rules are among those permitted, or need no permission.
+// areAmong reports whether each rule is among the permitted ones, or needs no permission.
 func areAmong(rules, permitted []*policy.Rule) bool {
 	return !slices.ContainsFunc(rules, func(r *policy.Rule) bool {
 		return r.Namespace != "" && !slices.ContainsFunc(permitted, func(o *policy.Rule) bool {
@@ -91,7 +91,7 @@ func areAmong(rules, permitted []*policy.Rule) bool {
 	})
 }
 
-// refresh reads a subject live if it has changed before several attempts in a row, so that the watch lags behind.
+// refresh reads a subject live if several attempts in a row found that it had changed: then the watch lags behind.
 func (p *pipeline) refresh(ctx context.Context, it item) {
 	subject, known := p.kind.index.Subject(it.uid)
 	if !known || !p.tries.contested(it) {
@@ -132,14 +132,14 @@ func (p *pipeline) settle(ctx context.Context, it item, i policy.Intent, o Outco
 	p.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))
 }
 
-// putOff has a subject retried soon; later if more subjects wait.
+// putOff has a subject retried soon, or later if many subjects wait.
 func (p *pipeline) putOff(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: the API server does not confirm the object yet", "namespace", it.namespace, "why", err.Error())
 	p.delays.meets(it, Delay{Reason: "Failing", Message: err.Error() + "; check the API server"}, p.owner.Clock.Now())
 	p.retry(it, behindPause+time.Duration(p.queue.Len())*behindPerItem)
 }
 
-// holdBack has a subject retried that preflight stopped. If preflight stops all namespaces, the worker pauses too.
+// holdBack retries a subject later that preflight has stopped. If preflight stops all namespaces, the worker pauses too.
 func (p *pipeline) holdBack(ctx context.Context, it item, err error) {
 	log.FromContext(ctx).V(1).Info("deletion postponed: a check before it failed", "namespace", it.namespace, "why", err.Error())
 	if errors.Is(err, preflight.ErrNamespace) {

@@ -12,20 +12,20 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// RuleSet is what a Source asks about the subjects of a kind. It is immutable.
+// RuleSet has the rules that a Source evaluates for the subjects of a kind. It is immutable.
 type RuleSet struct {
 	Kind       schema.GroupVersionKind
 	Everywhere NamespaceRules
-	In         map[string]NamespaceRules // namespaces with rules of their own, where what is asked everywhere is asked too
+	In         map[string]NamespaceRules // namespaces with rules of their own; each has the rules of Everywhere too
 }
 
-// NamespaceRules is the rules asked about a subject, and the layout of the facts that answer them.
+// NamespaceRules has the rules for a subject, and the layout of their facts.
 type NamespaceRules struct {
 	Rules  []*engine.Program
 	Layout *index.Columns
 }
 
-// NewRuleSet asks rules everywhere, and others in single namespaces.
+// NewRuleSet returns a RuleSet with rules for all namespaces, and others for single namespaces.
 func NewRuleSet(kind schema.GroupVersionKind, everywhere []*engine.Program, in map[string][]*engine.Program) RuleSet {
 	q := RuleSet{Kind: kind, Everywhere: namespaceRules(everywhere), In: make(map[string]NamespaceRules, len(in))}
 	for namespace, own := range in {
@@ -42,7 +42,7 @@ func namespaceRules(rules []*engine.Program) NamespaceRules {
 	return a
 }
 
-// About is what is asked about a subject in a namespace, "" for none.
+// About returns the rules for a subject in a namespace, "" for cluster-scoped subjects.
 func (q RuleSet) About(namespace string) NamespaceRules {
 	if own, ok := q.In[namespace]; ok {
 		return own
@@ -50,7 +50,7 @@ func (q RuleSet) About(namespace string) NamespaceRules {
 	return q.Everywhere
 }
 
-// Rules are all rules that are asked anywhere, each once.
+// Rules returns all rules of all namespaces, each once.
 func (q RuleSet) Rules() []*engine.Program {
 	all := map[string]*engine.Program{}
 	for _, r := range q.Everywhere.Rules {
@@ -64,7 +64,8 @@ func (q RuleSet) Rules() []*engine.Program {
 	return slices.SortedFunc(maps.Values(all), compareKeys)
 }
 
-// ReadsReferences reports whether some rule asks what refers to a subject: its answers change though the subject does not.
+// ReadsReferences reports whether a rule reads the references to a subject: its facts may change although the subject does
+// not.
 func (q RuleSet) ReadsReferences() bool {
 	for _, in := range q.In {
 		if slices.ContainsFunc(in.Rules, (*engine.Program).ReadsReferences) {
@@ -74,17 +75,17 @@ func (q RuleSet) ReadsReferences() bool {
 	return slices.ContainsFunc(q.Everywhere.Rules, (*engine.Program).ReadsReferences)
 }
 
-// answers reports whether rows about these questions have facts for all that another asks.
+// answers reports whether rows of these rules have all facts that the other rules need.
 func (a NamespaceRules) answers(o NamespaceRules) bool {
 	return !slices.ContainsFunc(o.Layout.Columns, func(key string) bool { return !slices.Contains(a.Layout.Columns, key) })
 }
 
-// answersEverywhere reports whether all that is asked everywhere is answered.
+// answersEverywhere reports whether rows have the facts of all rules that apply everywhere.
 func (q RuleSet) answersEverywhere(o RuleSet) bool {
 	return q.Kind == o.Kind && q.Everywhere.answers(o.Everywhere)
 }
 
-// unanswered are the namespaces in which more is asked.
+// unanswered returns the namespaces whose rules need other facts.
 func (q RuleSet) unanswered(o RuleSet) []string {
 	var names []string
 	for namespace, in := range o.In {
@@ -99,7 +100,8 @@ func (q RuleSet) answers(o RuleSet) bool {
 	return q.answersEverywhere(o) && len(q.unanswered(o)) == 0
 }
 
-// with asks in the namespaces what another asks there, and what it asks everywhere. Where nothing changes layouts stay.
+// with returns the set with the rules of another set in some namespaces, in addition to its own rules of Everywhere. Unchanged
+// layouts are kept.
 func (q RuleSet) with(o RuleSet, namespaces []string) RuleSet {
 	q.In = maps.Clone(q.In)
 	for _, namespace := range namespaces {
@@ -111,7 +113,7 @@ func (q RuleSet) with(o RuleSet, namespaces []string) RuleSet {
 	return q
 }
 
-// ruleSetsOf are the questions of rules about each kind of which a rule could delete any.
+// ruleSetsOf returns the rule sets of the kinds that have a rule which may delete objects.
 func ruleSetsOf(snapshot *policy.Snapshot, programs map[string]*engine.Program) map[schema.GroupKind]RuleSet {
 	all := map[schema.GroupKind]RuleSet{}
 	for _, kind := range snapshot.Kinds() {
@@ -122,8 +124,8 @@ func ruleSetsOf(snapshot *policy.Snapshot, programs map[string]*engine.Program) 
 	return all
 }
 
-// ruleSetOf are those that the rules about a kind ask, but for rules that may not look; ok is false when no rule could
-// delete any of it.
+// ruleSetOf returns the rules about a kind, except rules that lack the permission to list and watch it; ok is false if no
+// rule may delete objects of the kind.
 func ruleSetOf(snapshot *policy.Snapshot, programs map[string]*engine.Program, kind schema.GroupKind) (q RuleSet, ok bool) {
 	ok = slices.ContainsFunc(snapshot.Rules(kind), func(r *policy.Rule) bool { return programs[r.Key] != nil && !r.Unwatched && !r.Invalid() })
 	everywhere, in := map[string]*engine.Program{}, map[string]map[string]*engine.Program{}

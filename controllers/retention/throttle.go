@@ -11,12 +11,14 @@ import (
 )
 
 const (
-	// slowAfter is how long a check or a request may take before it counts as slow. Then its attempt gives up its worker slot.
+	// slowAfter is how long a check or a request may take before it counts as slow. Then its attempt gives up its worker
+	// slot.
 	slowAfter = 250 * time.Millisecond
-	// throttledFor is how long a namespace is throttled after its last slow or failed attempt. It is longer than most backoffs of a
-	// failed attempt.
+	// throttledFor is how long a namespace is throttled after its last slow or failed attempt. It is longer than most
+	// backoffs of a failed attempt.
 	throttledFor = time.Minute
-	// throttledRetry is the longest pause of a namespace after a failed attempt. After one without permission the pause is deniedRetry.
+	// throttledRetry is the longest pause of a namespace after a failed attempt. If the permission is missing, the pause is
+	// deniedRetry.
 	throttledRetry = time.Second
 	// ledgerTurn is how long a lane of a throttled namespace waits for a subject that is being recorded in a ledger.
 	ledgerTurn = time.Second
@@ -24,54 +26,57 @@ const (
 
 // throttle prevents namespaces of one kind in which attempts are slow or fail from delaying others.
 //
-// A namespace is throttled if an attempt in it fails, or if a step of an attempt, such as the checks or the request, takes longer than
-// slowAfter and no other attempt in the namespace has succeeded meanwhile, or a quarter of the workers wait there. A slow attempt gives up its worker slot. Due subjects of
-// throttled namespaces wait here, without a slot, for workers that serve throttled namespaces only. The window of a namespace is how
-// many of its subjects these attempt at a time: a failure sets it to one, and each success makes it one wider. An attempt that takes
-// longer than stuckAfter does not count against the window. After enough quick successes in a row the namespace is no longer
-// throttled. Cluster-scoped subjects share one namespace, "".
+// A namespace is throttled if an attempt in it fails. It is also throttled by a slow step of an attempt: a step, such as
+// the checks or the request, that takes longer than slowAfter, while no other attempt in the namespace succeeds. If more
+// than a quarter of the workers have slow attempts in the namespace, successes do not count. A slow attempt gives up its
+// worker slot. Due subjects of throttled namespaces wait here, without a slot, for workers that serve throttled namespaces
+// only.
 //
-// So a namespace costs others slowAfter at most, for each attempt that begins before the first one is slow.
+// The window of a namespace is how many of its subjects these workers attempt at a time. A failure sets it to one, and each
+// success adds one. An attempt that takes longer than stuckAfter does not count against the window. After enough quick
+// successes in a row the namespace is no longer throttled. Cluster-scoped subjects share one namespace, "".
+//
+// So a namespace delays others by at most slowAfter, for each attempt that begins before the first one is slow.
 type throttle struct {
 	clock clock.Clock
 	max   int // workers for throttled namespaces
 
 	mu         sync.Mutex
-	namespaces map[string]*load // the throttled ones, and those with attempts under way
+	namespaces map[string]*load // the throttled ones, and those with attempts in flight
 	places     map[item]*place
 	waiting    map[queueKey][]item // due subjects of throttled namespaces
 	turns      []queueKey          // lanes with waiting subjects, the next one first
 	workers    int
 	stopped    bool
-	changed    chan struct{} // closed and replaced when there may be work for a waiting worker
+	changed    chan struct{} // closed and replaced when a waiting worker should check again
 }
 
 // load is the state of one namespace.
 type load struct {
 	underWay int
-	slow     int       // how many of them are slow
-	goodAt   time.Time // when a quick success came last
+	slow     int       // slow attempts in flight
+	goodAt   time.Time // when the last quick success came
 
 	throttled bool
 	failures  int       // in a row
-	window    int       // how many attempts may be under way while it is throttled
+	window    int       // how many attempts may be in flight while it is throttled
 	good      int       // quick successes in a row
 	waiting   int       // subjects
-	until     time.Time // when throttling ends if nothing waits or is under way
+	until     time.Time // when throttling ends if no subject waits and no attempt is in flight
 	notBefore time.Time // end of the pause after a failure
 
 	stands     map[queueKey]bool      // the next subject of the lane is recorded in a ledger
-	writtenFor map[queueKey]time.Time // until when the lane waits for a subject that is being recorded
+	writtenFor map[queueKey]time.Time // the lane waits until then for a subject that is being recorded
 }
 
 // place is the state of one attempt.
 type place struct {
 	began   time.Time
-	beside  bool          // it has no worker slot: its namespace is throttled
+	beside  bool          // it has no worker slot, because its namespace is throttled
 	slow    bool          // one of its steps takes longer than slowAfter
 	given   bool          // it has given up its worker slot
 	took    time.Duration // its longest step
-	replace func()        // starts a worker that takes over
+	replace func()        // starts a worker that replaces this one
 }
 
 func newThrottle(c clock.Clock, max int) *throttle {
@@ -108,7 +113,7 @@ func (l *load) isOver(now time.Time) bool {
 	return l.underWay == 0 && l.waiting == 0 && (!l.throttled || now.After(l.until))
 }
 
-// begin throttles a namespace, or prolongs that. News reports that it was not throttled before.
+// begin throttles a namespace, or prolongs the throttling. News reports that it was not throttled before.
 func (t *throttle) begin(l *load) (news bool) {
 	now := t.clock.Now()
 	if news = !l.throttled; news {
@@ -119,8 +124,8 @@ func (t *throttle) begin(l *load) (news bool) {
 	return news
 }
 
-// isSlow records that a step takes longer than slowAfter. If give is true, and the attempt has a worker slot, it gives up the slot, and
-// another worker starts. News reports that the namespace is throttled from now on.
+// isSlow records that a step takes longer than slowAfter. If give is true, and the attempt has a worker slot, it gives up
+// the slot, and another worker starts. News reports that the namespace is throttled from now on.
 func (t *throttle) isSlow(it item, give bool) (given, news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,8 +145,8 @@ func (t *throttle) isSlow(it item, give bool) (given, news bool) {
 	return give, news
 }
 
-// leave ends an attempt; nil means that no request was attempted. If the namespace is no longer throttled, back has the subjects that
-// waited in it. Fresh reports that the namespace was not throttled when the answer came.
+// leave ends an attempt; nil means that no request was attempted. If the namespace is no longer throttled, back has the
+// subjects that waited in it. Fresh reports that the namespace was not throttled when the attempt ended.
 func (t *throttle) leave(it item, attempt *Outcome) (pl *place, back map[queueKey][]item, fresh, news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,7 +194,7 @@ func (t *throttle) learn(l *load, attempt *Outcome, took time.Duration) (news bo
 	return news
 }
 
-// isBad reports whether only one attempt at a time may follow in the namespace.
+// isBad reports whether the namespace may attempt only one subject at a time after this outcome.
 func (o *Outcome) isBad(took time.Duration) bool {
 	switch o.Result {
 	case Failed, Busy, Denied, Unadmitted:
@@ -216,8 +221,8 @@ func (t *throttle) release(namespace string, l *load) map[queueKey][]item {
 	return back
 }
 
-// park has a subject wait. One that is recorded in a ledger (stands) becomes the first of its lane; kept is false if another one is that
-// already, or if this one is not recorded. Start is called if another worker is needed.
+// park lets a subject wait. If stands is true (it is recorded in a ledger), it becomes the first of its lane. Kept is false
+// if another subject already is, or if this one is not recorded. Start is called if another worker is needed.
 func (t *throttle) park(it item, ln queueKey, stands bool, start func()) (kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -252,8 +257,8 @@ func (t *throttle) isWritten(namespace string, ln queueKey) {
 	}
 }
 
-// next waits until a subject may be attempted, and begins the attempt. Failing reports that the last attempt in its namespace failed.
-// It is not ok if no subject waits, or after stop.
+// next waits until a subject may be attempted, and begins the attempt. Failing reports that the last attempt in its
+// namespace failed. It reports false if no subject waits, or after stop.
 func (t *throttle) next(ctx context.Context) (it item, failing, ok bool) {
 	for {
 		t.mu.Lock()
@@ -272,7 +277,8 @@ func (t *throttle) next(ctx context.Context) (it item, failing, ok bool) {
 	}
 }
 
-// take begins an attempt in the first namespace that may have one, or returns how long to wait; zero means until something changes.
+// take begins an attempt in the first namespace that may have one. Otherwise it returns how long to wait; zero means until
+// a change.
 func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 	now, underWay := t.clock.Now(), 0
 	for _, l := range t.namespaces {
@@ -308,7 +314,7 @@ func (t *throttle) take() (it item, failing bool, wait time.Duration, ok bool) {
 		}
 		l.waiting--
 		l.underWay++
-		if l.stands[ln] { // nothing else has been written down meanwhile
+		if l.stands[ln] { // no other subject was recorded since
 			delete(l.stands, ln)
 			delete(l.writtenFor, ln)
 		}

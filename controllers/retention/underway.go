@@ -8,7 +8,7 @@ import (
 // stuckAfter is how long an attempt counts against the window of its namespace.
 const stuckAfter = 15 * time.Second
 
-// stuck is how many attempts in each namespace have taken longer than stuckAfter, and when the next one will have.
+// stuck returns how many attempts in each namespace have taken longer than stuckAfter, and when the next one will have.
 func (t *throttle) stuck(now time.Time) (n map[string]int, next map[string]time.Time) {
 	n, next = map[string]int{}, map[string]time.Time{}
 	for it, pl := range t.places {

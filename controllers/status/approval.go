@@ -13,13 +13,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Gates puts policies in force that have been counted.
+// Gates puts policies in force after they have been counted.
 type Gates interface {
-	// Previewed is called once the statuses of policies say that these forms of them were counted.
+	// Previewed is called once the statuses of policies show that these versions were counted.
 	Previewed(counts ...policyset.Count)
 }
 
-// pendingCounts are counts that are still to be passed to Gates.
+// pendingCounts are counts that have not been passed to Gates yet.
 type pendingCounts struct {
 	counts []policyset.Count
 	since  time.Time // the last call, or the start of this report
@@ -28,7 +28,7 @@ type pendingCounts struct {
 // tellGatesEvery is how often Gates is called while statuses are being written.
 const tellGatesEvery = 2 * time.Second
 
-// tellGates passes many counts to Gates at once, if the last call was long enough ago: each call publishes all rules.
+// tellGates passes all pending counts to Gates at once, if the last call was long enough ago: each call publishes all rules.
 func (r *Reporter) tellGates(every time.Duration) {
 	if len(r.unopened.counts) == 0 || r.Clock.Since(r.unopened.since) < every {
 		return
@@ -37,19 +37,20 @@ func (r *Reporter) tellGates(every time.Duration) {
 	r.unopened = pendingCounts{since: r.Clock.Now()}
 }
 
-// previewsKept is how many forms of a policy are kept in its status.
+// previewsKept is the maximum number of versions of a policy in its status.
 const previewsKept = 16
 
-// previews says which forms of a policy have been counted, and what waits for approval. Until all objects are counted, that is what
-// waited before, so that a restart opens nothing. For a policy that is a dry run because of --dry-run, nothing changes.
+// previews returns which versions of a policy have been counted, and what waits for approval. Until all objects are counted, it
+// returns what waited before, so that a restart releases nothing. For a policy that is a dry run because of --dry-run, nothing
+// changes.
 func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus) ([]v1alpha1.Preview, *v1alpha1.PendingApproval) {
 	if p.Rehearsed {
 		return before.Previews, before.PendingApproval
 	}
-	if !v.compiled.Outdated[p.UID].IsZero() || p.Gate != nil && p.Gate.Namespaces != nil { // what was counted of other forms is too old
+	if !v.compiled.Outdated[p.UID].IsZero() || p.Gate != nil && p.Gate.Namespaces != nil { // the counts of other versions are out of date
 		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash != p.Hash })
 	}
-	if p.Gate != nil && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil { // its preview is too old
+	if p.Gate != nil && p.Gate.Namespaces == nil && p.Gate.Rules == nil && p.Gate.Recount == nil { // its preview is out of date
 		before.Previews = slices.DeleteFunc(slices.Clone(before.Previews), func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })
 	}
 	uncounted, counted := v.uncounted(p)
@@ -58,7 +59,7 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	}
 	_, pending := v.settle(p, before.PendingApproval)
 	if pending == nil && p.Gate != nil && p.Gate.Recount != nil {
-		pending = stillPending(p, before.PendingApproval) // which waits next
+		pending = stillPending(p, before.PendingApproval) // it waits next
 	}
 	due := v.tally(p).Due
 	preview := v1alpha1.Preview{
@@ -66,7 +67,7 @@ func (v *view) previews(p *policy.Policy, before v1alpha1.RetentionPolicyStatus)
 	}
 	known, knew := previewOf(before, p.Hash)
 	switch {
-	case knew && p.Gate != nil && (p.Gate.Recount != nil || p.Gate.Namespaces != nil): // what cannot be counted behind this gate is counted by itself
+	case knew && p.Gate != nil && (p.Gate.Recount != nil || p.Gate.Namespaces != nil): // uncounted rules are counted separately
 		preview.Uncounted = slices.Concat(known.Uncounted, slices.DeleteFunc(uncounted, onNodes(p)))
 		slices.Sort(preview.Uncounted)
 		preview.Uncounted = slices.Compact(preview.Uncounted)
@@ -88,9 +89,9 @@ func onNodes(p *policy.Policy) func(rule string) bool {
 	}
 }
 
-// approved is the approval of all that a policy deletes, once it was given. An earlier approval of a form that has to be counted again is
-// left out while now, which is written next, has no count of the form: the next leader then counts it too. For a policy that is a dry run
-// because of --dry-run, nothing changes.
+// approved returns the approval of everything that a policy deletes, once there is one. It leaves out an earlier approval of a
+// version that must be counted again while now, the next status, has no count of the version. The next leader then counts it
+// too. For a policy that is a dry run because of --dry-run, nothing changes.
 func (v *view) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) string {
 	_, counted := previewOf(now, p.Hash)
 	switch {
@@ -103,8 +104,9 @@ func (v *view) approved(p *policy.Policy, now, before v1alpha1.RetentionPolicySt
 	}
 }
 
-// enforced is the number with which the next leader compares its first count: the due objects while nothing waits, and from the count on
-// that lets the policy come into force. While something waits, and until all objects are counted, it stays as it was.
+// enforced returns the count with which the next leader compares its first count: the due objects while nothing waits,
+// beginning with the count that puts the policy in force. While something waits, and until all objects are counted, it does not
+// change.
 func (v *view) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicyStatus) *v1alpha1.EnforcedCount {
 	_, counted := v.uncounted(p)
 	preview, known := previewOf(now, p.Hash)
@@ -120,7 +122,7 @@ func (v *view) enforced(p *policy.Policy, now, before v1alpha1.RetentionPolicySt
 	return &v1alpha1.EnforcedCount{Hash: p.Hash, Time: metav1.Time{Time: v.now.UTC().Truncate(time.Second)}, Due: due.Now, Week: due.Week}
 }
 
-// waiting counts what waits for approval: objects, and images once all nodes have counted them.
+// waiting counts what waits for approval: objects, and also images once all nodes have counted them.
 func (v *view) waiting(p *policy.Policy) (all policy.PendingStats) {
 	if tally := v.stats.Policies[p.Name]; tally != nil {
 		all = tally.Pending
@@ -140,7 +142,7 @@ func (v *view) waiting(p *policy.Policy) (all policy.PendingStats) {
 	return all
 }
 
-// remember adds a preview, or updates the one of the same form, and drops the oldest.
+// remember adds a preview, or updates the one of the same version, and drops the oldest one beyond previewsKept.
 func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
 	all := slices.Clone(before)
 	if i := slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash }); i >= 0 {
@@ -152,14 +154,14 @@ func remember(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview 
 	return all[max(0, len(all)-previewsKept):]
 }
 
-// replace replaces the preview of the same form.
+// replace replaces the preview of the same version.
 func replace(before []v1alpha1.Preview, p v1alpha1.Preview) []v1alpha1.Preview {
 	all := slices.Clone(before)
 	all[slices.IndexFunc(all, func(known v1alpha1.Preview) bool { return known.Hash == p.Hash })] = p
 	return all
 }
 
-// previewOf finds the preview of a form of a policy.
+// previewOf returns the preview of a version of a policy.
 func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview, bool) {
 	for _, p := range s.Previews {
 		if p.Hash == hash {
@@ -169,8 +171,8 @@ func previewOf(s v1alpha1.RetentionPolicyStatus, hash string) (v1alpha1.Preview,
 	return v1alpha1.Preview{}, false
 }
 
-// passes reports whether the gate of a policy opens because the count is complete and within the thresholds: for all of the policy, or for
-// the namespaces that it returns.
+// passes reports whether the gate of a policy opens because the count is complete and within the thresholds: for all of the
+// policy, or for the namespaces that it returns.
 func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, ok bool) {
 	if _, counted := v.uncounted(p); p.Gate == nil || !counted {
 		return nil, false
@@ -180,15 +182,19 @@ func (v *view) passes(p *policy.Policy, preview v1alpha1.Preview, before *v1alph
 	return opened, !stillUncounted && (pending == nil || len(opened) > 0)
 }
 
-// recounts reports whether a dry run of which the earlier count is too old has been counted completely.
+// recounts reports whether a dry run whose earlier count is out of date has been counted completely.
 func (v *view) recounts(p *policy.Policy) bool {
 	_, counted := v.uncounted(p)
 	return counted && p.Mode == v1alpha1.DryRun && !p.Rehearsed && !v.compiled.Outdated[p.UID].IsZero()
 }
 
-// uncounted are the rules that are invalid, which another policy's target can bring and take away, those whose kind
-// cannot be listed or whose quotas cannot be read, those that ask what refers to something while that is not known or has just changed, and those about
-// images that not every node has counted; ok is false while any other is still being listed, or a right to read is missing.
+// uncounted returns the rules that cannot be counted; ok is false while any other rule is still being listed, or a permission
+// to read is missing. These rules cannot be counted:
+//
+//   - Invalid rules. The target of another policy can make a rule invalid or valid.
+//   - Rules whose kind cannot be listed, or whose quotas cannot be read.
+//   - Rules that read references, while these are unknown or have just changed.
+//   - Rules about images that not every node has counted.
 func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	if !v.permitted(p).ok {
 		return nil, false
@@ -210,10 +216,10 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 			}
 		case r.Capacity.ByQuota && (v.compiled.QuotasUnread || v.compiled.QuotaTrouble != nil && p.Gate != nil && p.Gate.Namespaces != nil):
 			return nil, false
-		case r.Capacity.ByQuota && v.compiled.QuotaTrouble != nil: // nothing is beyond its capacity until they can be read
+		case r.Capacity.ByQuota && v.compiled.QuotaTrouble != nil: // no object is beyond the capacity until the quotas can be read
 			rules = append(rules, r.ID.Rule)
 		case settled && v.relisting(r):
-			return nil, false // by a rule that is new: what it keeps is not known yet
+			return nil, false // for a new rule: it is unknown which objects it keeps
 		case settled && v.unsettled(r):
 			return nil, false // single rules do not wait behind such a gate
 		case v.unsettled(r):
@@ -228,10 +234,10 @@ func (v *view) uncounted(p *policy.Policy) (rules []string, ok bool) {
 	return rules, true
 }
 
-// waitsForCount reports whether a policy waits, and not only single rules of it.
+// waitsForCount reports whether a whole policy waits, and not only single rules.
 func waitsForCount(p *policy.Policy) bool { return p.Gate != nil && p.Gate.Rules == nil }
 
-// relisting reports whether a rule of the cluster about the same kind is being listed.
+// relisting reports whether a rule of a ClusterRetentionPolicy about the same kind is being listed.
 func (v *view) relisting(r *policy.Rule) bool {
 	k, watched := v.kinds[policy.StoredAs(r.Kind)]
 	return watched && k.Lost == nil && slices.ContainsFunc(v.compiled.Snapshot.Rules(policy.StoredAs(r.Kind)), func(other *policy.Rule) bool {

@@ -22,20 +22,20 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// everywhere waits with all its rules, again in team-a alone, and uncounted with rule b alone.
+// Gates of all rules, of all rules in team-a only, and of rule b only.
 var (
 	everywhere = &policy.ApprovalGate{Hash: "h"}
 	anew       = anewIn("team-a")
 	uncounted  = &policy.ApprovalGate{Hash: "h", Rules: sets.New("b")}
 )
 
-// anewIn waits in some namespaces.
+// anewIn returns a gate for some namespaces.
 func anewIn(namespaces ...string) *policy.ApprovalGate {
 	scope := policy.ApprovalScope(nil).Wider(sets.New(namespaces...), now)
 	return &policy.ApprovalGate{Hash: gated(nil).ScopeHash(namespaces, now), Namespaces: scope}
 }
 
-// gated is policy p in force, of which 5 objects may go at once unseen.
+// gated returns policy p, in force, with up to 5 deletions that need no approval.
 func gated(gate *policy.ApprovalGate, rules ...*policy.Rule) *policy.Policy {
 	if rules == nil {
 		rules = []*policy.Rule{rule("a")}
@@ -45,7 +45,7 @@ func gated(gate *policy.ApprovalGate, rules ...*policy.Rule) *policy.Policy {
 	return p
 }
 
-// backlog is so many Jobs that are due, and one that is not.
+// backlog returns n Jobs that are due, and one that is not.
 func backlog(n int, now time.Time) []*index.FactRow {
 	rows := []*index.FactRow{row("later", now, yes(now.Add(8*policy.Day)), policy.Facts{})}
 	for i := range n {
@@ -104,30 +104,30 @@ func TestWhatACountShows(t *testing.T) {
 		previews []v1alpha1.Preview
 		pending  *v1alpha1.PendingApproval
 	}{
-		"as much as may go":              {gated(everywhere), 5, nil, noStatus, of(), nil},
-		"more than may go":               {gated(everywhere), 6, nil, noStatus, nil, pending("h")},
-		"more, but it is approved":       {gated(nil), 6, nil, noStatus, of(), nil},
-		"more, counted before":           {gated(nil), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
-		"more in a namespace":            {gated(anew), 6, nil, noStatus, of(), pending(anew.Hash, "team-a")},
-		"no more in the namespace":       {gated(anewIn("team-b")), 6, nil, noStatus, of(), nil},
-		"more, in a dry run":             {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
-		"more, suspended":                {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
-		"more, rehearsed":                {rehearsed(), 6, nil, noStatus, nil, nil},
-		"more, rehearsed, seen before":   {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
-		"rehearsed while it waits":       {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
-		"not listed":                     {gated(everywhere), 6, unlisted, noStatus, nil, nil},
-		"not listed, but seen before":    {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
-		"not listed after a restart":     {gated(anew), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
-		"not listed, approved meanwhile": {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
-		"not listed, and another gate":   {gated(everywhere), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
-		"less than waited before":        {gated(anew), 5, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, of(), nil},
-		"a kind that cannot be listed":   {gated(everywhere), 6, func(k *retention.KindState) { unlisted(k); k.Lost = lost }, noStatus, of("a"), nil},
-		"one kind of two is not listed":  {gated(everywhere, rule("a"), rule("b", pods)), 0, nil, noStatus, nil, nil},
-		"an invalid rule":                {gated(everywhere, rule("a"), rule("b", invalid)), 5, nil, noStatus, of("b"), nil},
-		"more, beside an invalid rule":   {gated(everywhere, rule("a"), rule("b", invalid)), 6, nil, noStatus, nil, pending("h")},
-		"what was uncounted, counted":    {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
-		"what was uncounted, still is":   {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
-		"one of two was uncounted":       {gated(two, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
+		"as many as allowed":                   {gated(everywhere), 5, nil, noStatus, of(), nil},
+		"more than allowed":                    {gated(everywhere), 6, nil, noStatus, nil, pending("h")},
+		"more, and approved":                   {gated(nil), 6, nil, noStatus, of(), nil},
+		"more, counted before":                 {gated(nil), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
+		"more in a namespace":                  {gated(anew), 6, nil, noStatus, of(), pending(anew.Hash, "team-a")},
+		"not more in the namespace":            {gated(anewIn("team-b")), 6, nil, noStatus, of(), nil},
+		"more, in a dry run":                   {withMode(gated(nil), v1alpha1.DryRun), 6, nil, noStatus, of(), nil},
+		"more, suspended":                      {withMode(gated(nil), v1alpha1.Suspended), 6, nil, noStatus, nil, nil},
+		"more, with --dry-run":                 {rehearsed(), 6, nil, noStatus, nil, nil},
+		"more, with --dry-run, counted before": {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"--dry-run while it waits":             {rehearsed(), 6, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"not listed":                           {gated(everywhere), 6, unlisted, noStatus, nil, nil},
+		"not listed, but counted before":       {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, of(), nil},
+		"not listed after a restart":           {gated(anew), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, before},
+		"not listed, approved since then":      {gated(nil), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
+		"not listed, and another gate":         {gated(everywhere), 6, unlisted, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, nil, nil},
+		"fewer than waited before":             {gated(anew), 5, nil, v1alpha1.RetentionPolicyStatus{PendingApproval: before}, of(), nil},
+		"a kind that cannot be listed":         {gated(everywhere), 6, func(k *retention.KindState) { unlisted(k); k.Lost = lost }, noStatus, of("a"), nil},
+		"one kind of two is not listed":        {gated(everywhere, rule("a"), rule("b", pods)), 0, nil, noStatus, nil, nil},
+		"an invalid rule":                      {gated(everywhere, rule("a"), rule("b", invalid)), 5, nil, noStatus, of("b"), nil},
+		"more, with an invalid rule":           {gated(everywhere, rule("a"), rule("b", invalid)), 6, nil, noStatus, nil, pending("h")},
+		"an uncounted rule is counted":         {gated(uncounted, rule("a"), rule("b")), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of(), nil},
+		"an uncounted rule stays uncounted":    {gated(uncounted, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), nil},
+		"one of two was uncounted":             {gated(two, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
 		"one of two was uncounted, and is shown": {gated(two, rule("a"), rule("b", invalid)), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), earlier},
 		"one of two was uncounted, and is approved": {approved(gated(two, rule("a"), rule("b", invalid)), earlier.Hash), 6, nil,
@@ -138,12 +138,12 @@ func TestWhatACountShows(t *testing.T) {
 			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), ofBoth},
 		"not listed after a restart, and rules wait": {gated(two, rule("a"), rule("b")), 6, unlisted,
 			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b"), PendingApproval: earlier}, of("a", "b"), earlier},
-		"one of two was uncounted, the form is approved": {approved(gated(two, rule("a"), rule("b", invalid)), gated(nil).ApprovalHash()), 6, nil,
+		"one of two was uncounted, the version is approved": {approved(gated(two, rule("a"), rule("b", invalid)), gated(nil).ApprovalHash()), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("a", "b")}, of("a", "b"), ofA},
-		"what was counted, uncounted now": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
+		"a counted rule becomes uncounted": {gated(nil, rule("a"), rule("b", invalid)), 6, nil, v1alpha1.RetentionPolicyStatus{Previews: of()}, of(), nil},
 		"more in a namespace, and one uncounted": {gated(&policy.ApprovalGate{Hash: anew.Hash, Namespaces: anew.Namespaces, Uncounted: sets.New("b")}, rule("a"), rule("b")), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of("b")}, of("b"), pending(anew.Hash, "team-a")},
-		"no more in a namespace, and a rule cannot be counted now": {gated(anewIn("team-b"), rule("a"), rule("b", invalid)), 6, nil,
+		"not more in a namespace, and a rule cannot be counted now": {gated(anewIn("team-b"), rule("a"), rule("b", invalid)), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), nil},
 		"more in a namespace, and a rule cannot be counted now": {gated(anew, rule("a"), rule("b", invalid)), 6, nil,
 			v1alpha1.RetentionPolicyStatus{Previews: of()}, of("b"), pending(anew.Hash, "team-a")},
@@ -153,7 +153,7 @@ func TestWhatACountShows(t *testing.T) {
 		"always, nothing is due, counted before":   {always(everywhere), 0, nil, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("h")}, nil, &v1alpha1.PendingApproval{Hash: "h", Selected: 1}},
 		"always, nothing is due in a namespace":    {always(anew), 0, nil, noStatus, of(), nil},
 		"always, one object is due in a namespace": {always(anew), 1, nil, noStatus, of(), &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 1, Week: 1, Selected: 2, Namespaces: []string{"team-a"}, Since: before.Since}},
-		"no rules at all":                          {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
+		"without rules":                            {withMode(gated(everywhere, []*policy.Rule{}...), v1alpha1.Enforce), 6, nil, noStatus, of(), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestWhatACountShows(t *testing.T) {
 	}
 }
 
-// unnumbered are previews without what they counted.
+// unnumbered returns previews without their numbers.
 func unnumbered(all []v1alpha1.Preview) (bare []v1alpha1.Preview) {
 	for _, p := range all {
 		p.Due, p.Week = 0, 0
@@ -178,7 +178,7 @@ func unnumbered(all []v1alpha1.Preview) (bare []v1alpha1.Preview) {
 	return bare
 }
 
-// rehearsed is policy p, a dry run only because the operator says so.
+// rehearsed returns policy p as a dry run only because of --dry-run.
 func rehearsed() *policy.Policy {
 	p := gated(nil)
 	p.ForceDryRun()
@@ -193,7 +193,7 @@ func withMode(p *policy.Policy, mode v1alpha1.Mode) *policy.Policy {
 	return p
 }
 
-// TestWithoutQuotasNothingIsCountedOfWhatTheyBind: all of it would be due once they can be read.
+// TestWithoutQuotasNothingIsCountedOfWhatTheyBind: all of these objects would be due once the quotas can be read.
 func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
 	byQuota := func(r *policy.Rule) { r.Capacity.ByQuota = true }
 	uncountedA := []v1alpha1.Preview{{Hash: "h", Time: timeOf(now), Uncounted: []string{"a"}}}
@@ -203,10 +203,10 @@ func TestWithoutQuotasNothingIsCountedOfWhatTheyBind(t *testing.T) {
 		previews []v1alpha1.Preview
 		opens    bool // in team-a
 	}{
-		"a new rule":                       {everywhere, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, false},
-		"a new rule, and they are unread":  {everywhere, errors.New("forbidden"), uncountedA, false},
-		"a namespace":                      {anew, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, true},
-		"a namespace, and they are unread": {anew, errors.New("forbidden"), nil, false},
+		"a new rule":                          {everywhere, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, false},
+		"a new rule, with unreadable quotas":  {everywhere, errors.New("forbidden"), uncountedA, false},
+		"a namespace":                         {anew, nil, []v1alpha1.Preview{{Hash: "h", Time: timeOf(now)}}, true},
+		"a namespace, with unreadable quotas": {anew, errors.New("forbidden"), nil, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +237,8 @@ func TestPreviewsAreBoundedAndInOrder(t *testing.T) {
 	expect.Equal(t, "the newest", "h39", known[15])
 }
 
-// TestAPreviewIsOfTheLastCount: the loop takes one for old that was not renewed while the policy had the form.
+// TestAPreviewIsOfTheLastCount: the policyset reconciler ignores a preview as too old if it was not renewed while the policy
+// had the version.
 func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	p := gated(nil)
 	e := compiledOf(p)
@@ -246,12 +247,13 @@ func TestAPreviewIsOfTheLastCount(t *testing.T) {
 	expect.Equal(t, "a time that the API can hold", now, view.Before.Previews[0].Time.Time)
 	view.Now = now.Add(time.Hour)
 	expect.Equal(t, "later", now.Add(time.Hour), view.Status(p).Previews[0].Time.Time)
-	waiting := gated(everywhere) // which it would not with a preview that is young enough
+	waiting := gated(everywhere) // it would not wait with a recent preview
 	view = status.View{Edition: compiledOf(waiting), Kinds: view.Kinds, Now: view.Now, Before: view.Before}
-	expect.Equal(t, "previews while the form waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
+	expect.Equal(t, "previews while the version waits", []v1alpha1.Preview{}, view.Status(waiting).Previews)
 }
 
-// TestAPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced for long enough.
+// TestAPreviewLacksWhatWaitsForApproval: the next leader compares its count with the preview if the policy was not enforced
+// long enough.
 func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	p := gated(anew)
 	e := compiledOf(p)
@@ -262,7 +264,8 @@ func TestAPreviewLacksWhatWaitsForApproval(t *testing.T) {
 	expect.Equal(t, "previews", view.Before.Previews, s.Previews)
 }
 
-// TestARuleThatCannotBeCountedAsksForNoApproval, though it finds objects due by its time to live: each count would ask for another one.
+// TestARuleThatCannotBeCountedAsksForNoApproval, although it finds objects due by its TTL: each count would require another
+// approval.
 func TestARuleThatCannotBeCountedAsksForNoApproval(t *testing.T) {
 	p := gated(uncounted, rule("a"), rule("b", func(r *policy.Rule) { r.Capacity = policy.Capacity{Bounded: true, ByQuota: true, Percent: 50} }))
 	e := compiledOf(p)
@@ -288,16 +291,16 @@ func TestTheConditionSaysWhatToDo(t *testing.T) {
 		kind   func(k *retention.KindState)
 		want   string
 	}{
-		"a new form": {gated(everywhere), nil,
+		"a new version": {gated(everywhere), nil,
 			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
 		"a namespace": {gated(anew), nil,
 			said + "its rules now apply in team-a, or a hold or a rule that kept objects there was removed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" + anew.Hash},
 		"rules that were not counted with the others": {gated(&policy.ApprovalGate{Rules: sets.New("a")}), nil,
 			said + "Sunset could not count these rules before: a; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=" +
 				gated(nil).RulesHash([]string{"a"}, now)},
-		"of a namespace's own": {own, nil,
+		"of a RetentionPolicy": {own, nil,
 			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve own -n team-a, or set annotation sunset.x-k8s.io/approved=h"},
-		"beside what else is wrong": {gated(everywhere), func(k *retention.KindState) {
+		"together with another problem": {gated(everywhere), func(k *retention.KindState) {
 			k.Undeletable = &retention.SourceError{Reason: "Forbidden", Message: "no"}
 		},
 			said + "rules of this policy are new or have changed; run kubectl sunset preview to see them, then kubectl sunset approve p, or set annotation sunset.x-k8s.io/approved=h"},
@@ -347,7 +350,7 @@ func TestWhatIsSaidWhileAGateWaits(t *testing.T) {
 	}
 }
 
-// Each telling puts all rules in force again, for all objects.
+// TestTheGatesAreToldOfManyPoliciesAtOnce, because each call publishes all rules again, for all objects.
 func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 	inBubble(t, func(w *harness) {
 		var all []*policy.Policy
@@ -363,18 +366,18 @@ func TestTheGatesAreToldOfManyPoliciesAtOnce(t *testing.T) {
 	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Second)
 		expect.Equal(t, "policies", 20, len(w.previewed))
-		expect.Equal(t, "tellings", 1, w.tellings)
+		expect.Equal(t, "calls of Previewed", 1, w.tellings)
 	})
 }
 
-// gateKeeper answers Previewed as policies.Loop does: by another snapshot.
+// gateKeeper responds to Previewed with another snapshot, as policyset.Reconciler does.
 type gateKeeper struct {
 	w      *harness
 	told   []string
 	policy func(gate *policy.ApprovalGate) *policy.Policy
 }
 
-// Previewed implements report.Gates.
+// Previewed implements status.Gates.
 func (g *gateKeeper) Previewed(counts ...policyset.Count) {
 	for _, c := range counts {
 		g.previewed(c.Preview, c.Gate)
@@ -405,7 +408,7 @@ func (g *gateKeeper) previewed(preview v1alpha1.Preview, gate *policy.ApprovalGa
 	}
 }
 
-// waiting runs a test with a policy behind a gate and so many Jobs due, after ten seconds.
+// waiting runs a test with a policy that has a gate, and with due Jobs, after ten seconds.
 func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.RetentionPolicyStatus, test func(t *testing.T, w *harness, keeper *gateKeeper)) {
 	var keeper *gateKeeper
 	inBubble(t, func(w *harness) {
@@ -419,7 +422,8 @@ func waiting(t *testing.T, gate *policy.ApprovalGate, due int, status v1alpha1.R
 	})
 }
 
-// TestTheGatesAreToldOfARuleThatCannotBeCountedNow once the status says so, though nothing opens yet: an approval of the others comes later.
+// TestTheGatesAreToldOfARuleThatCannotBeCountedNow once the status shows it. No gate opens yet, but the other rules may be
+// approved later.
 func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
 	two := func(gate *policy.ApprovalGate) *policy.Policy {
 		return gated(gate, rule("a"), rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Message: "another version"}} }))
@@ -432,7 +436,7 @@ func TestTheGatesAreToldOfARuleThatCannotBeCountedNow(t *testing.T) {
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(6, w.began)...)}
 	}, func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
-		expect.Equal(t, "told", []string{`h counted, uncounted ["b"], no gate`}, keeper.told)
+		expect.Equal(t, "reported", []string{`h counted, uncounted ["b"], no gate`}, keeper.told)
 	})
 }
 
@@ -444,20 +448,20 @@ func TestAGateOpensOnce(t *testing.T) {
 		status v1alpha1.RetentionPolicyStatus
 		want   []string
 	}{
-		"a new form":                          {everywhere, 5, noStatus, []string{`h counted, uncounted [], gate h`}},
-		"a namespace":                         {anew, 5, seen, []string{`h counted, uncounted [], gate ` + anew.Hash}},
-		"a namespace, the form approved":      {anew, 5, noStatus, []string{`h counted, uncounted [], gate ` + anew.Hash}},
-		"no gate":                             {nil, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
-		"no gate, seen before":                {nil, 6, seen, nil},
-		"too many":                            {everywhere, 6, noStatus, nil},
-		"too many in a namespace":             {anew, 6, seen, nil},
-		"too many there, the form approved":   {anew, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
-		"a form that was seen by another one": {everywhere, 5, seen, []string{`h counted, uncounted [], gate h`}},
+		"a new version":                        {everywhere, 5, noStatus, []string{`h counted, uncounted [], gate h`}},
+		"a namespace":                          {anew, 5, seen, []string{`h counted, uncounted [], gate ` + anew.Hash}},
+		"a namespace, the version approved":    {anew, 5, noStatus, []string{`h counted, uncounted [], gate ` + anew.Hash}},
+		"no gate":                              {nil, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
+		"no gate, counted before":              {nil, 6, seen, nil},
+		"too many":                             {everywhere, 6, noStatus, nil},
+		"too many in a namespace":              {anew, 6, seen, nil},
+		"too many there, the version approved": {anew, 6, noStatus, []string{`h counted, uncounted [], no gate`}},
+		"a version that was counted before":    {everywhere, 5, seen, []string{`h counted, uncounted [], gate h`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, test.gate, test.due, test.status, func(t *testing.T, w *harness, keeper *gateKeeper) {
-				expect.Equal(t, "told", test.want, keeper.told)
+				expect.Equal(t, "reported", test.want, keeper.told)
 				writes := len(w.written())
 				if writes > 2 {
 					t.Errorf("%d writes", writes)
@@ -466,7 +470,7 @@ func TestAGateOpensOnce(t *testing.T) {
 					w.Changed()
 					bubble.Pass(10 * time.Second)
 				}
-				expect.Equal(t, "told in ten minutes", test.want, keeper.told)
+				expect.Equal(t, "reported in ten minutes", test.want, keeper.told)
 				expect.Equal(t, "writes in ten minutes", writes, len(w.written()))
 			})
 		})
@@ -474,14 +478,14 @@ func TestAGateOpensOnce(t *testing.T) {
 }
 
 func TestAGateOpensWhenLessIsDue(t *testing.T) {
-	for name, gate := range map[string]*policy.ApprovalGate{"a new form": everywhere, "a namespace": anew} {
+	for name, gate := range map[string]*policy.ApprovalGate{"a new version": everywhere, "a namespace": anew} {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, gate, 6, v1alpha1.RetentionPolicyStatus{}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
 				expect.Equal(t, "pending", 6, w.status().PendingApproval.Due)
 				w.kinds[0].Index.Forget(1, "uid-due-0", time.Now())
 				bubble.Pass(10 * time.Second)
-				expect.Equal(t, "told", []string{"h counted, uncounted [], gate " + gate.Hash}, keeper.told)
+				expect.Equal(t, "reported", []string{"h counted, uncounted [], gate " + gate.Hash}, keeper.told)
 				expect.Equal(t, "pending", true, w.status().PendingApproval == nil)
 				expect.Equal(t, "ready", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 			})
@@ -498,13 +502,13 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 			unlisted(&complete)
 			w.kinds = []retention.KindState{complete}
 		}},
-		"in doubt": {func(w *harness, complete retention.KindState) { complete.Index.Unsync(1) }},
-		"rights not known": {func(w *harness, _ retention.KindState) {
+		"unsynced": {func(w *harness, complete retention.KindState) { complete.Index.Unsync(1) }},
+		"permissions not known": {func(w *harness, _ retention.KindState) {
 			w.Rights = func(*policy.Rule) (error, bool) { return nil, false }
 		}},
 	}
 	for name, test := range tests {
-		for form, status := range map[string]v1alpha1.RetentionPolicyStatus{"a new form": noStatus, "one that was seen": {Previews: previewsOf("h")}} {
+		for form, status := range map[string]v1alpha1.RetentionPolicyStatus{"a new version": noStatus, "a version that was counted": {Previews: previewsOf("h")}} {
 			t.Run(name+", "+form, func(t *testing.T) {
 				var complete retention.KindState
 				var own *policy.Policy
@@ -517,7 +521,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 					test.before(w, complete)
 				}, func(t *testing.T, w *harness) {
 					bubble.Pass(time.Minute)
-					expect.Equal(t, "told", 0, len(w.previewed))
+					expect.Equal(t, "reported", 0, len(w.previewed))
 					expect.Equal(t, "enforcing", "False Counting", condition(w.statusOf(own.Name), v1alpha1.ConditionEnforcing))
 					w.set(func() {
 						w.Rights = nil
@@ -526,7 +530,7 @@ func TestNothingOpensBeforeEverythingIsCounted(t *testing.T) {
 					})
 					w.Changed()
 					bubble.Pass(3 * time.Second)
-					expect.Equal(t, "told once it is counted", true, len(w.previewed) > 0)
+					expect.Equal(t, "reported once it is counted", true, len(w.previewed) > 0)
 					expect.Equal(t, "of", own.UID, w.previewed[0].Policy)
 					expect.Equal(t, "gate", own.Gate, w.previewed[0].Gate)
 				})
@@ -542,10 +546,10 @@ func TestNothingOpensBeforeTheStatusSaysSo(t *testing.T) {
 		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
 		w.Use(compiledOf(p))
 		bubble.Pass(time.Minute)
-		expect.Equal(t, "told", 0, len(keeper.told))
+		expect.Equal(t, "reported", 0, len(keeper.told))
 		w.set(func() { w.fail = nil })
 		bubble.Pass(3 * time.Second)
-		expect.Equal(t, "told once it is written", []string{"i counted, uncounted [], gate i"}, keeper.told)
+		expect.Equal(t, "reported once it is written", []string{"i counted, uncounted [], gate i"}, keeper.told)
 	})
 }
 
@@ -559,12 +563,12 @@ func TestAFormIsWrittenAtOnce(t *testing.T) {
 		p.Hash, p.Gate = "i", &policy.ApprovalGate{Hash: "i"}
 		w.Use(compiledOf(p))
 		bubble.Pass(time.Second)
-		expect.Equal(t, "told a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
+		expect.Equal(t, "reported a second after another write", []string{"i counted, uncounted [], gate i"}, keeper.told)
 	})
 }
 
 func TestCountedSoonWhileAGateWaits(t *testing.T) {
-	for name, gate := range map[string]*policy.ApprovalGate{"a new form": everywhere, "a namespace": anew} {
+	for name, gate := range map[string]*policy.ApprovalGate{"a new version": everywhere, "a namespace": anew} {
 		t.Run(name, func(t *testing.T) {
 			waiting(t, nil, 0, v1alpha1.RetentionPolicyStatus{Previews: previewsOf("other")}, func(t *testing.T, w *harness, keeper *gateKeeper) {
 				keeper.told = nil
@@ -573,7 +577,7 @@ func TestCountedSoonWhileAGateWaits(t *testing.T) {
 					bubble.Pass(time.Second) // the last count is never older than two seconds
 					w.Use(compiledOf(gated(gate)))
 					bubble.Pass(time.Second)
-					expect.Equal(t, "told within a second", 1, len(keeper.told))
+					expect.Equal(t, "reported within a second", 1, len(keeper.told))
 					keeper.told = nil
 				}
 			})
@@ -581,7 +585,7 @@ func TestCountedSoonWhileAGateWaits(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeCountedKeepsNobodyBusy: a rule whose kind is not there waits, for as long as it takes, without haste.
+// TestWhatCannotBeCountedKeepsNobodyBusy: a rule whose kind does not exist waits without frequent counts.
 func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 	invalid := rule("b", func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec.rules[1]"}} })
 	var keeper *gateKeeper
@@ -592,19 +596,19 @@ func TestWhatCannotBeCountedKeepsNobodyBusy(t *testing.T) {
 		w.kinds = []retention.KindState{kindOf(e, w.began, backlog(3, w.began)...)}
 	}, func(t *testing.T, w *harness) {
 		bubble.Pass(50 * time.Minute)
-		expect.Equal(t, "told", []string{`h counted, uncounted ["b"], gate h`}, keeper.told)
+		expect.Equal(t, "reported", []string{`h counted, uncounted ["b"], gate h`}, keeper.told)
 		if n := len(w.written()); n > 2 {
 			t.Errorf("%d writes", n)
 		}
 		w.set(func() { invalid = rule("b") })
 		w.Use(compiledOf(keeper.policy(uncounted)))
 		bubble.Pass(10 * time.Second)
-		expect.Equal(t, "told once it is valid", `h counted, uncounted [], gate h`, keeper.told[len(keeper.told)-1])
-		expect.Equal(t, "told once", 2, len(keeper.told))
+		expect.Equal(t, "reported once it is valid", `h counted, uncounted [], gate h`, keeper.told[len(keeper.told)-1])
+		expect.Equal(t, "reported once", 2, len(keeper.told))
 	})
 }
 
-// TestASecondRestartLetsNothingThrough: the first process after it ended before everything was listed.
+// TestASecondRestartLetsNothingThrough: the first process ended before everything was listed.
 func TestASecondRestartLetsNothingThrough(t *testing.T) {
 	pending := &v1alpha1.PendingApproval{Hash: anew.Hash, Due: 6, Week: 6, Selected: 7, Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}
 	inBubble(t, func(w *harness) {
@@ -627,7 +631,8 @@ func TestTheHashIsInTheStatusThatIsWritten(t *testing.T) {
 	})
 }
 
-// TestTheStatusKnowsTheFormThatWasApproved: the annotation may name a later change. A policy that is a dry run because of --dry-run keeps it.
+// TestTheStatusKnowsTheFormThatWasApproved, because the annotation may name a later change. A policy that is a dry run because
+// of --dry-run keeps its approval.
 func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
 	form := gated(nil).ApprovalHash()
 	accepted := func(p *policy.Policy) *policy.Policy {
@@ -639,13 +644,13 @@ func TestTheStatusKnowsTheFormThatWasApproved(t *testing.T) {
 		before, want string
 		outdated     bool
 	}{
-		"nothing":                      {gated(nil), "", "", false},
-		"the form":                     {accepted(gated(nil)), "", form, false},
-		"another form before":          {gated(everywhere), form, "", false},
-		"the form, and a change waits": {accepted(gated(anew)), form, form, false},
-		"the form, which has to be counted again":    {accepted(gated(everywhere)), form, "", true},
-		"the form, which has been counted meanwhile": {accepted(gated(nil)), "", form, true},
-		"the form, rehearsed":                        {rehearsed(), form, form, false},
+		"nothing":                                  {gated(nil), "", "", false},
+		"the version":                              {accepted(gated(nil)), "", form, false},
+		"another version before":                   {gated(everywhere), form, "", false},
+		"the version, and a change waits":          {accepted(gated(anew)), form, form, false},
+		"the version, which must be counted again": {accepted(gated(everywhere)), form, "", true},
+		"the version, which was counted again":     {accepted(gated(nil)), "", form, true},
+		"the version, with --dry-run":              {rehearsed(), form, form, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := compiledOf(test.policy)

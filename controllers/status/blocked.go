@@ -11,13 +11,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// blockedShown is how many rules and policies a status has at most of those that block each other.
+// blockedShown is the maximum number of blocking rules in a status, and of blocked policies.
 const blockedShown = 5
 
-// blockedMeasured is the same of the metric, whose alert names each rule.
+// blockedMeasured is the maximum number of blocking rules in the metric. Its alert names each rule.
 const blockedMeasured = 100
 
-// blocked fills in what other policies keep of this one, and this one of others.
+// blocked sets what other policies keep of the objects of this one, and what this one keeps of theirs.
 func (v *view) blocked(tally *policy.PolicyStats, s *v1alpha1.RetentionPolicyStatus) {
 	s.Blocked = tally.Blocked.Subjects
 	for _, by := range tally.Blocked.Most(blockedShown) {
@@ -30,7 +30,7 @@ func (v *view) blocked(tally *policy.PolicyStats, s *v1alpha1.RetentionPolicySta
 	}
 }
 
-// blocking is the condition Blocked; it is not ok, and left out, where no other policy keeps anything.
+// blocking returns the condition Blocked. It is not ok, and left out, if no other policy keeps objects.
 func (v *view) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) standing {
 	if len(s.BlockedBy) == 0 {
 		return standing{}
@@ -44,7 +44,7 @@ func (v *view) blocking(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) sta
 		objects(s.Blocked), strings.Join(by, ", "), explainCommand(sample))}
 }
 
-// evaluated says whether expressions fail.
+// evaluated returns ok unless expressions fail.
 func (v *view) evaluated(s *v1alpha1.RetentionPolicyStatus) standing {
 	if s.Errors == 0 {
 		return standing{ok: true}
@@ -67,7 +67,7 @@ func (v *view) evaluated(s *v1alpha1.RetentionPolicyStatus) standing {
 	return standing{false, string(policy.EvaluationFailed), strings.Join(parts, "; ")}
 }
 
-// keeps says what a policy keeps of others.
+// keeps returns the message about the objects of other policies that a policy keeps.
 func keeps(blocks []v1alpha1.BlockedPolicy) string {
 	var of []string
 	for _, b := range blocks {
@@ -76,7 +76,7 @@ func keeps(blocks []v1alpha1.BlockedPolicy) string {
 	return "this policy keeps objects that other policies would delete now: " + strings.Join(of, ", ")
 }
 
-// delayed is the condition Delayed; it is not ok, and left out, where every object that is due can be deleted.
+// delayed returns the condition Delayed. It is not ok, and left out, if every due object can be deleted.
 func (v *view) delayed(p *policy.Policy) standing {
 	all := append(v.nodes.delays(p), v.delays[p.Name]...)
 	if len(all) == 0 {
@@ -97,7 +97,7 @@ func (v *view) delayed(p *policy.Policy) standing {
 	return standing{true, all[0].Reason, rbac.Line("Sunset cannot delete objects that are due: " + strings.Join(parts, "; "))}
 }
 
-// named is a policy with its kind.
+// named returns the kind and name of a policy.
 func named(policy string) string {
 	if strings.Contains(policy, "/") {
 		return v1alpha1.RetentionPolicyKind.Kind + " " + policy
@@ -112,7 +112,7 @@ func objects(n int64) string {
 	return fmt.Sprintf("%d objects", n)
 }
 
-// explainCommand is what tells more of an object.
+// explainCommand returns the command that explains the decision about an object.
 func explainCommand(s policy.BlockedSample) string {
 	command := "kubectl sunset explain " + strings.ToLower(s.Rule.Kind.GroupKind().String()) + "/" + s.Name
 	if s.Namespace != "" {

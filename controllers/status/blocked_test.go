@@ -20,7 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks: conditions, one Event when it begins and one when it ends.
+// TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks checks the conditions, one Event for the beginning, and one for the end.
 func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		p, q := policyOf(v1alpha1.Enforce, rule("a")), policyOf(v1alpha1.Enforce, rule("b"))
@@ -66,7 +66,8 @@ func TestAPolicyThatFailsSaysSoOnItselfAndOnThoseItBlocks(t *testing.T) {
 	})
 }
 
-// TestSixBlockers: the policy that fails is in the condition, the status and the metric beside five that keep more objects by choice.
+// TestSixBlockers: five policies keep more objects intentionally. The policy that fails is also in the condition, the status
+// and the metric.
 func TestSixBlockers(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		start, layout := time.Now().Add(-2*time.Hour), &index.Columns{Columns: []string{"a"}}
@@ -85,7 +86,7 @@ func TestSixBlockers(t *testing.T) {
 			w.store(p, noStatus)
 		}
 		var rows []*index.FactRow
-		for i := range 6 { // q0 to q4 keep five of them, q5 fails on the last
+		for i := range 6 { // q0 to q4 keep five of the objects, q5 fails on the last one
 			facts := make([]policy.Facts, 7)
 			facts[0] = yes(start)
 			for j := 1; i < 5 && j <= 5; j++ {
@@ -110,19 +111,19 @@ func TestSixBlockers(t *testing.T) {
 	})
 }
 
-// TestAProblemThatPassesIsNotTold, and one that the controller before has told of is not told again.
+// TestAProblemThatPassesIsNotTold. A problem that the previous leader has reported is not reported again.
 func TestAProblemThatPassesIsNotTold(t *testing.T) {
 	for name, test := range map[string]struct {
 		lasts time.Duration
-		since time.Duration // before the start; negative for not
+		since time.Duration // before the start; negative if it did not begin before
 		want  int
 	}{
-		"it passes":                           {3 * time.Second, -1, 0},
-		"it lasts":                            {20 * time.Second, -1, 2},
-		"it was told before and lasts":        {20 * time.Second, time.Minute, 1},
-		"it began just before, and lasts":     {20 * time.Second, time.Second, 2},
-		"it was told before, and has ended":   {0, time.Minute, 1},
-		"it began just before, and has ended": {0, time.Second, 0},
+		"it ends soon":                          {3 * time.Second, -1, 0},
+		"it lasts":                              {20 * time.Second, -1, 2},
+		"it was reported before, and lasts":     {20 * time.Second, time.Minute, 1},
+		"it began just before, and lasts":       {20 * time.Second, time.Second, 2},
+		"it was reported before, and has ended": {0, time.Minute, 1},
+		"it began just before, and has ended":   {0, time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(t *testing.T, w *harness) {
@@ -149,12 +150,12 @@ func TestAProblemThatPassesIsNotTold(t *testing.T) {
 	}
 }
 
-// withReady are conditions of a policy that is not ready.
+// withReady returns conditions of a policy that is not ready.
 func withReady(reason string, since time.Time) []metav1.Condition {
 	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: timeOf(since)}}
 }
 
-// TestAPolicyWithImagesIsBlockedToo: what nodes report takes nothing away from what is known of objects.
+// TestAPolicyWithImagesIsBlockedToo: reports of nodes do not replace the counts of objects.
 func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)
@@ -166,7 +167,7 @@ func TestAPolicyWithImagesIsBlockedToo(t *testing.T) {
 	})
 }
 
-// TestOverridesThatSuspendAreNamed on the policy that they keep from deleting, though that is what a team has chosen.
+// TestOverridesThatSuspendAreNamed in the status of the suspended policy, although a team has intended this.
 func TestOverridesThatSuspendAreNamed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)

@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// dueIn is so many Jobs of each namespace that are due.
+// dueIn returns due Jobs, by their number in each namespace.
 func dueIn(namespaces map[string]int) (rows []*index.FactRow) {
 	for namespace, n := range namespaces {
 		for i := range n {
@@ -31,7 +31,7 @@ func dueIn(namespaces map[string]int) (rows []*index.FactRow) {
 	return rows
 }
 
-// TestOneNamespaceDoesNotHoldUpOthers: namespaces are counted one by one, and what was shown stays as it was shown.
+// TestOneNamespaceDoesNotHoldUpOthers: namespaces are counted one by one, and a shown approval stays unchanged.
 func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
 	later := now.Add(time.Minute)
 	changed := func(scope policy.ApprovalScope, namespaces ...string) policy.ApprovalScope {
@@ -46,21 +46,21 @@ func TestOneNamespaceDoesNotHoldUpOthers(t *testing.T) {
 		before *v1alpha1.PendingApproval
 		due    map[string]int
 		opened []string
-		hash   string // of what waits; empty for nothing
+		hash   string // hash of the pending approval; empty for none
 		counts int64
 	}{
-		"little in all":                        {ab, nil, map[string]int{"team-a": 2, "team-b": 3}, []string{"team-a", "team-b"}, "", 0},
-		"much in one":                          {ab, nil, map[string]int{"team-a": 20, "team-b": 3}, []string{"team-b"}, gated(nil).ScopeHash([]string{"team-a"}, now), 20},
-		"much in both":                         {ab, nil, map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
-		"nothing in one":                       {ab, nil, map[string]int{"team-b": 30}, []string{"team-a"}, gated(nil).ScopeHash([]string{"team-b"}, now), 30},
+		"few in all":                           {ab, nil, map[string]int{"team-a": 2, "team-b": 3}, []string{"team-a", "team-b"}, "", 0},
+		"many in one":                          {ab, nil, map[string]int{"team-a": 20, "team-b": 3}, []string{"team-b"}, gated(nil).ScopeHash([]string{"team-a"}, now), 20},
+		"many in both":                         {ab, nil, map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
+		"none in one":                          {ab, nil, map[string]int{"team-b": 30}, []string{"team-a"}, gated(nil).ScopeHash([]string{"team-b"}, now), 30},
 		"shown before":                         {ab, shown(50), map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
-		"shown, and less by now":               {ab, shown(50), map[string]int{"team-a": 2, "team-b": 3}, []string{"team-a", "team-b"}, "", 0},
+		"shown, and fewer now":                 {ab, shown(50), map[string]int{"team-a": 2, "team-b": 3}, []string{"team-a", "team-b"}, "", 0},
 		"shown, and one changes":               {changed(ab, "team-a"), shown(50), map[string]int{"team-a": 2, "team-b": 30}, []string{"team-a"}, shown(0).Hash, 30},
-		"shown, and one changes much":          {changed(ab, "team-a"), shown(50), map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 30},
+		"shown, and one changes, with many":    {changed(ab, "team-a"), shown(50), map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 30},
 		"shown, and all change":                {changed(ab, "team-a", "team-b"), shown(50), map[string]int{"team-a": 20, "team-b": 30}, nil, gated(nil).ScopeHash([]string{"team-a", "team-b"}, later), 50},
-		"shown, and one more comes":            {changed(ab, "team-c"), shown(50), map[string]int{"team-a": 20, "team-b": 30, "team-c": 3}, []string{"team-c"}, shown(0).Hash, 50},
-		"shown, and more come, bit by bit":     {changed(ab, "team-c", "team-d"), shown(50), map[string]int{"team-a": 20, "team-b": 30, "team-c": 3, "team-d": 4}, nil, shown(0).Hash, 50},
-		"of another form, which is not theirs": {ab, &v1alpha1.PendingApproval{Hash: "x", Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}, map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
+		"shown, and one is added":              {changed(ab, "team-c"), shown(50), map[string]int{"team-a": 20, "team-b": 30, "team-c": 3}, []string{"team-c"}, shown(0).Hash, 50},
+		"shown, and more are added one by one": {changed(ab, "team-c", "team-d"), shown(50), map[string]int{"team-a": 20, "team-b": 30, "team-c": 3, "team-d": 4}, nil, shown(0).Hash, 50},
+		"shown for another version":            {ab, &v1alpha1.PendingApproval{Hash: "x", Namespaces: []string{"team-a"}, Since: &metav1.MicroTime{Time: now}}, map[string]int{"team-a": 20, "team-b": 30}, nil, shown(0).Hash, 50},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

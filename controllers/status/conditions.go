@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// rulesNamed is how many rules a message names at most.
+// rulesNamed is the maximum number of rules that a message names.
 const rulesNamed = 3
 
 // standing is one condition before it is written.
@@ -33,15 +33,15 @@ type condition struct {
 	standing
 }
 
-// conditions sets Valid, Watching, Enforcing and, from those, Ready.
+// conditions sets Ready from the other conditions, which it sets too.
 func (v *view) conditions(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) {
 	valid, watching, enforcing, permitted := v.valid(p), v.watching(p), v.enforcing(p, s), v.permitted(p)
 	evaluated := v.evaluated(s)
 	referred, asks := v.referencesKnown(p)
 	ready := standing{true, "Ready", readyMessage[p.Mode]}
-	for _, part := range []standing{evaluated, enforcing, referred, watching, permitted, valid} { // the last that fails is what to mend first
+	for _, part := range []standing{evaluated, enforcing, referred, watching, permitted, valid} { // Ready shows the last one that fails
 		if !part.ok && (p.Mode == v1alpha1.Enforce || p.Rehearsed || part != enforcing) {
-			ready = standing{part.ok, part.reason, rbac.Sentence(part.message)} // its own condition has the roles
+			ready = standing{part.ok, part.reason, rbac.Sentence(part.message)} // its own condition contains the roles
 		}
 	}
 	if len(s.Blocks) > 0 {
@@ -162,7 +162,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	switch {
 	case s.PendingApproval != nil:
 		return standing{false, string(policy.IsUnapproved), approvalMessage(p, s.PendingApproval)}
-	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching says why single rules wait
+	case p.Gate != nil && p.Gate.Rules == nil: // Valid or Watching shows why single rules wait
 		return standing{false, "Counting", "Sunset is counting what a configuration change would delete; until it has finished, the changed rules keep these objects"}
 	}
 	if withheld := v.nodes.withheld(p); !withheld.ok {
@@ -194,7 +194,7 @@ func (v *view) enforcing(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus) st
 	return enforcing
 }
 
-// paced says that a policy has more due than --max-deletions-per-second lets go within retention.DelayedAfter; it is not ok otherwise.
+// paced returns ok if more objects of a policy are due than --max-deletions-per-second allows within retention.DelayedAfter.
 func (v *view) paced(p *policy.Policy) standing {
 	due := v.tally(p).Due.Now
 	if sum := v.nodes.about(p); sum != nil {
@@ -207,7 +207,7 @@ func (v *view) paced(p *policy.Policy) standing {
 		v.pace, objects(due))}
 }
 
-// throttled are the namespaces in which the deletions of a policy are throttled.
+// throttled returns the namespaces in which the deletions of a policy are throttled.
 func (v *view) throttled(p *policy.Policy) (names []string) {
 	for _, r := range p.Rules {
 		k := v.kinds[policy.StoredAs(r.Kind)]
@@ -245,7 +245,7 @@ func approvalMessage(p *policy.Policy, pending *v1alpha1.PendingApproval) string
 		pending.Due, objects(pending.Selected), pending.Week, why, command, v1alpha1.ApprovedAnnotation, pending.Hash)
 }
 
-// toChange says for each reason of policy.Lasting what the reason is, and what to do. allowManaged ends those that are not here.
+// toChange contains the cause and the next step for reasons of policy.Lasting. allowManaged applies to the others.
 var toChange = map[policy.Reason]string{
 	policy.KeptRecreated: "something re-creates these objects as fast as Sunset deletes them; stop it and delete them by hand, " +
 		"exclude them from the rule, or edit the policy to have Sunset delete them again",
@@ -254,7 +254,7 @@ var toChange = map[policy.Reason]string{
 
 const allowManaged = "another controller manages these objects; have it remove them, exclude them from the rule, or set delete.allowManaged"
 
-// keeps names what rules keep for a lasting reason; it is not ok where they keep nothing.
+// keeps names the objects that rules keep for a lasting reason. It is not ok if they keep none.
 func (v *view) keeps(p *policy.Policy, reason policy.Reason) standing {
 	var parts []string
 	for _, r := range p.Rules {
@@ -269,7 +269,7 @@ func (v *view) keeps(p *policy.Policy, reason policy.Reason) standing {
 	return standing{len(parts) > 0, string(reason), strings.Join(parts, "; ") + ": " + cmp.Or(toChange[reason], allowManaged)}
 }
 
-// some names the first of many.
+// some returns the first names of many, and the number of the others.
 func some(names []string, what string) string {
 	const shown = 3
 	if len(names) > 0 && names[0] == "" {
@@ -281,7 +281,8 @@ func some(names []string, what string) string {
 	return strings.Join(names, ", ")
 }
 
-// doubt is why deletions wait: what is wrong though nothing is due, or what the checks before a DELETE have found.
+// doubt returns why deletions wait: an error that applies even if nothing is due, or the result of the last checks before a
+// DELETE.
 func (r *Reporter) doubt() error {
 	if r.Trouble != nil {
 		if err := r.Trouble(); err != nil {

@@ -1,7 +1,7 @@
-// Package status is the loop that tells people what Sunset sees and does: policy status, Events and gauges.
+// Package status is the loop that reports what Sunset sees and does: policy status, Events and gauges.
 //
-// It promises that a status counts every subject exactly once, that its size and the number of writes do not depend on
-// how many subjects there are, and that counting stops when nothing changes.
+// It promises that a status counts every subject exactly once, that its size and the number of writes do not depend on the
+// number of subjects, and that counting stops when nothing changes.
 //
-// It refuses to decide or delete: all it has of the reconciler is the right to look.
+// It never decides or deletes: it can only read the state of the reconciler.
 package status

@@ -16,32 +16,32 @@ import (
 
 const (
 	aggregateEvery   = 15 * time.Second // between two Events about one rule
-	perObjectAtATick = 50               // Events about single objects in one tick, of all rules; more are only summed up
+	perObjectAtATick = 50               // Events about single objects in one tick, for all rules; further objects are only part of a sum
 )
 
-// deletions counts by rule name.
+// deletions is the number of deletions by rule name.
 type deletions map[string]int64
 
-// history is what a policy has deleted before this process, as its status says or its ledger. The total also counts rules
-// that are no more.
+// history is what a policy has deleted before this process started, by its status or its ledger. The total includes rules that
+// no longer exist.
 type history struct {
 	total    int64
 	rules    deletions
-	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only of what a ledger counts
+	outcomes map[string][]v1alpha1.LedgerOutcome // by rule; only those that a ledger has counted
 }
 
-// eventBuffer is what happened since Events were last written, and since the process started.
+// eventBuffer holds the deletions since Events were last written, and since the process started.
 type eventBuffer struct {
 	deleted   map[types.UID]deletions // by policy
 	aggregate map[policy.RuleID]*sum
 	perObject []retention.Removal
 }
 
-// sum is what one rule deleted since its last Event.
+// sum is the number of deletions by one rule since its last Event.
 type sum struct {
 	kind   string
 	count  int
-	untold int // of those, how many should have had an Event of their own and have none
+	untold int // how many should have an Event of their own, and have none
 	since  time.Time
 	rule   *policy.Rule
 }
@@ -76,7 +76,7 @@ func (r *Reporter) Removed(removal retention.Removal) {
 // Attempted implements retention.Observer.
 func (r *Reporter) Attempted(retention.Result) {}
 
-// deletedBy gives a copy of what a policy has deleted since the process started.
+// deletedBy returns a copy of the deletions of a policy since the process started.
 func (r *Reporter) deletedBy(policy types.UID) deletions {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,22 +87,21 @@ func (r *Reporter) deletedBy(policy types.UID) deletions {
 	return copied
 }
 
-// forget drops what is known of policies that are gone.
+// forget drops the deletions of policies that no longer exist.
 func (r *Reporter) forget(gone func(types.UID) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.told.deleted, func(uid types.UID, _ deletions) bool { return gone(uid) })
 }
 
-// Events tells of what has happened.
+// Events writes Events.
 type Events interface {
-	// Tell has an Event written soon and does not wait. It is false, and the Event is dropped, if too many wait already. Who
-	// tells says all but when, and by whom.
+	// Tell queues an Event and does not wait. It returns false, and drops the Event, if too many are queued. Tell sets the
+	// name, the time and the reporting controller; the caller sets everything else.
 	Tell(e *eventsv1.Event) bool
 }
 
-// tellEvents writes the Events that are due. Those about single objects come first, so that a sum knows of those that were
-// not told.
+// tellEvents writes due Events. Those about single objects come first, so that a sum includes the objects without an Event.
 func (r *Reporter) tellEvents() {
 	for _, o := range r.takePerObject() {
 		if !r.Events.Tell(aboutObject(o)) {
@@ -114,7 +113,7 @@ func (r *Reporter) tellEvents() {
 	}
 }
 
-// aboutRule sums up what one rule has deleted.
+// aboutRule returns the Event with the number of deletions by one rule.
 func aboutRule(s *sum, in time.Duration) *eventsv1.Event {
 	note := fmt.Sprintf("rule %s deleted %d %s in %s", s.rule.ID.Rule, s.count, s.kind, in.Round(time.Second))
 	if s.untold > 0 {
@@ -123,7 +122,7 @@ func aboutRule(s *sum, in time.Duration) *eventsv1.Event {
 	return event(policyReference(s.rule), "Deleted", note)
 }
 
-// aboutObject tells of one object that was deleted.
+// aboutObject returns the Event about one deleted object.
 func aboutObject(o retention.Removal) *eventsv1.Event {
 	note := fmt.Sprintf("%s by rule %s, due %s", whatWent(o), o.Rule.ID, o.Due.UTC().Format(time.RFC3339))
 	if o.Outcome != "" {
@@ -138,7 +137,7 @@ func aboutObject(o retention.Removal) *eventsv1.Event {
 	return e
 }
 
-// whatWent says what of an object was deleted: itself, or its owner.
+// whatWent says whether only an object was deleted, or its owner.
 func whatWent(r retention.Removal) string {
 	if r.Owner == nil {
 		return "deleted"
@@ -150,7 +149,7 @@ func event(about corev1.ObjectReference, reason, note string) *eventsv1.Event {
 	return &eventsv1.Event{Regarding: about, Type: corev1.EventTypeNormal, Reason: reason, Action: "Delete", Note: note}
 }
 
-// untold notes that an object has no Event of its own.
+// untold records that an object has no Event of its own.
 func (r *Reporter) untold(rule *policy.Rule) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +158,7 @@ func (r *Reporter) untold(rule *policy.Rule) {
 	}
 }
 
-// takePerObject takes from the diary the objects that are to be told of.
+// takePerObject removes the objects to report from the buffer, and returns them.
 func (r *Reporter) takePerObject() []retention.Removal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +167,7 @@ func (r *Reporter) takePerObject() []retention.Removal {
 	return taken
 }
 
-// takeSums takes from the diary the rules that are to be told of.
+// takeSums removes the rules to report from the buffer, and returns their sums.
 func (r *Reporter) takeSums() (sums []*sum) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

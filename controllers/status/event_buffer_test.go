@@ -49,12 +49,12 @@ func TestEventsAboutSingleObjectsAreBounded(t *testing.T) {
 		}, w.events())
 		w.removed(5_000, single)
 		bubble.Pass(10 * time.Second)
-		expect.Equal(t, "events of a burst", 2+status.PerObjectAtATick, len(w.events()))
+		expect.Equal(t, "Events of a burst", 2+status.PerObjectAtATick, len(w.events()))
 		bubble.Pass(10 * time.Second)
 		told := w.events()
 		want := fmt.Sprintf("rule a deleted 5002 Job in 15s; %d of them have no Event of their own, because there were too many", 5_000-status.PerObjectAtATick)
 		if last := told[len(told)-1]; !strings.HasSuffix(last, want) {
-			t.Errorf("last event %q", last)
+			t.Errorf("last Event %q", last)
 		}
 	})
 }
@@ -104,8 +104,8 @@ func TestNamesAreNoFormats(t *testing.T) {
 	})
 }
 
-// TestRulesThatAreGoneLeaveNoMetrics: else whoever names a rule again with each edit makes everybody's scrape longer, for as long as the
-// policy exists; and so does a deletion whose answer comes when its policy is gone.
+// TestRulesThatAreGoneLeaveNoMetrics: otherwise, a user who renames a rule with each edit would add series for as long as the
+// policy exists. The same applies to a deletion whose response arrives after its policy is deleted.
 func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		witness := metrics.Observer{Next: w.Reporter}
@@ -136,14 +136,14 @@ func TestRulesThatAreGoneLeaveNoMetrics(t *testing.T) {
 			return n
 		}
 		if n := series(); n > 2 {
-			t.Errorf("a policy that has one rule has %d series", n)
+			t.Errorf("a policy with one rule has %d series", n)
 		}
 		w.Use(compiledOf())
 		bubble.Pass(time.Minute)
 		removes(rule("late"))
 		bubble.Pass(time.Minute)
 		if n := series(); n > 0 {
-			t.Errorf("a policy that is gone has %d series", n)
+			t.Errorf("a deleted policy has %d series", n)
 		}
 	})
 }

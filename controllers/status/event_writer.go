@@ -18,31 +18,31 @@ import (
 )
 
 const (
-	eventsWaiting = 200                   // at most, to be written in one namespace
+	eventsWaiting = 200                   // maximum number of queued Events in one namespace
 	eventsInAll   = 10 * eventsWaiting    // and in all namespaces
-	eventsAtOnce  = 16                    // namespaces in which Events are written at the same time
-	eventsPause   = 15 * time.Millisecond // between two, so that a burst of them delays no deletion
+	eventsAtOnce  = 16                    // number of namespaces in which Events are written at the same time
+	eventsPause   = 15 * time.Millisecond // between two Events, so that a burst does not delay deletions
 	eventTimeout  = 5 * time.Second
 	eventTries    = 3
 	eventAgain    = 2 * time.Second
 )
 
-// EventWriter writes Events, one at a time in each namespace, so that a namespace in which that is slow delays no other. Unlike client-go's
-// recorder it takes none for another one about the same object that has the same reason, whose note would be lost, and remembers none.
-// Create it with NewEventWriter.
+// EventWriter writes Events, one at a time in each namespace, so that a slow namespace does not delay others. The recorder of
+// client-go combines Events about the same object with the same reason, and drops the note of the later ones. EventWriter does
+// not combine Events, and does not cache them. Create it with NewEventWriter.
 type EventWriter struct {
 	client client.Client
 	clock  clock.WithTicker
 	host   string
-	wake   chan struct{} // there is a turn
+	wake   chan struct{} // a namespace has a turn
 
 	mu      sync.Mutex
-	waiting map[string][]*eventsv1.Event // by namespace; the first of a namespace may be under way
+	waiting map[string][]*eventsv1.Event // by namespace; the first of a namespace may be in flight
 	inAll   int                          // of waiting
-	turns   []string                     // the namespaces of which none is under way, in order
+	turns   []string                     // the namespaces without an Event in flight, in order
 }
 
-// NewEventWriter makes an EventWriter with nothing to write.
+// NewEventWriter returns an EventWriter with an empty queue.
 func NewEventWriter(c client.Client, clock clock.WithTicker) *EventWriter {
 	host, _ := os.Hostname()
 	return &EventWriter{client: c, clock: clock, host: host, wake: make(chan struct{}, 1), waiting: map[string][]*eventsv1.Event{}}
@@ -52,7 +52,7 @@ func NewEventWriter(c client.Client, clock clock.WithTicker) *EventWriter {
 func (s *EventWriter) Tell(e *eventsv1.Event) bool {
 	now := s.clock.Now()
 	if e.Namespace = e.Regarding.Namespace; e.Namespace == "" {
-		e.Namespace = "default" // where Events about what is in no namespace are
+		e.Namespace = "default" // the namespace of Events about cluster-scoped objects
 	}
 	e.Name = util.GenerateEventName(e.Regarding.Name, now.UnixNano())
 	e.EventTime.Time = now
@@ -60,7 +60,7 @@ func (s *EventWriter) Tell(e *eventsv1.Event) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.waiting[e.Namespace])
-	if before >= eventsWaiting || s.inAll >= eventsInAll && !isAboutPolicy(e) { // there are few about policies, and each is sent once
+	if before >= eventsWaiting || s.inAll >= eventsInAll && !isAboutPolicy(e) { // Events about policies are few, and each is sent once
 		return false
 	}
 	s.waiting[e.Namespace] = append(s.waiting[e.Namespace], e)
@@ -75,7 +75,7 @@ func isAboutPolicy(e *eventsv1.Event) bool {
 	return e.Regarding.Kind == v1alpha1.ClusterRetentionPolicyKind.Kind || e.Regarding.Kind == v1alpha1.RetentionPolicyKind.Kind
 }
 
-// turn has the first Event of a namespace written after those of others.
+// turn queues the first Event of a namespace after those of other namespaces.
 func (s *EventWriter) turn(namespace string) {
 	s.turns = append(s.turns, namespace)
 	select {
@@ -84,7 +84,7 @@ func (s *EventWriter) turn(namespace string) {
 	}
 }
 
-// Start writes until ctx ends.
+// Start writes Events until ctx ends.
 func (s *EventWriter) Start(ctx context.Context) error {
 	places := make(chan struct{}, eventsAtOnce)
 	var writers sync.WaitGroup
@@ -116,7 +116,7 @@ func (s *EventWriter) Start(ctx context.Context) error {
 	return nil
 }
 
-// next is the Event whose turn it is; nil for none.
+// next returns the Event whose turn it is; nil for none.
 func (s *EventWriter) next() *eventsv1.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *EventWriter) next() *eventsv1.Event {
 	return s.waiting[namespace][0]
 }
 
-// wrote ends the turn of a namespace.
+// wrote removes a written Event, and ends the turn of its namespace.
 func (s *EventWriter) wrote(e *eventsv1.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,10 +141,10 @@ func (s *EventWriter) wrote(e *eventsv1.Event) {
 	}
 }
 
-// NeedLeaderElection says that only the leader has something to tell.
+// NeedLeaderElection returns true: only the leader writes Events.
 func (s *EventWriter) NeedLeaderElection() bool { return true }
 
-// write tries until the API server has answered something that trying again does not change.
+// write sends an Event until the API server accepts it or returns an error that a retry cannot fix, at most eventTries times.
 func (s *EventWriter) write(ctx context.Context, e *eventsv1.Event) {
 	for try := 1; ; try++ {
 		err := s.create(ctx, e)
@@ -169,7 +169,8 @@ func (s *EventWriter) create(ctx context.Context, e *eventsv1.Event) error {
 	return s.client.Create(ctx, e.DeepCopy())
 }
 
-// isFinal reports whether the API server refuses an Event: the namespace is being deleted, say, or the right is missing.
+// isFinal reports whether the API server refuses an Event, for example because the namespace is terminating or a permission is
+// missing.
 func isFinal(err error) bool {
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonNotFound, metav1.StatusReasonBadRequest,

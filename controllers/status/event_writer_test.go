@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// page is an API server that takes Events.
+// page is an API server that receives Events.
 type page struct {
 	client.Client
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ type page struct {
 	tries   []time.Duration
 	written []*eventsv1.Event
 	began   time.Time
-	slow    string // the namespace in which no answer comes
+	slow    string // the namespace in which no write returns
 }
 
 func (p *page) Create(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
@@ -57,7 +57,7 @@ func (p *page) count() int {
 	return len(p.written)
 }
 
-// writing runs a test with an EventWriter that has begun.
+// writing runs a test with a started EventWriter.
 func writing(t *testing.T, fail []error, test func(t *testing.T, p *page, s *status.EventWriter)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &page{fail: fail, began: time.Now()}
@@ -116,18 +116,18 @@ func TestEventsAreWrittenOneByOneAndNobodyWaitsForThem(t *testing.T) {
 		}
 		expect.Equal(t, "time it took", 0, time.Since(p.began))
 		if taken < 200 || taken > 201 {
-			t.Errorf("%d were taken", taken)
+			t.Errorf("%d Events were queued", taken)
 		}
 		bubble.Pass(time.Second)
 		if n := p.count(); n < 50 || n > 100 {
-			t.Errorf("%d were written in a second", n)
+			t.Errorf("%d Events were written in a second", n)
 		}
 		bubble.Pass(time.Minute)
-		expect.Equal(t, "written in the end", taken, p.count())
+		expect.Equal(t, "written at the end", taken, p.count())
 	})
 }
 
-// TestEventsOfANamespaceDelayNoOther though a webhook does not answer there.
+// TestEventsOfANamespaceDelayNoOther, although a webhook does not respond there.
 func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		p.slow = "bad"
@@ -142,16 +142,16 @@ func TestEventsOfANamespaceDelayNoOther(t *testing.T) {
 	})
 }
 
-// TestEventsAboutPoliciesFindRoom though other namespaces have as many Events waiting as there may be.
+// TestEventsAboutPoliciesFindRoom, although the Events in other namespaces fill the queue.
 func TestEventsAboutPoliciesFindRoom(t *testing.T) {
 	writing(t, nil, func(t *testing.T, p *page, s *status.EventWriter) {
 		for i := range 3000 {
 			s.Tell(about(fmt.Sprint("bad-", i%12), fmt.Sprint("job-", i)))
 		}
-		expect.Equal(t, "taken about a Job", false, s.Tell(about("good", "job")))
+		expect.Equal(t, "queued about a Job", false, s.Tell(about("good", "job")))
 		e := about("", "logs")
 		e.Regarding.Kind = "ClusterRetentionPolicy"
-		expect.Equal(t, "taken about a policy", true, s.Tell(e))
+		expect.Equal(t, "queued about a policy", true, s.Tell(e))
 	})
 }
 
@@ -163,9 +163,9 @@ func TestAnEventThatIsNotWritten(t *testing.T) {
 		tries int
 		wrote int
 	}{
-		"is tried again":                {[]error{lost, lost}, 3, 1},
-		"but not for ever":              {[]error{lost, lost, lost}, 3, 0},
-		"nor when that changes nothing": {[]error{forbidden}, 1, 0},
+		"it is retried":   {[]error{lost, lost}, 3, 1},
+		"but not forever": {[]error{lost, lost, lost}, 3, 0},
+		"it is not retried after a permanent error": {[]error{forbidden}, 1, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

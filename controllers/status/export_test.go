@@ -28,7 +28,7 @@ type View struct {
 	}
 }
 
-// Opened is where a policy's gate opens.
+// Opened returns the namespaces in which the gate of a policy opens.
 func (v View) Opened(p *policy.Policy) policy.ApprovalScope {
 	made := newView(v.Edition, v.Kinds, v.Now)
 	stats := policy.NewStats(v.Now)
@@ -52,7 +52,7 @@ func (v View) nodesNow() nodesNow {
 	return r.nodesNow(context.Background(), v.Edition.Snapshot)
 }
 
-// Status is the status of a policy in this view.
+// Status returns the status of a policy in this view.
 func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	made := newView(v.Edition, v.Kinds, v.Now)
 	stats := policy.NewStats(v.Now)
@@ -74,16 +74,16 @@ func (v View) Status(p *policy.Policy) v1alpha1.RetentionPolicyStatus {
 	return made.status(p, deleted, v.Before)
 }
 
-// PerObjectAtATick is how many Events about single objects a tick writes.
+// PerObjectAtATick is how many Events about single objects one tick writes.
 const PerObjectAtATick = perObjectAtATick
 
-// RestAfter is how long the Reporter rests after a count that took a time.
+// RestAfter returns the pause after a count with this duration.
 func (r *Reporter) RestAfter(took time.Duration) time.Duration {
 	r.took = took
 	return r.rest()
 }
 
-// WritesAfter is for how long a report begins writes after a count that took so long.
+// WritesAfter returns how long a report begins writes after a count with this duration.
 func (r *Reporter) WritesAfter(took time.Duration) time.Duration {
 	r.took = took
 	return r.atLeast(writesFor)

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// gauges collects what one count found.
+// gauges collects the results of one count.
 type gauges struct {
 	count   []prometheus.Metric
 	backlog int64
@@ -56,7 +56,7 @@ func (g *gauges) rule(policy, rule string, c *policy.Count) {
 	}
 }
 
-// conditionsOf are the conditions of one policy as they were written.
+// conditionsOf returns metrics for the conditions of one policy, as written.
 func conditionsOf(policy string, conditions []metav1.Condition) []prometheus.Metric {
 	all := make([]prometheus.Metric, 0, len(conditions))
 	for _, c := range conditions {
@@ -65,14 +65,14 @@ func conditionsOf(policy string, conditions []metav1.Condition) []prometheus.Met
 	return all
 }
 
-// lingering is exported once Pods are watched, zeros included: that nothing leaks has to show.
+// lingering exports the uncounted Pods once Pods are watched. It includes zeros, which show that no Pods are left behind.
 func (g *gauges) lingering(l policy.UncountedPods) {
 	for state, n := range map[string]int64{"due": l.Due, "overdue": l.Overdue, "terminating": l.Terminating} {
 		g.count = append(g.count, metrics.Uncounted.Of(float64(n), state))
 	}
 }
 
-// ledger says how the ledger of a policy stands.
+// ledger exports the state of the ledger of a policy.
 func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
 	trouble := 0.0
 	if kept.Trouble != nil {
@@ -88,8 +88,8 @@ func (g *gauges) ledger(p *policy.Policy, kept ledgers.State) {
 	}
 }
 
-// deletions are the counters of a ledger. They sum up to its total: what no rule has counted is one of the rest, and what a
-// rule has counted without an outcome has an empty one.
+// deletions exports the counters of a ledger. They add up to its total: deletions that no rule has counted belong to the rest,
+// and those that a rule has counted without an outcome have an empty outcome.
 func (g *gauges) deletions(name string, l *v1alpha1.RetentionLedger) {
 	rest := l.Total
 	for _, r := range l.Rules {
@@ -112,23 +112,23 @@ func (g *gauges) deletions(name string, l *v1alpha1.RetentionLedger) {
 
 var nothing v1alpha1.LedgerCount
 
-// less is what is left of a count, and never below zero: counters do not fall.
+// less returns the difference of two counts, and never less than zero: counters do not decrease.
 func less(n, by v1alpha1.LedgerCount) v1alpha1.LedgerCount {
 	return v1alpha1.LedgerCount{Deleted: max(0, n.Deleted-by.Deleted), Gone: max(0, n.Gone-by.Gone)}
 }
 
-// ends are the two counters of one count.
+// ends exports the two counters of one count.
 func (g *gauges) ends(n v1alpha1.LedgerCount, name, rule, outcome string) {
 	g.count = append(g.count, metrics.LedgerDeletions.Of(float64(n.Deleted), name, rule, outcome, "deleted"),
 		metrics.LedgerDeletions.Of(float64(n.Gone), name, rule, outcome, "gone"))
 }
 
-// publish puts the count in place of the last one.
+// publish replaces the metrics of the last count.
 func (g *gauges) publish() {
 	metrics.Counted.Set(append(g.count, metrics.Backlog.Of(float64(g.backlog))))
 }
 
-// nodes says what nodes report about policies.
+// nodes exports the reports of nodes about policies.
 func (g *gauges) nodes(snapshot *policy.Snapshot, n nodesNow) {
 	for _, p := range snapshot.Policies() {
 		sum := n.about(p)

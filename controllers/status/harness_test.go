@@ -35,7 +35,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// rule is an enforced rule about Jobs with a TTL of an hour.
+// rule returns an enforced rule about Jobs with a TTL of an hour.
 func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
 	r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, PolicyUID: "uid-p", Key: name, Kind: fixture.Jobs, Mode: v1alpha1.Enforce, TTL: time.Hour}
 	for _, o := range options {
@@ -44,7 +44,7 @@ func rule(name string, options ...func(*policy.Rule)) *policy.Rule {
 	return r
 }
 
-// policyOf is policy p with these rules.
+// policyOf returns policy p with these rules.
 func policyOf(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 	p := &policy.Policy{Name: "p", UID: "uid-p", Generation: 3, Mode: mode, Namespaces: labels.Everything(), Rules: rules}
 	for i, r := range rules {
@@ -58,10 +58,10 @@ func compiledOf(p ...*policy.Policy) policyset.CompiledSnapshot {
 	return policyset.CompiledSnapshot{Snapshot: policy.NewSnapshot(p, known, policy.DefaultProtection())}
 }
 
-// columns are those of every row: rules are named for them.
+// columns are the columns of every row, named like the rules.
 var columns = &index.Columns{Columns: []string{"a", "b"}}
 
-// row is a Job of team-a with facts for its columns.
+// row returns a Job of team-a with facts for its columns.
 func row(name string, start time.Time, facts ...policy.Facts) *index.FactRow {
 	if facts == nil {
 		facts = []policy.Facts{{Selected: true, Eligible: true, Start: start}}
@@ -74,7 +74,7 @@ func packed(s policy.Subject, facts ...policy.Facts) *index.FactRow {
 	return index.NewFactRow(s, columns, facts...)
 }
 
-// named is a policy of a snapshot.
+// named returns a policy of a snapshot.
 func named(e policyset.CompiledSnapshot, name string) *policy.Policy {
 	for _, p := range e.Snapshot.Policies() {
 		if p.Name == name {
@@ -86,7 +86,7 @@ func named(e policyset.CompiledSnapshot, name string) *policy.Policy {
 
 func timeOf(t time.Time) metav1.Time { return metav1.Time{Time: t} }
 
-// kindOf is a listed kind.
+// kindOf returns a listed kind.
 func kindOf(e policyset.CompiledSnapshot, now time.Time, rows ...*index.FactRow) retention.KindState {
 	x := index.New(fixture.Jobs.GroupKind(), func() {})
 	x.SetSnapshot(e.Snapshot, now)
@@ -94,7 +94,7 @@ func kindOf(e policyset.CompiledSnapshot, now time.Time, rows ...*index.FactRow)
 	return retention.KindState{Index: x, Kind: fixture.Jobs}
 }
 
-// harness is a Reporter in a bubble, with a reconciler, an API server and Events in the hands of the test.
+// harness is a Reporter in a bubble. The test controls its reconciler, API server and Events.
 type harness struct {
 	*status.Reporter
 	client.Client // the server; only Status is called
@@ -109,18 +109,18 @@ type harness struct {
 	judging   map[*index.Index]*policy.Snapshot
 	kinds     []retention.KindState
 	doubt     error
-	server    map[string]*v1alpha1.ClusterRetentionPolicy // a RetentionPolicy too: it has the same status
+	server    map[string]*v1alpha1.ClusterRetentionPolicy // also RetentionPolicies, which have the same status
 	fail      error
 	slow      func(name string) time.Duration // how long a write takes; nil for no time
 	slowReads time.Duration                   // how long a read of a policy takes
 	writes    []time.Duration                 // when a status was written
-	patches   int                             // also those that failed
+	patches   int                             // including those that failed
 	told      []string                        // Events
 	raw       []*eventsv1.Event
-	deaf      bool // no Event is taken
+	deaf      bool // it accepts no Events
 
 	previewed []policyset.Count
-	tellings  int // of those
+	tellings  int // calls of Previewed
 	ledgers   ledgerStates
 	lines     []string // of the log
 }
@@ -141,7 +141,7 @@ func (ledgerStates) Done() <-chan struct{} {
 	return done
 }
 
-// inBubble runs a test with a Reporter that has begun.
+// inBubble runs a test with a started Reporter.
 func inBubble(t *testing.T, arrange func(w *harness), test func(t *testing.T, w *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &harness{t: t, ledgers: ledgerStates{}, began: time.Now(), stopped: make(chan struct{}), server: map[string]*v1alpha1.ClusterRetentionPolicy{}, judging: map[*index.Index]*policy.Snapshot{}}
@@ -167,14 +167,14 @@ func (w *harness) start() {
 	synctest.Wait()
 }
 
-// logged takes a line of the log.
+// logged records a line of the log.
 func (w *harness) logged(_, line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lines = append(w.lines, line)
 }
 
-// log is what was logged with a message.
+// log returns the logged lines with a message.
 func (w *harness) log(message string) (lines []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,14 +186,14 @@ func (w *harness) log(message string) (lines []string) {
 	return lines
 }
 
-// stop ends everything; it may be called again.
+// stop stops everything. You may call it more than once.
 func (w *harness) stop() {
 	w.cancel()
 	w.finish()
 	<-w.stopped
 }
 
-// finish says that the reconciler has ended.
+// finish ends the reconciler.
 func (w *harness) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +211,7 @@ func (w *harness) Done() <-chan struct{} {
 	return w.finished
 }
 
-// create puts a policy with a status on the server, and in force beside the others.
+// create stores a policy with a status on the server, and puts it in force together with others.
 func (w *harness) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus, others ...*policy.Policy) policyset.CompiledSnapshot {
 	e := compiledOf(append(others, p)...)
 	w.store(p, status)
@@ -219,14 +219,14 @@ func (w *harness) create(p *policy.Policy, status v1alpha1.RetentionPolicyStatus
 	return e
 }
 
-// store puts a policy with a status on the server.
+// store stores a policy with a status on the server.
 func (w *harness) store(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) {
 	known := &v1alpha1.ClusterRetentionPolicy{Status: status}
 	known.Name, known.UID, known.Generation = p.Name, p.UID, p.Generation
 	w.set(func() { w.server[p.Name] = known })
 }
 
-// nameOf is the name of a policy: NAMESPACE/NAME of a RetentionPolicy.
+// nameOf returns the name of a policy; NAMESPACE/NAME for a RetentionPolicy.
 func nameOf(key client.ObjectKey) string {
 	if key.Namespace == "" {
 		return key.Name
@@ -247,7 +247,7 @@ func (w *harness) Kinds() []retention.KindState {
 	return w.kinds
 }
 
-// Use gives the snapshot to the Reporter, and its snapshot to every kind, as the reconciler does.
+// Use passes the CompiledSnapshot to the Reporter, and its Snapshot to every kind, as the reconciler does.
 func (w *harness) Use(e policyset.CompiledSnapshot) {
 	w.set(func() { w.snapshot = e.Snapshot })
 	w.Reporter.Use(e)
@@ -298,7 +298,7 @@ type statuses struct {
 	harness *harness
 }
 
-// Patch implements client.SubResourceWriter, for applies.
+// Patch implements client.SubResourceWriter for server-side apply.
 func (s statuses) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	w := s.harness
 	if w.slow != nil {
@@ -358,7 +358,7 @@ func (w *harness) set(change func()) {
 	change()
 }
 
-// status is what the server has of policy p.
+// status returns the status of policy p on the server.
 func (w *harness) status() v1alpha1.RetentionPolicyStatus { return w.statusOf("p") }
 
 func (w *harness) statusOf(name string) v1alpha1.RetentionPolicyStatus {
@@ -379,7 +379,7 @@ func (w *harness) events() []string {
 	return slices.Clone(w.told)
 }
 
-// removed tells the Reporter of removals.
+// removed reports deletions to the Reporter.
 func (w *harness) removed(times int, r *policy.Rule) {
 	for i := range times {
 		w.Removed(retention.Removal{
@@ -388,7 +388,7 @@ func (w *harness) removed(times int, r *policy.Rule) {
 	}
 }
 
-// condition is one condition of a status: STATUS REASON.
+// condition returns one condition of a status as STATUS REASON.
 func condition(s v1alpha1.RetentionPolicyStatus, name string) string {
 	for _, c := range s.Conditions {
 		if c.Type == name {
@@ -398,7 +398,7 @@ func condition(s v1alpha1.RetentionPolicyStatus, name string) string {
 	return ""
 }
 
-// message is that of a condition.
+// message returns the message of a condition.
 func message(s v1alpha1.RetentionPolicyStatus, name string) string {
 	for _, c := range s.Conditions {
 		if c.Type == name {

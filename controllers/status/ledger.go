@@ -16,13 +16,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ledger says how the ledger of a policy stands; false for a policy that keeps none.
+// ledger returns the state of the ledger of a policy; false for a policy without one.
 func (v *view) ledger(p *policy.Policy) (ledgers.State, bool) {
 	kept, ok := v.ledgers[p.UID]
 	return kept, ok
 }
 
-// ledgersNow says how all ledgers stand.
+// ledgersNow returns the states of all ledgers.
 func (r *Reporter) ledgersNow(snapshot *policy.Snapshot) map[types.UID]ledgers.State {
 	all := map[types.UID]ledgers.State{}
 	for _, p := range snapshot.Policies() {
@@ -36,7 +36,7 @@ func (r *Reporter) ledgersNow(snapshot *policy.Snapshot) map[types.UID]ledgers.S
 	return all
 }
 
-// ledgerStatus sums a ledger up. One that is recorded stays so while it is missing, and one that is not is not recorded then.
+// ledgerStatus summarizes a ledger. While a ledger is missing, the status names it if it did before, and otherwise does not.
 func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerStatus) *v1alpha1.LedgerStatus {
 	if kept.Ledger == nil || isMissing(kept) {
 		return before.DeepCopy()
@@ -51,7 +51,7 @@ func ledgerStatus(kept ledgers.State, p *policy.Policy, before *v1alpha1.LedgerS
 
 func isMissing(kept ledgers.State) bool { return errors.Is(kept.Trouble, ledgers.ErrMissing) }
 
-// countedBy is what a policy has deleted, as its ledger says; as is known otherwise while there is none.
+// countedBy returns what a policy has deleted by its ledger, or what is known otherwise while there is none.
 func countedBy(kept ledgers.State, known history) history {
 	if kept.Ledger == nil {
 		return known
@@ -66,7 +66,7 @@ func countedBy(kept ledgers.State, known history) history {
 	return h
 }
 
-// follow makes what is known of a policy's deletions what its ledger says, for when it keeps one no more.
+// follow sets the history of a policy to the counts of its ledger, which is needed when the policy no longer has one.
 func (r *Reporter) follow(p *policy.Policy, v *view) {
 	kept, ok := v.ledger(p)
 	if !ok || kept.Ledger == nil {
@@ -84,7 +84,7 @@ func (r *Reporter) follow(p *policy.Policy, v *view) {
 	r.before[p.UID] = before
 }
 
-// counting says whether the ledger of a policy lets anything go.
+// counting returns whether the ledger of a policy allows deletions.
 func (v *view) counting(p *policy.Policy) standing {
 	kept, ok := v.ledger(p)
 	switch {

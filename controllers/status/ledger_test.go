@@ -21,7 +21,7 @@ func count(deleted, gone int64) v1alpha1.LedgerCount {
 	return v1alpha1.LedgerCount{Deleted: deleted, Gone: gone}
 }
 
-// kept is a ledger of policy p that counts by outcome.
+// kept returns a ledger of policy p that counts by outcome.
 func kept() *v1alpha1.RetentionLedger {
 	l := &v1alpha1.RetentionLedger{
 		Total: count(12, 3),
@@ -36,7 +36,7 @@ func kept() *v1alpha1.RetentionLedger {
 	return l
 }
 
-// counted arranges that policy p keeps a ledger.
+// counted arranges a policy p with a ledger.
 func counted(state ledgers.State, limits *policy.Limits) func(w *harness) {
 	return func(w *harness) {
 		p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
@@ -46,7 +46,7 @@ func counted(state ledgers.State, limits *policy.Limits) func(w *harness) {
 	}
 }
 
-// gathered are the samples whose names begin so, without that, and without the policy's name.
+// gathered returns the samples whose names have a prefix, without the prefix and the name of the policy.
 func gathered(t *testing.T, prefix string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Registry.Gather()
@@ -79,7 +79,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 		limits *policy.Limits
 		want   map[string]float64
 	}{
-		"by rule, outcome and end; they sum up to the total": {ledgers.State{Ledger: kept(), Open: 4, Doubtful: 3}, nil, map[string]float64{
+		"by rule, outcome and end; they add up to the total": {ledgers.State{Ledger: kept(), Open: 4, Doubtful: 3}, nil, map[string]float64{
 			"open": 4, "doubtful": 3, "waiting": 0, "trouble": 0,
 			"deletions_total deleted Succeeded a": 5, "deletions_total gone Succeeded a": 0,
 			"deletions_total deleted Failed a": 1, "deletions_total gone Failed a": 2,
@@ -87,7 +87,7 @@ func TestLedgersAreMetrics(t *testing.T) {
 			"deletions_total deleted  b": 2, "deletions_total gone  b": 1,
 			"deletions_total deleted  *": 1, "deletions_total gone  *": 0,
 		}},
-		"what rules beyond the bound have deleted is with what no rule has": {ledgers.State{Ledger: rest}, nil, map[string]float64{
+		"deletions of rules beyond the maximum are part of the rest": {ledgers.State{Ledger: rest}, nil, map[string]float64{
 			"open": 0, "doubtful": 0, "waiting": 0, "trouble": 0,
 			"deletions_total deleted Succeeded a": 5, "deletions_total gone Succeeded a": 0,
 			"deletions_total deleted Failed a": 1, "deletions_total gone Failed a": 2,
@@ -120,7 +120,7 @@ func TestAPolicyWithoutALedgerHasNoMetricsOfOne(t *testing.T) {
 }
 
 func TestTheStatusSumsTheLedgerUp(t *testing.T) {
-	free := time.Date(2000, time.January, 1, 3, 0, 0, 0, time.UTC) // a bubble begins at midnight
+	free := time.Date(2000, time.January, 1, 3, 0, 0, 0, time.UTC) // a bubble starts at midnight
 	limits := &policy.Limits{Max: 20, Window: time.Hour}
 	full := ledgers.State{Ledger: kept(), Open: 4, Charged: 20, FreeAt: free, Waiting: 7}
 	inBubble(t, counted(full, limits), func(t *testing.T, w *harness) {
@@ -148,15 +148,15 @@ func TestWhatTheLedgerStandsInTheWayOf(t *testing.T) {
 		want   string
 		says   string
 	}{
-		"nothing":                    {ledgers.State{Ledger: kept()}, nil, "True Enforcing", ""},
-		"limits, and somebody waits": {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free, Waiting: 7}, limits, "False LimitReached", "7 objects wait, and Sunset can delete some of them at 2000-01-01T03:00:00Z"},
-		"limits, and nobody waits":   {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free}, limits, "True Enforcing", ""},
-		"an object that nobody can read": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("Job \"a\" cannot be read: forbidden")}, nil,
+		"nothing":                     {ledgers.State{Ledger: kept()}, nil, "True Enforcing", ""},
+		"limits, and objects wait":    {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free, Waiting: 7}, limits, "False LimitReached", "7 objects wait, and Sunset can delete some of them at 2000-01-01T03:00:00Z"},
+		"limits, and no object waits": {ledgers.State{Ledger: kept(), Charged: 20, FreeAt: free}, limits, "True Enforcing", ""},
+		"an object that cannot be read": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("Job \"a\" cannot be read: forbidden")}, nil,
 			"True EntriesUnread", `3 entries of the RetentionLedger stay open and use up limits, because Sunset cannot read how their deletions ended: Job "a" cannot be read`},
-		"an object that nobody can read, and limits": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("forbidden"), FreeAt: free, Waiting: 1}, limits,
+		"an object that cannot be read, and limits": {ledgers.State{Ledger: kept(), Doubtful: 3, Unread: errors.New("forbidden"), FreeAt: free, Waiting: 1}, limits,
 			"False EntriesUnread", "forbidden; grant get on that kind"},
-		"one that cannot be written":   {ledgers.State{Ledger: kept(), Trouble: errors.New("no answer")}, nil, "False LedgerUnavailable", "no answer"},
-		"one that is recorded is gone": {ledgers.State{Trouble: ledgers.ErrMissing}, nil, "False LedgerUnavailable", "missing"},
+		"a ledger that cannot be written": {ledgers.State{Ledger: kept(), Trouble: errors.New("no answer")}, nil, "False LedgerUnavailable", "no answer"},
+		"a recorded ledger is missing":    {ledgers.State{Trouble: ledgers.ErrMissing}, nil, "False LedgerUnavailable", "does not exist"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

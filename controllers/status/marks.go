@@ -7,9 +7,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// distrusted are the namespaces in which the next leader must not count the marks of a rule from before its start: those with a mark that
-// does not count. While this process leads, they include those in which it could not remove a mark, as it may be killed after it
-// has seen an object in use, and before it has written that.
+// distrusted returns the namespaces in which the next leader must not count the marks of a rule from before its start, because
+// some mark there does not count. While this process leads, they include those in which it could not remove a mark: it may be
+// killed after it has seen an object in use and before it has written that.
 func (v *view) distrusted(r *policy.Rule, tally *policy.RuleStats, before v1alpha1.RetentionPolicyStatus) []string {
 	all := []string{v1alpha1.AllNamespaces}
 	kind, clean := v.kinds[policy.StoredAs(r.Kind)], v.last && !v.deposed
@@ -17,7 +17,7 @@ func (v *view) distrusted(r *policy.Rule, tally *policy.RuleStats, before v1alph
 	case r.Mark == "":
 		return nil
 	case v.forbidden(r) != nil:
-		return []string{r.Namespace} // anything else would reveal which objects exist
+		return []string{r.Namespace} // any other namespace would reveal which objects exist
 	case r.Invalid():
 		return all // another rule reads the kind at another version, so this rule is not evaluated
 	case kind.Unmarkable != nil && !clean:

@@ -40,28 +40,29 @@ import (
 
 const (
 	markTTL = 2 * time.Minute
-	// settles is how long a leader has to write down what it has seen before it may be killed: if not on the object, in the status.
+	// settles is the minimum time that a leader has to write down a use that it has observed, on the object or in the status,
+	// before it may be killed.
 	settles = 10 * time.Second
 )
 
-// marking is a cluster with objects that a rule without startTime is about, and one leader after the other.
+// marking is a cluster with the objects of a rule without startTime, and with a sequence of leaders.
 type marking struct {
 	t        *testing.T
 	r        *rand.Rand
 	objects  []*thing
 	version  int
-	specs    map[string]string // of policies, by NAMESPACE/NAME
+	specs    map[string]string // specs of policies, by NAMESPACE/NAME
 	versions map[string]int
 	server   map[string]*v1alpha1.ClusterRetentionPolicy
-	failing  map[string]bool      // namespaces where no PATCH succeeds
-	mute     bool                 // no status can be written
-	spoke    time.Time            // since when statuses can be written
-	blocked  map[string]time.Time // since when the rule may not write on objects, by namespace
+	failing  map[string]bool      // namespaces where every PATCH fails
+	mute     bool                 // every write of a status fails
+	spoke    time.Time            // since when writes of statuses succeed
+	blocked  map[string]time.Time // since when the rule may not write to objects, by namespace
 	leader   *leading
 	compiler *engine.Compiler
 	log      []string
 
-	deleted, trusted int // trusted: by a mark from before the leader
+	deleted, trusted int // trusted: by a mark that is older than the leader
 }
 
 // thing is one object.
@@ -72,12 +73,12 @@ type thing struct {
 	version   int
 	mark      time.Time
 	key       string // of the mark
-	// seen is until when some leader has seen the object in use, where that is certain; pending where the leader that has seen it
-	// may not have been able to tell anybody yet.
+	// seen is until when some leader has certainly observed the object in use. pending is the same for a leader that may not
+	// have recorded it yet.
 	seen, pending, at time.Time
 }
 
-// leading is one leader: its Loop, Reporter and index.
+// leading is one leader with its policyset reconciler, Reporter and index.
 type leading struct {
 	*harness
 	loop     *policyset.Reconciler
@@ -86,8 +87,8 @@ type leading struct {
 	began    time.Time
 }
 
-// TestNoMarkSurvivesUseThatALeaderSaw plays random changes of use, suspensions, failures and restarts. Nothing may be deleted before
-// the time to live has passed since some leader has last seen the object in use.
+// TestNoMarkSurvivesUseThatALeaderSaw simulates random changes of use, suspensions, failures and restarts. No object may be
+// deleted before its TTL has passed since a leader last observed it in use.
 func TestNoMarkSurvivesUseThatALeaderSaw(t *testing.T) {
 	compiler := fixture.Compiler(t)
 	deleted, trusted := 0, 0
@@ -104,9 +105,9 @@ func TestNoMarkSurvivesUseThatALeaderSaw(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d were deleted, %d of them by marks from before the leader", deleted, trusted)
+	t.Logf("%d objects were deleted, %d of them by marks from before the leader", deleted, trusted)
 	if deleted < 50 || trusted < 20 {
-		t.Error("too few were deleted to show anything")
+		t.Error("too few objects were deleted for a result")
 	}
 }
 
@@ -138,7 +139,7 @@ func suspendSpec(suspend bool) string {
 	return fmt.Sprintf(`{mode: Enforce, overrides: [{policy: p, suspend: %t}]}`, suspend)
 }
 
-// step does one thing at random, and checks everything.
+// step makes one random change, and checks everything.
 func (m *marking) step() {
 	o := m.objects[m.r.Intn(len(m.objects))]
 	switch n := m.r.Intn(100); {
@@ -183,7 +184,7 @@ func (m *marking) pass(d time.Duration) {
 	bubble.Pass(d)
 }
 
-// flip takes an object into use or out of it, and the leader sees that.
+// flip starts or ends the use of an object, and the leader observes that.
 func (m *marking) flip(o *thing) {
 	o.used = !o.used
 	m.change(o)
@@ -200,7 +201,7 @@ func (m *marking) change(o *thing) {
 	o.version = m.version
 }
 
-// row is an object as the leader sees it.
+// row returns an object as the leader observes it.
 func (m *marking) row(o *thing) *index.FactRow {
 	subject := policy.Subject{Namespace: o.namespace, Name: string(o.uid), UID: o.uid, ResourceVersion: fmt.Sprint(o.version), Created: time.Now().Add(-1000 * time.Hour)}
 	facts := policy.Facts{Selected: true, Eligible: !o.used, Marked: true}
@@ -214,15 +215,16 @@ func (l *leading) rule() *policy.Rule { return l.snapshot.Rule(policy.RuleID{Pol
 
 func (l *leading) layout() *index.Columns { return &index.Columns{Columns: []string{l.rule().Key}} }
 
-// settle decides which uses the leader must have been able to write down: what it has seen for a while, while statuses could be
-// written, and what it saw while the status said for as long that it could not write on the object.
+// settle determines which uses the leader must have recorded. These are uses that it observed some time ago, while statuses
+// could be written. They include uses that it observed after the status had shown for some time that it could not write to the
+// object.
 func (m *marking) settle(clean bool) {
 	for _, o := range m.objects {
 		if o.pending.IsZero() {
 			continue
 		}
 		since := func(t time.Time) bool { return !t.IsZero() && time.Since(t) >= settles }
-		warned := since(m.blocked[o.namespace]) && since(m.leader.began) // that the object could not be written on
+		warned := since(m.blocked[o.namespace]) && since(m.leader.began) // that the object could not be written
 		told := !m.mute && since(m.spoke) && (since(o.pending) || warned)
 		if clean && !m.mute || told {
 			o.seen = o.until()
@@ -231,7 +233,7 @@ func (m *marking) settle(clean bool) {
 	}
 }
 
-// until is until when the leader has seen an object in use.
+// until returns until when the leader has observed an object in use.
 func (o *thing) until() time.Time {
 	if o.used {
 		return time.Now()
@@ -239,7 +241,7 @@ func (o *thing) until() time.Time {
 	return o.pending
 }
 
-// look lets the leader mark what it may, and delete what is due.
+// look lets the leader mark objects as allowed, and delete due objects.
 func (m *marking) look() {
 	now := time.Now()
 	for _, o := range m.objects {
@@ -260,11 +262,11 @@ func (m *marking) look() {
 	synctest.Wait()
 }
 
-// remove checks a deletion, and puts another object in the place of the one that goes.
+// remove checks a deletion, and replaces the object by a new one.
 func (m *marking) remove(o *thing, j index.Decision) {
 	last := o.seen
 	if !o.pending.IsZero() && o.pending.After(last) {
-		last = o.pending // this leader has seen it itself
+		last = o.pending // this leader has observed it
 	}
 	if time.Since(last) < markTTL || o.used {
 		m.t.Errorf("%s is deleted %s after it was in use (in use: %t)\n%s", o.uid, time.Since(last), o.used, strings.Join(m.log, "\n"))
@@ -280,7 +282,7 @@ func (m *marking) remove(o *thing, j index.Decision) {
 	m.leader.index.Apply(1, m.row(o), time.Now())
 }
 
-// edit changes the spec of a policy, which the leader sees.
+// edit changes the spec of a policy, and the leader observes that.
 func (m *marking) edit(name, spec string) {
 	m.say("%s is %s", name, spec)
 	m.specs[name] = spec
@@ -304,7 +306,7 @@ func (l *leading) reconcile(t *testing.T) {
 	synctest.Wait()
 }
 
-// start begins a new process.
+// start starts a new process.
 func (m *marking) start() {
 	m.say("a leader starts")
 	l := &leading{harness: &harness{t: m.t, ledgers: ledgerStates{}, server: m.server, judging: map[*index.Index]*policy.Snapshot{}}, began: time.Now()}
@@ -330,7 +332,7 @@ func (m *marking) start() {
 	}
 	l.reconcile(m.t)
 	l.harness.start()
-	m.pass(time.Duration(m.r.Intn(2)) * 3 * time.Second) // some are killed before they have listed anything
+	m.pass(time.Duration(m.r.Intn(2)) * 3 * time.Second) // some leaders are killed before they have listed objects
 	if m.r.Intn(5) == 0 {
 		m.stop(false)
 		m.start()
@@ -347,7 +349,7 @@ func (m *marking) start() {
 	synctest.Wait()
 }
 
-// stop ends the leader: cleanly, or without another write.
+// stop stops the leader: with the last writes (clean), or without them.
 func (m *marking) stop(clean bool) {
 	m.say("the leader stops, cleanly: %t", clean)
 	m.settle(clean)
@@ -371,7 +373,7 @@ func (mayAll) CheckOwner(context.Context, *policy.Rule, schema.GroupVersionKind)
 func (mayAll) Known(*policy.Rule) (error, bool) { return nil, true }
 func (mayAll) Allowed(*policy.Rule) bool        { return true }
 
-// policies are all of one kind as the API server has them.
+// policies returns all policies of one kind as the API server has them.
 func (m *marking) policies(kind string) (all []unstructured.Unstructured) {
 	for name, spec := range m.specs {
 		u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "sunset.x-k8s.io/v1alpha1", "kind": "ClusterRetentionPolicy"}}
@@ -398,7 +400,7 @@ func (m *marking) policies(kind string) (all []unstructured.Unstructured) {
 	return all
 }
 
-// List implements client.Reader: a cache, which has everything.
+// List implements client.Reader for a cache with all objects.
 func (m *marking) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	switch l := list.(type) {
 	case *unstructured.UnstructuredList:
@@ -413,10 +415,10 @@ func (m *marking) List(_ context.Context, list client.ObjectList, _ ...client.Li
 
 // Get implements client.Reader.
 func (m *marking) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errors.New("nobody gets one by one")
+	return errors.New("the reconciler must not get single objects")
 }
 
-// RoundTrip implements http.RoundTripper: live lists of policies.
+// RoundTrip implements http.RoundTripper for live lists of policies.
 func (m *marking) RoundTrip(request *http.Request) (*http.Response, error) {
 	kind := "RetentionPolicy"
 	if strings.HasSuffix(request.URL.Path, "/clusterretentionpolicies") {

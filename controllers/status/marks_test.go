@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestWhereTheNextLeaderMustNotBelieveMarks: what the status says while a leader runs, and once it has stopped.
+// TestWhereTheNextLeaderMustNotBelieveMarks checks the status while a leader runs, and after it has stopped.
 func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 	now := time.Now()
 	marks := func(r *policy.Rule) { r.Mark = "mark" }
@@ -32,7 +32,7 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 	unmarked, used := with(policy.Facts{Eligible: true}), with(policy.Facts{Start: now.Add(-time.Minute)})
 	in, all := []string{"team-a"}, []string{v1alpha1.AllNamespaces}
 	tests := map[string]struct {
-		rule           []func(*policy.Rule) // beside marks
+		rule           []func(*policy.Rule) // in addition to marks
 		rows           []*index.FactRow
 		unlisted       bool
 		before         []string
@@ -41,21 +41,21 @@ func TestWhereTheNextLeaderMustNotBelieveMarks(t *testing.T) {
 		unmarkable     bool
 		running, ended []string
 	}{
-		"marked":                              {rows: []*index.FactRow{marked}},
-		"marked, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{marked}, running: in},
-		"not marked, and nobody may write":    {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{unmarked}},
-		"in use, and marked":                  {rows: []*index.FactRow{used}, running: in, ended: in},
-		"in use, and nobody may write":        {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{used}, running: in, ended: in},
-		"marked before marks count":           {rule: []func(*policy.Rule){since}, rows: []*index.FactRow{marked}, running: in, ended: in},
-		"marked before marks count there":     {rule: []func(*policy.Rule){sinceIn}, rows: []*index.FactRow{marked}, running: in, ended: in},
-		"said before, and all is well":        {rows: []*index.FactRow{marked}, before: in},
-		"said before, and not listed yet":     {unlisted: true, before: in, running: in, ended: in},
-		"not listed, and marks count since":   {rule: []func(*policy.Rule){since}, unlisted: true, running: all, ended: all},
-		"not listed, and they do there":       {rule: []func(*policy.Rule){sinceIn}, unlisted: true, running: in, ended: in},
-		"another may lead":                    {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
-		"a permission is missing":             {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.FactRow{unmarked}, forbidden: true, running: in, ended: in},
-		"the kind is read at another version": {rule: []func(*policy.Rule){invalid}, rows: []*index.FactRow{marked}, running: all, ended: all},
-		"the kind cannot be marked":           {rows: []*index.FactRow{marked}, unmarkable: true, running: all},
+		"marked":                                         {rows: []*index.FactRow{marked}},
+		"marked, and marks cannot be written":            {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{marked}, running: in},
+		"not marked, and marks cannot be written":        {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{unmarked}},
+		"in use, and marked":                             {rows: []*index.FactRow{used}, running: in, ended: in},
+		"in use, and marks cannot be written":            {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{used}, running: in, ended: in},
+		"marked before marks count":                      {rule: []func(*policy.Rule){since}, rows: []*index.FactRow{marked}, running: in, ended: in},
+		"marked before marks count there":                {rule: []func(*policy.Rule){sinceIn}, rows: []*index.FactRow{marked}, running: in, ended: in},
+		"distrusted before, without a reason now":        {rows: []*index.FactRow{marked}, before: in},
+		"distrusted before, and not listed yet":          {unlisted: true, before: in, running: in, ended: in},
+		"not listed, and older marks do not count":       {rule: []func(*policy.Rule){since}, unlisted: true, running: all, ended: all},
+		"not listed, and older marks do not count there": {rule: []func(*policy.Rule){sinceIn}, unlisted: true, running: in, ended: in},
+		"another may lead":                               {rule: []func(*policy.Rule){suspended}, rows: []*index.FactRow{marked}, before: []string{"team-b"}, deposed: true, running: []string{"team-a", "team-b"}, ended: []string{"team-a", "team-b"}},
+		"a permission is missing":                        {rule: []func(*policy.Rule){func(r *policy.Rule) { r.Namespace = "team-a" }}, rows: []*index.FactRow{unmarked}, forbidden: true, running: in, ended: in},
+		"the kind is read at another version":            {rule: []func(*policy.Rule){invalid}, rows: []*index.FactRow{marked}, running: all, ended: all},
+		"the kind cannot be marked":                      {rows: []*index.FactRow{marked}, unmarkable: true, running: all},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestMessagesAreShort: 64 rules that keep objects with long names are named in part.
+// TestMessagesAreShort: of 64 rules that keep objects with long names, the message names only some.
 func TestMessagesAreShort(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		layout, rules, facts := &index.Columns{}, []*policy.Rule{}, []policy.Facts{}
@@ -46,7 +46,7 @@ func TestMessagesAreShort(t *testing.T) {
 	})
 }
 
-// TestNoMessageIsTooLong: one condition does not cost the whole status.
+// TestNoMessageIsTooLong: one long condition must not make the whole status invalid.
 func TestNoMessageIsTooLong(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.store(&policy.Policy{Name: "p", UID: "uid-p"}, noStatus)

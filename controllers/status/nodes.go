@@ -16,36 +16,36 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Nodes is what a Reporter may see of what nodes report.
+// Nodes is the part of the node reports that a Reporter reads.
 type Nodes interface {
 	// Version changes whenever the sums may have changed.
 	Version() uint64
-	// Sum is what the reports come to about policies; false until all have been read.
+	// Sum returns the sums of the reports about policies; false until all reports have been read.
 	Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool)
-	// Resume makes what a policy has removed at least so much.
+	// Resume raises the count of images that a policy has removed to at least these numbers.
 	Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64)
-	// Unread is why reports are not read; nil when they are, or are being read.
+	// Unread returns why reports are not read; nil if they are read, or are being read.
 	Unread() *retention.SourceError
 }
 
-// Board is what a Reporter may see of what nodes are told.
+// Board is the state of the rules that nodes receive.
 type Board interface {
 	// Missing reports whether the rules of a policy do not fit.
 	Missing(policy types.UID) bool
-	// Unwritten is why node agents do not get the rules of policies; nil when they do.
+	// Unwritten returns why node agents do not receive the rules of policies; nil if they do.
 	Unwritten() error
 }
 
-// nodesNow is what is known of nodes in one round of statuses. It is zero without rules about images.
+// nodesNow is the known state of nodes in one round of statuses. It is zero without rules about images.
 type nodesNow struct {
 	sums      agentapi.Sums
-	read      bool // all reports, so that sums count
+	read      bool // all reports were read, so that sums count
 	unread    *retention.SourceError
 	missing   map[types.UID]*policy.Policy
 	unwritten error
 }
 
-// nodesNow sums up what nodes report.
+// nodesNow sums up the reports of nodes.
 func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) nodesNow {
 	about := slices.DeleteFunc(slices.Clone(snapshot.Policies()), func(p *policy.Policy) bool { return !agentapi.OnNodes(p) })
 	n := nodesNow{missing: map[types.UID]*policy.Policy{}}
@@ -56,7 +56,7 @@ func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) node
 		if r.Board.Missing(p.UID) {
 			n.missing[p.UID] = p
 		}
-		// What cannot be read is told when the status is written.
+		// The write of the status reports read errors.
 		if rec, err := r.record(ctx, p); err == nil && rec != nil && rec.status.NodeImages != nil {
 			r.Nodes.Resume(p.UID, rec.status.NodeImages.Removed, removedBy(p, rec.status))
 		}
@@ -66,7 +66,7 @@ func (r *Reporter) nodesNow(ctx context.Context, snapshot *policy.Snapshot) node
 	return n
 }
 
-// removedBy is how many images each rule of a policy has removed, as its status says.
+// removedBy returns how many images each rule of a policy has removed, by its status.
 func removedBy(p *policy.Policy, s v1alpha1.RetentionPolicyStatus) map[string]int64 {
 	all := map[string]int64{}
 	for _, r := range p.Rules {
@@ -78,7 +78,7 @@ func removedBy(p *policy.Policy, s v1alpha1.RetentionPolicyStatus) map[string]in
 	return all
 }
 
-// imagesOf is how many of what a status calls deleted are images.
+// imagesOf returns how many of the deletions in a status are images.
 func imagesOf(s *v1alpha1.RetentionPolicyStatus) int64 {
 	if s.NodeImages == nil {
 		return 0
@@ -86,17 +86,17 @@ func imagesOf(s *v1alpha1.RetentionPolicyStatus) int64 {
 	return s.NodeImages.Removed.Images
 }
 
-// keepImages counts the images of a policy that has no rule about any by now as what it has deleted before.
+// keepImages adds the images that a policy has removed to its earlier deletions, once it no longer has a rule about images.
 func (r *Reporter) keepImages(p *policy.Policy, written v1alpha1.RetentionPolicyStatus) {
 	if before, ok := r.before[p.UID]; ok && !agentapi.OnNodes(p) && written.NodeImages != nil {
 		before.total += written.NodeImages.Removed.Images
 		r.before[p.UID] = before
-		written.NodeImages.Removed.Images = 0 // should this status not be written: once is enough
+		written.NodeImages.Removed.Images = 0 // count them once, even if this status is not written
 	}
 }
 
-// withImages puts into a status what nodes report, and gives what the policy has deleted with the images. Until every
-// report has been read that is what the status said before.
+// withImages adds the reports of nodes to a status, and returns the deletions of the policy including images. Until every
+// report has been read, it uses the previous status.
 func (v *view) withImages(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus, before v1alpha1.RetentionPolicyStatus, deleted history) history {
 	if !agentapi.OnNodes(p) {
 		return deleted
@@ -119,7 +119,8 @@ func (v *view) withImages(p *policy.Policy, s *v1alpha1.RetentionPolicyStatus, b
 	return deleted
 }
 
-// about is what nodes report about a policy; nil until every report has been read, and for one without rules about images.
+// about returns the sum of the reports about a policy; nil until every report has been read, and for a policy without rules
+// about images.
 func (n *nodesNow) about(p *policy.Policy) *agentapi.Sum {
 	if of := n.sums.Policies[p.UID]; n.read && of != nil {
 		return of
@@ -130,12 +131,12 @@ func (n *nodesNow) about(p *policy.Policy) *agentapi.Sum {
 // reading reports whether the reports are being read.
 func (n *nodesNow) reading() bool { return !n.read && n.unread == nil }
 
-// counted reports whether every node has counted what the present rules of a policy are about.
+// counted reports whether every node has counted the current rules of a policy.
 func (n *nodesNow) counted(p *policy.Policy) bool {
 	return n.read && n.unread == nil && n.missing[p.UID] == nil && n.sums.Counted(p.UID)
 }
 
-// watching says whether nodes report about a policy; well is what there is to say of its other rules.
+// watching returns whether nodes report about a policy. well is the condition of its other rules.
 func (n *nodesNow) watching(p *policy.Policy, well standing) standing {
 	sum := n.about(p)
 	waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) })
@@ -161,7 +162,7 @@ func (n *nodesNow) watching(p *policy.Policy, well standing) standing {
 	return well
 }
 
-// delays are what keeps nodes from removing images of a policy in force, a Delay for each reason.
+// delays returns what keeps nodes from removing images of an enforced policy, one Delay for each reason.
 func (n *nodesNow) delays(p *policy.Policy) (all []retention.Delay) {
 	if !agentapi.OnNodes(p) || p.Mode != v1alpha1.Enforce {
 		return nil
@@ -173,7 +174,7 @@ func (n *nodesNow) delays(p *policy.Policy) (all []retention.Delay) {
 	return all
 }
 
-// withheld says why no image goes on the word of a policy in force, whatever its own rules say.
+// withheld returns why nodes remove no images for an enforced policy, even if its own rules are valid.
 func (n *nodesNow) withheld(p *policy.Policy) standing {
 	if !agentapi.OnNodes(p) {
 		return standing{ok: true}

@@ -19,9 +19,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// fleet is the nodes of a test. It implements report.Nodes and report.Board.
+// fleet is the nodes of a test. It implements status.Nodes and status.Board.
 type fleet struct {
-	*agentapi.Reports // nil while they are read
+	*agentapi.Reports // nil while the reports are read
 	version           uint64
 	unread            *retention.SourceError
 	missing           map[types.UID]bool
@@ -46,15 +46,15 @@ func (f *fleet) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[stri
 	}
 }
 
-// onNodes makes a rule one about images.
+// onNodes makes a rule apply to images.
 func onNodes(r *policy.Rule) { r.Kind = v1alpha1.ImageKind }
 
-// withImages is policy p in force with rule a about Jobs and rule img about images, of which 5 may go at once unseen.
+// withImages returns policy p, in force, with rule a about Jobs and rule img about images. Up to 5 deletions need no approval.
 func withImages(gate *policy.ApprovalGate) *policy.Policy {
 	return gated(gate, rule("a"), rule("img", onNodes))
 }
 
-// nodeReport is what a node says that has been there for long: ten images, some of them due, one removed.
+// nodeReport returns the report of an existing node: ten images, some of them due, one removed.
 func nodeReport(name string, p *policy.Policy, at time.Time, due int64) *v1alpha1.NodeImageReport {
 	count := func(n int64) v1alpha1.ImageCount { return v1alpha1.ImageCount{Images: n, Bytes: n * 10} }
 	all := v1alpha1.ImageDueCounts{Now: count(due), Hour: count(due), Day: count(due), Week: count(due)}
@@ -135,23 +135,23 @@ func TestWhatGatesAskOfNodes(t *testing.T) {
 		previews []v1alpha1.Preview
 		pending  *v1alpha1.PendingApproval
 	}{
-		"nobody reports":            {everywhere, fleetOf(), 2, nil, uncounted, nil},
-		"nobody reports, and more":  {everywhere, fleetOf(), 6, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 7}},
-		"reports are read":          {everywhere, &fleet{}, 2, nil, nil, nil},
-		"reports cannot be read":    {everywhere, &fleet{unread: &retention.SourceError{Reason: "Forbidden"}}, 2, nil, uncounted, nil},
-		"no more than may go":       {everywhere, fleetOf(few), 3, nil, counted, nil},
-		"more, with the Jobs":       {everywhere, fleetOf(few), 4, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 15}},
-		"more, on all nodes":        {everywhere, fleetOf(few, many), 0, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 21}},
-		"one node is behind":        {everywhere, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 2, nil, uncounted, nil},
-		"one is behind, and silent": {everywhere, fleetOf(few, silent(behind(nodeReport("n-2", p, now, 9)))), 2, nil, counted, nil},
-		"one is new":                {everywhere, fleetOf(few, fresh(nodeReport("n-2", p, now, 1))), 2, nil, uncounted, nil},
-		"they do not fit":           {everywhere, &fleet{Reports: fleetOf(few).Reports, missing: map[types.UID]bool{"uid-p": true}}, 2, nil, uncounted, nil},
-		"the images alone wait":     {ofImages, fleetOf(few), 100, uncounted, counted, nil},
-		"and they are more": {ofImages, fleetOf(few, many), 100, uncounted, uncounted, &v1alpha1.PendingApproval{Hash: p.RulesHash([]string{"img"}, now), Due: 6, Week: 6, Selected: 20,
+		"no node reports":                  {everywhere, fleetOf(), 2, nil, uncounted, nil},
+		"no node reports, and more Jobs":   {everywhere, fleetOf(), 6, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 7}},
+		"reports are read":                 {everywhere, &fleet{}, 2, nil, nil, nil},
+		"reports cannot be read":           {everywhere, &fleet{unread: &retention.SourceError{Reason: "Forbidden"}}, 2, nil, uncounted, nil},
+		"no more than allowed":             {everywhere, fleetOf(few), 3, nil, counted, nil},
+		"more, with the Jobs":              {everywhere, fleetOf(few), 4, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 15}},
+		"more, on all nodes":               {everywhere, fleetOf(few, many), 0, nil, nil, &v1alpha1.PendingApproval{Hash: "h", Due: 6, Week: 6, Selected: 21}},
+		"one node is behind":               {everywhere, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 2, nil, uncounted, nil},
+		"one node is behind, and silent":   {everywhere, fleetOf(few, silent(behind(nodeReport("n-2", p, now, 9)))), 2, nil, counted, nil},
+		"one node is new":                  {everywhere, fleetOf(few, fresh(nodeReport("n-2", p, now, 1))), 2, nil, uncounted, nil},
+		"the rules are too long":           {everywhere, &fleet{Reports: fleetOf(few).Reports, missing: map[types.UID]bool{"uid-p": true}}, 2, nil, uncounted, nil},
+		"only the rule about images waits": {ofImages, fleetOf(few), 100, uncounted, counted, nil},
+		"only that waits, and there are more": {ofImages, fleetOf(few, many), 100, uncounted, uncounted, &v1alpha1.PendingApproval{Hash: p.RulesHash([]string{"img"}, now), Due: 6, Week: 6, Selected: 20,
 			Rules: []string{"img"}, Since: &metav1.MicroTime{Time: now}}},
-		"and are not counted":      {ofImages, fleetOf(behind(nodeReport("n-2", p, now, 9))), 100, uncounted, uncounted, nil},
-		"counted before":           {nil, fleetOf(few, many), 100, counted, counted, nil},
-		"counted, now one is late": {nil, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 100, counted, counted, nil},
+		"only that waits, and is not counted": {ofImages, fleetOf(behind(nodeReport("n-2", p, now, 9))), 100, uncounted, uncounted, nil},
+		"counted before":                      {nil, fleetOf(few, many), 100, counted, counted, nil},
+		"counted, now one is late":            {nil, fleetOf(few, behind(nodeReport("n-2", p, now, 9))), 100, counted, counted, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -165,14 +165,14 @@ func TestWhatGatesAskOfNodes(t *testing.T) {
 	}
 }
 
-// TestImagesThatAnotherPolicyKeptWait: it is gone, and how many it kept no node has reported.
+// TestImagesThatAnotherPolicyKeptWait: that policy is deleted, and no node has reported how many images it kept.
 func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
 	p := withImages(anewIn(""))
 	hash := p.ScopeHash([]string{""}, p.Gate.Namespaces.Since())
 	wait := func(week, of int64) *v1alpha1.PendingApproval {
 		return &v1alpha1.PendingApproval{Hash: hash, Week: week, Selected: of, Namespaces: []string{""}, Since: &metav1.MicroTime{Time: p.Gate.Namespaces.Since()}}
 	}
-	// kept is a report of images that are eligible, and of which none is due.
+	// kept returns a report of images that are eligible and not due.
 	kept := func(name string, eligible int64) *v1alpha1.NodeImageReport {
 		r := nodeReport(name, p, now, 0)
 		r.Policies[0].Eligible, r.Policies[0].Rules[0].Eligible = eligible, eligible
@@ -183,11 +183,11 @@ func TestImagesThatAnotherPolicyKeptWait(t *testing.T) {
 		opens   bool
 		pending *v1alpha1.PendingApproval
 	}{
-		"few":                     {fleetOf(kept("n-1", 2), kept("n-2", 3)), true, nil},
-		"more than may go unseen": {fleetOf(kept("n-1", 2), kept("n-2", 4)), false, wait(6, 20)},
-		"one node is behind":      {fleetOf(kept("n-1", 2), behind(kept("n-2", 0))), false, nil},
-		"no node reports":         {fleetOf(), false, nil},
-		"reports are being read":  {&fleet{}, false, nil},
+		"few":                                {fleetOf(kept("n-1", 2), kept("n-2", 3)), true, nil},
+		"more than allowed without approval": {fleetOf(kept("n-1", 2), kept("n-2", 4)), false, wait(6, 20)},
+		"one node is behind":                 {fleetOf(kept("n-1", 2), behind(kept("n-2", 0))), false, nil},
+		"no node reports":                    {fleetOf(), false, nil},
+		"reports are being read":             {&fleet{}, false, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -208,20 +208,20 @@ func TestWhatIsSaidOfNodes(t *testing.T) {
 		gate                *policy.ApprovalGate
 		nodes               *fleet
 		watching, enforcing string
-		message             string // of the first that is not well
+		message             string // of the first condition that is not ok
 	}{
-		"all is well":       {nil, fleetOf(report), "True Watching", "True Enforcing", "Sunset lists and watches every target kind"},
-		"nobody reports":    {nil, fleetOf(), "False NoAgents", "True Enforcing", "no node agent reports: install sunset-node-agent"},
-		"all are silent":    {nil, fleetOf(silent(nodeReport("n-2", p, now, 2))), "False AgentsSilent", "True Enforcing", "none of 1 node agents has reported for half an hour; check the DaemonSet sunset-node-agent"},
-		"all are behind":    {nil, fleetOf(late), "False Counting", "True Enforcing", "0 of 1 nodes have counted this version of the policy"},
-		"one is behind":     {nil, fleetOf(report, late), "True Watching", "True Enforcing", "Sunset lists and watches every target kind; 1 of 2 nodes do not report about this version of the policy"},
-		"one is waited for": {ofImages, fleetOf(report, late), "False Counting", "True Enforcing", "1 of 2 nodes have counted this version of the policy"},
-		"one is new": {ofImages, fleetOf(report, fresh(nodeReport("n-2", p, now, 0))), "False Counting", "True Enforcing",
+		"no problems":                           {nil, fleetOf(report), "True Watching", "True Enforcing", "Sunset lists and watches every target kind"},
+		"no node reports":                       {nil, fleetOf(), "False NoAgents", "True Enforcing", "no node agent reports: install sunset-node-agent"},
+		"all nodes are silent":                  {nil, fleetOf(silent(nodeReport("n-2", p, now, 2))), "False AgentsSilent", "True Enforcing", "none of 1 node agents has reported for half an hour; check the DaemonSet sunset-node-agent"},
+		"all nodes are behind":                  {nil, fleetOf(late), "False Counting", "True Enforcing", "0 of 1 nodes have counted this version of the policy"},
+		"one node is behind":                    {nil, fleetOf(report, late), "True Watching", "True Enforcing", "Sunset lists and watches every target kind; 1 of 2 nodes do not report about this version of the policy"},
+		"a node is behind while the rule waits": {ofImages, fleetOf(report, late), "False Counting", "True Enforcing", "1 of 2 nodes have counted this version of the policy"},
+		"one node is new": {ofImages, fleetOf(report, fresh(nodeReport("n-2", p, now, 0))), "False Counting", "True Enforcing",
 			"2 nodes report, 1 of them for the first time; Sunset waits in case more nodes follow"},
-		"not read": {nil, &fleet{unread: &retention.SourceError{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
-		"too long": {nil, &fleet{Reports: fleetOf(report).Reports, missing: left}, "False RulesTooLarge", "False RulesTooLarge",
+		"reports are not read": {nil, &fleet{unread: &retention.SourceError{Reason: "Forbidden", Message: "may not"}}, "False Forbidden", "True Enforcing", "may not"},
+		"the rules are too long": {nil, &fleet{Reports: fleetOf(report).Reports, missing: left}, "False RulesTooLarge", "False RulesTooLarge",
 			"the rules about images of all policies are longer than 1048576 bytes together, so node agents do not receive the rules of this policy; shorten or delete rules about images"},
-		"not written": {nil, &fleet{Reports: fleetOf(report).Reports, unwritten: errors.New("no")}, "True Watching", "False RulesNotWritten",
+		"the rules are not written": {nil, &fleet{Reports: fleetOf(report).Reports, unwritten: errors.New("no")}, "True Watching", "False RulesNotWritten",
 			"node agents do not receive changed rules, and keep their images: no"},
 	}
 	for name, test := range tests {
@@ -249,7 +249,7 @@ func TestWhatIsSaidOfNodes(t *testing.T) {
 	}
 }
 
-// TestOnlyAPolicyWithASayWithholdsImages from the others, where its rules do not fit.
+// TestOnlyAPolicyWithASayWithholdsImages from other policies, if its rules do not fit.
 func TestOnlyAPolicyWithASayWithholdsImages(t *testing.T) {
 	for mode, want := range map[v1alpha1.Mode]string{v1alpha1.DryRun: "True Enforcing", v1alpha1.Suspended: "False RulesTooLarge", v1alpha1.Enforce: "False RulesTooLarge"} {
 		p, other := withImages(nil), withMode(policyOf(mode, rule("b", onNodes)), mode)

@@ -13,10 +13,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// settle says which namespaces need not wait any more, and what waits for approval, once all objects are counted. What the status shows
-// stays as long as nothing changes in its namespaces, so that the approval that it asks for stays valid. Later changes are counted
-// separately, and are shown afterwards. If all namespaces together exceed the thresholds, those with the fewest objects need not wait
-// while their sum is below: one tenant does not delay the others.
+// settle returns the namespaces that need not wait any more, and what waits for approval, once all objects are counted. The
+// pending approval in the status stays as long as nothing changes in its namespaces, so that an approval of its hash stays
+// valid. Later changes are counted separately, and are shown afterwards. If all namespaces together exceed the thresholds,
+// those with the fewest objects need not wait while their sum is below: one tenant does not delay the others.
 func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opened policy.ApprovalScope, pending *v1alpha1.PendingApproval) {
 	gate, all := p.Gate, v.waiting(p)
 	exceeds := func(b policy.Backlog) bool { return p.Approval.Exceeded(b.Week, b.Selected) }
@@ -78,7 +78,7 @@ func (v *view) settle(p *policy.Policy, before *v1alpha1.PendingApproval) (opene
 	return opened, pending
 }
 
-// stillShown are the namespaces of a pending approval in which nothing has changed since it was shown.
+// stillShown returns the namespaces of a pending approval in which nothing has changed since it was shown.
 func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.ApprovalScope {
 	if p.Gate == nil || pending == nil || pending.Since == nil || pending.Hash != p.ScopeHash(pending.Namespaces, pending.Since.Time) {
 		return nil
@@ -86,13 +86,13 @@ func stillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) policy.Appr
 	return p.Gate.Namespaces.Among(pending.Namespaces, pending.Since.Time)
 }
 
-// rulesStillShown reports whether a pending approval is of rules of this form that still wait.
+// rulesStillShown reports whether a pending approval is for rules of this version that still wait.
 func rulesStillShown(p *policy.Policy, pending *v1alpha1.PendingApproval) bool {
 	return p.Gate != nil && pending != nil && pending.Since != nil && len(pending.Rules) > 0 && p.Gate.Rules.HasAll(pending.Rules...) &&
 		pending.Hash == p.RulesHash(pending.Rules, pending.Since.Time)
 }
 
-// backlogIn is the sum of what waits in some namespaces.
+// backlogIn returns the sum of the backlogs of some namespaces.
 func backlogIn(all policy.PendingStats, namespaces policy.ApprovalScope) (sum policy.Backlog) {
 	for namespace := range namespaces {
 		if b := all.Namespaces[namespace]; b != nil {
@@ -102,7 +102,7 @@ func backlogIn(all policy.PendingStats, namespaces policy.ApprovalScope) (sum po
 	return sum
 }
 
-// leastFirst orders namespaces by the number of objects that wait there.
+// leastFirst sorts namespaces by the number of objects that wait there.
 func leastFirst(all policy.PendingStats, namespaces policy.ApprovalScope) []string {
 	week := func(namespace string) int64 { return backlogIn(all, policy.ApprovalScope{namespace: time.Time{}}).Week }
 	return slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
@@ -118,10 +118,10 @@ func pendingOf(hash string, b policy.Backlog, scope *v1alpha1.PendingApproval) *
 	return pending
 }
 
-// stillPending is what waited before, if it still waits.
+// stillPending returns the previous pending approval, if it still waits.
 func stillPending(p *policy.Policy, before *v1alpha1.PendingApproval) *v1alpha1.PendingApproval {
 	if p.Gate != nil && p.Gate.Recount != nil && before != nil && before.Since != nil {
-		return before // which waits once everything has been counted again
+		return before // it waits after everything has been counted again
 	}
 	if p.Gate == nil || before == nil || before.Hash != p.Gate.Hash && len(stillShown(p, before)) == 0 && !rulesStillShown(p, before) {
 		return nil

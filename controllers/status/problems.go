@@ -15,25 +15,25 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// tellAfter is how long a condition has to show a problem until an Event and the log tell of it: many pass by themselves.
+// tellAfter is how long a condition must show a problem before an Event and the log report it. Many problems end sooner.
 const tellAfter = 5 * time.Second
 
-// noteLimit is how long the API server has the note of an Event be.
+// noteLimit is the maximum length of the note of an Event that the API server accepts.
 const noteLimit = 1024
 
-// problem is a condition of a policy that calls for somebody.
+// problem is a condition of a policy that requires attention.
 type problem struct {
 	reason string
 	since  time.Time
-	told   bool // as it is, by an Event
-	begun  bool // told with another reason
+	told   bool // an Event has reported it with this reason
+	begun  bool // an Event has reported it with another reason
 }
 
-// patience is how long a policy may be not ready for reasons that pass by themselves until an Event and the log tell of it.
+// patience is how long a policy may be not ready for a temporary reason before an Event and the log report it.
 var patience = map[string]time.Duration{"Listing": 10 * time.Minute, "Counting": 10 * time.Minute}
 
-// ended is what the Event says when a condition shows a problem no more, by type or by reason. Those that are not here are named for a
-// reason of policy.Lasting.
+// ended contains the Event for the end of a problem, by type of condition or by reason. Conditions that are not listed are
+// named after a reason of policy.Lasting.
 var ended = map[string]ending{
 	v1alpha1.ConditionReady:     {"Ready", "the policy is ready again"},
 	v1alpha1.ConditionEnforcing: {"Resumed", "the policy is no longer suspended"},
@@ -44,15 +44,16 @@ var ended = map[string]ending{
 
 type ending struct{ reason, note string }
 
-// isProblem reports whether a condition calls for somebody.
+// isProblem reports whether a condition requires attention.
 func isProblem(c *metav1.Condition) bool {
-	return v1alpha1.StopsDeletions(c) && c.Reason != string(v1alpha1.DryRun) // somebody has chosen --dry-run
+	return v1alpha1.StopsDeletions(c) && c.Reason != string(v1alpha1.DryRun) // --dry-run is intended
 }
 
-// toldAfter is how long a condition has to show a problem until that is told.
+// toldAfter returns how long a condition must show a problem before that is reported.
 func toldAfter(reason string) time.Duration { return max(tellAfter, patience[reason]) }
 
-// problemsBefore are those of a status that the controller before has written. It has told of those that are old enough.
+// problemsBefore returns the problems in a status that the previous leader has written. That leader has reported those that are
+// old enough.
 func problemsBefore(conditions []metav1.Condition, now time.Time) map[string]problem {
 	known := map[string]problem{}
 	for i := range conditions {
@@ -64,7 +65,7 @@ func problemsBefore(conditions []metav1.Condition, now time.Time) map[string]pro
 	return known
 }
 
-// tellProblems tells once of each problem that the status of a policy shows, and once when it is over.
+// tellProblems reports each problem in the status of a policy once, and its end once.
 func (r *Reporter) tellProblems(ctx context.Context, p *policy.Policy, rec *record) {
 	now, shown := r.Clock.Now(), map[string]bool{}
 	for i := range rec.status.Conditions {

@@ -27,19 +27,19 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// scene is all that a status of policy p depends on. The zero value has one Job, which is due.
+// scene is the state that a status of policy p depends on. The zero value has one Job, which is due.
 type scene struct {
 	p, q   func(*policy.Policy)        // p has rule a, q has rule b, which selects nothing
 	kind   func(*retention.KindState)  // of Jobs
 	row    func(*policy.Subject)       // the Job
 	facts  map[string]policy.Facts     // about the Job, by rule
-	doubt  error                       // about everything
+	doubt  error                       // for all policies
 	ledger *ledgers.State              // of p
-	nodes  func(*policy.Policy) *fleet // that report about p, which has a rule about images then
-	pace   float64                     // deletions a second at most; 0 for no maximum
+	nodes  func(*policy.Policy) *fleet // that report about p, which then has a rule about images
+	pace   float64                     // maximum number of deletions per second; 0 for no maximum
 }
 
-// put makes a scene what there is from now on.
+// put makes a scene the current state.
 func (w *harness) put(s scene) {
 	rules := []*policy.Rule{rule("a")}
 	if s.nodes != nil {
@@ -87,12 +87,13 @@ func (w *harness) put(s scene) {
 	w.Use(e)
 }
 
-// address is where reasons are told: to whom, in which condition, by which Events, which alert, and within how many seconds.
+// address says where reasons are reported: for which users, in which condition, by which Events and which alert, and within how
+// many seconds.
 type address struct {
 	who       string
 	condition string // TYPE=STATUS; the type may be the reason
-	events    string // when it begins, and when it ends; they may be made of the reason. Empty for none: it stops nothing
-	alert     string // empty for none: what somebody may have meant wakes nobody
+	events    string // when it begins, and when it ends; may contain the reason. Empty for none: it does not stop deletions
+	alert     string // empty for none: the state may be intended
 	seconds   int    // until the Event; the alert follows within two minutes
 	scenes    map[string]scene
 }
@@ -121,7 +122,7 @@ func inMode(m v1alpha1.Mode) func(p *policy.Policy) {
 	}
 }
 
-// obstacle is a node whose report has a condition.
+// obstacle returns a scene with a node whose report has a condition.
 func obstacle(condition, reason string) scene {
 	return scene{nodes: func(p *policy.Policy) *fleet {
 		r := nodeReport("n-1", p, time.Now(), 2)
@@ -132,7 +133,7 @@ func obstacle(condition, reason string) scene {
 	}}
 }
 
-// nodesThat are those of a policy about images.
+// nodesThat returns a scene with nodes that report about a policy about images.
 func nodesThat(change func(f *fleet, p *policy.Policy)) scene {
 	return scene{nodes: func(p *policy.Policy) *fleet {
 		f := fleetOf(nodeReport("n-1", p, time.Now(), 2))
@@ -143,7 +144,7 @@ func nodesThat(change func(f *fleet, p *policy.Policy)) scene {
 
 var errNo = errors.New("no")
 
-// addresses are those of all reasons that are told by conditions.
+// addresses contains all reasons that conditions report.
 var addresses = []address{
 	{"author of the policy", "Ready=False", byReason + ", `Ready`", "SunsetPolicyNotReady", 15, map[string]scene{
 		"EvaluationFailed": {facts: map[string]policy.Facts{"a": {Selected: true, Err: errNo}}},
@@ -231,14 +232,14 @@ var addresses = []address{
 	}},
 }
 
-// alsoDue is a scene in which the rule of q selects the Job, which is due by it.
+// alsoDue returns a scene in which the rule of q selects the Job, which is due by that rule.
 func alsoDue(change func(*scene)) scene {
 	s := scene{facts: map[string]policy.Facts{"b": yes(time.Now().Add(-24 * 365 * time.Hour))}}
 	change(&s)
 	return s
 }
 
-// managed is a scene in which p allows objects that another controller manages, and q does not.
+// managed returns a scene in which p allows objects that another controller manages, and q does not.
 func managed(f policy.Flags) scene {
 	return alsoDue(func(s *scene) {
 		s.p = func(p *policy.Policy) { p.Rules[0].AllowManaged = true }
@@ -251,10 +252,11 @@ func waits(p *policy.Policy) {
 	p.Hash, p.Gate, p.Rules[0].Unapproved = "h", everywhere, true
 }
 
-var update = flag.Bool("update", false, "write testdata/reasons.txt anew")
+var update = flag.Bool("update", false, "write testdata/reasons.txt")
 
-// TestEveryReasonIsReported: in a condition that kubectl sunset status shows, by a metric, an Event, a line of the log and an alert when it
-// begins, and by an Event and a line of the log when it ends. What stops nothing has no Event. testdata/reasons.txt has what they say.
+// TestEveryReasonIsReported: when a reason begins, a condition in the output of kubectl sunset status, a metric, an Event, a
+// line of the log and an alert report it. When it ends, an Event and a line of the log report that. A reason that does not stop
+// deletions has no Event. testdata/reasons.txt contains the texts.
 func TestEveryReasonIsReported(t *testing.T) {
 	const golden = "testdata/reasons.txt"
 	alerts, said := alertsOf(t), ""
@@ -267,7 +269,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 				begins, ends, _ := strings.Cut(of.Replace(a.events), ", ")
 				name, status, _ := strings.Cut(of.Replace(a.condition), "=")
 				shown := reason
-				if reason == "BacklogTooLarge" || reason == "AlwaysRequired" { // of the condition ApprovalRequired; Ready has the other name
+				if reason == "BacklogTooLarge" || reason == "AlwaysRequired" { // of the condition ApprovalRequired; Ready has that name as its reason
 					shown = "ApprovalRequired"
 				}
 				inBubble(t, nil, func(t *testing.T, w *harness) {
@@ -300,7 +302,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 			})
 		}
 		if a.alert != "" && !slices.Contains(alerts, a.alert) {
-			t.Errorf("there is no alert %s", a.alert)
+			t.Errorf("alert %s does not exist", a.alert)
 		}
 	}
 	if *update {
@@ -311,7 +313,8 @@ func TestEveryReasonIsReported(t *testing.T) {
 	}
 }
 
-// reported expects one Event about policy p of a type and reason, and one line of the log that says the same. It returns that.
+// reported expects one Event about policy p of a type and reason, and one line of the log with the same text. It returns the
+// text.
 func reported(t *testing.T, w *harness, event, logged string) string {
 	t.Helper()
 	var found []string
@@ -345,14 +348,14 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// verdicts are the reasons why single objects stay or go that no condition tells, with why none does. They are told by the metric
-// sunset_verdicts, and by kubectl sunset explain.
+// verdicts are the reasons for decisions about single objects that no condition reports, and why not. The metric
+// sunset_verdicts and kubectl sunset explain report them.
 var verdicts = []struct {
 	why    string
 	scenes map[string]scene
 }{
 	{"an annotation holds the object, or the cluster needs it; `status.held` has the number", map[string]scene{"Held": flagged(policy.IsHeld)}},
-	{"the rule is written so", map[string]scene{
+	{"the rule is configured to keep these objects", map[string]scene{
 		"KeptNewest":     {p: func(p *policy.Policy) { p.Rules[0].Keep = 1 }},
 		"NeverDue":       {p: func(p *policy.Policy) { p.Rules[0].HasTTLExpression = true }, facts: withFacts(func(f *policy.Facts) { f.TTL = policy.NeverTTL })},
 		"WithinCapacity": {p: capacity(1)},
@@ -389,13 +392,13 @@ func capacity(max int) func(*policy.Policy) {
 	}
 }
 
-// elsewhere are reasons that call for nobody, with why not.
+// elsewhere are reasons that require no action, and why not.
 var elsewhere = map[string]string{
-	"Ready": "all is well", "AsExpected": "all is well", "Valid": "all is well", "Watching": "all is well", "Enforcing": "all is well",
-	"Permitted": "all is well", "ReferencesKnown": "all is well",
-	"DryRun":       "somebody has chosen it; the condition Enforcing has the numbers",
+	"Ready": "normal", "AsExpected": "normal", "Valid": "normal", "Watching": "normal", "Enforcing": "normal",
+	"Permitted": "normal", "ReferencesKnown": "normal",
+	"DryRun":       "it is intended; the condition Enforcing has the numbers",
 	"NotSelected":  "no rule is about the object",
-	"StateNotKept": "stops nothing: images get older before they expire; the NodeImageReport has it",
+	"StateNotKept": "images expire later, but deletions continue; the NodeImageReport shows it",
 }
 
 func TestEveryVerdictIsCounted(t *testing.T) {
@@ -420,7 +423,8 @@ Reasons of single objects that no condition has:
 |---|---|
 `
 
-// TestTheTableOfReasons has every reason of docs/runbook.md, which test/runbook_test.go compares with the code, and is there.
+// TestTheTableOfReasons checks that docs/runbook.md has the generated table, and that this contains every reason.
+// test/runbook_test.go compares the reasons with the code.
 func TestTheTableOfReasons(t *testing.T) {
 	page := read(t, "../../docs/runbook.md")
 	known := map[string]bool{}
@@ -457,12 +461,12 @@ func TestTheTableOfReasons(t *testing.T) {
 	all := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(tables, -1)
 	for _, found := range all {
 		if !known[found[1]] {
-			t.Errorf("nothing says where reason %s is told", found[1])
+			t.Errorf("no table says where reason %s is reported", found[1])
 		}
 	}
 	for _, reason := range policy.Reasons() {
 		if !known[string(reason)] {
-			t.Errorf("nothing says where reason %s of a verdict is told", reason)
+			t.Errorf("no table says where reason %s of a verdict is reported", reason)
 		}
 	}
 	if len(all) < 60 {

@@ -17,8 +17,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestALeaderComparesItsFirstCountWithTheOneBefore: what the leader before counted stays in the status until this leader has found no
-// more, or somebody has approved it, and is counted again then.
+// TestALeaderComparesItsFirstCountWithTheOneBefore: the count of the previous leader stays in the status until this leader has
+// found no more, or until the new number is approved. Then the status has the new count.
 func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	counted := func(due int64) *v1alpha1.EnforcedCount {
 		return &v1alpha1.EnforcedCount{Hash: "h", Time: timeOf(now), Due: due, Week: due}
@@ -36,29 +36,29 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	tests := map[string]struct {
 		gate      *policy.ApprovalGate
 		mode      v1alpha1.Mode
-		due       int // of which 5 more than before may go
+		due       int // 5 more than before need no approval
 		kind      func(k *retention.KindState)
 		pending   *v1alpha1.PendingApproval // before
 		enforced  *v1alpha1.EnforcedCount
-		shows     string // the hash of what waits
+		shows     string // hash of the pending approval
 		week      int64
 		uncounted []string
 	}{
-		"nothing waits":                       {nil, v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
-		"a change waits":                      {anew, v1alpha1.Enforce, 6, nil, nil, before, anew.Hash, 6, nil},
-		"a change waits to be counted":        {anew, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
-		"its first count lets it go":          {first, v1alpha1.Enforce, 3, nil, nil, counted(3), "", 0, nil},
-		"its first count does not":            {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
-		"its first count is not complete":     {first, v1alpha1.Enforce, 3, listing, nil, before, "", 0, nil},
-		"a dry run":                           {nil, v1alpha1.DryRun, 6, nil, nil, nil, "", 0, nil},
-		"suspended":                           {nil, v1alpha1.Suspended, 6, nil, nil, before, "", 0, nil},
-		"nothing waits, and nothing is known": {nil, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
-		"as many as before":                   {recount, v1alpha1.Enforce, 6, nil, nil, before, "", 0, nil},
-		"more than before":                    {recount, v1alpha1.Enforce, 7, nil, nil, before, recount.Hash, 6, nil},
-		"not counted yet":                     {recount, v1alpha1.Enforce, 7, listing, nil, before, "", 0, nil},
-		"a kind is lost":                      {recount, v1alpha1.Enforce, 7, lost, nil, before, "", 0, []string{"a"}},
-		"not counted yet, and another waits":  {recount, v1alpha1.Enforce, 7, listing, scoped, before, scoped.Hash, 9, nil},
-		"as many as before, another waits":    {recount, v1alpha1.Enforce, 6, nil, scoped, before, scoped.Hash, 9, nil},
+		"nothing waits":                             {nil, v1alpha1.Enforce, 6, nil, nil, counted(6), "", 0, nil},
+		"a change waits":                            {anew, v1alpha1.Enforce, 6, nil, nil, before, anew.Hash, 6, nil},
+		"a change waits to be counted":              {anew, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
+		"its first count releases it":               {first, v1alpha1.Enforce, 3, nil, nil, counted(3), "", 0, nil},
+		"its first count does not release it":       {first, v1alpha1.Enforce, 9, nil, nil, before, first.Hash, 9, nil},
+		"its first count is not complete":           {first, v1alpha1.Enforce, 3, listing, nil, before, "", 0, nil},
+		"a dry run":                                 {nil, v1alpha1.DryRun, 6, nil, nil, nil, "", 0, nil},
+		"suspended":                                 {nil, v1alpha1.Suspended, 6, nil, nil, before, "", 0, nil},
+		"nothing waits, and nothing is counted yet": {nil, v1alpha1.Enforce, 6, listing, nil, before, "", 0, nil},
+		"as many as before":                         {recount, v1alpha1.Enforce, 6, nil, nil, before, "", 0, nil},
+		"more than before":                          {recount, v1alpha1.Enforce, 7, nil, nil, before, recount.Hash, 6, nil},
+		"not counted yet":                           {recount, v1alpha1.Enforce, 7, listing, nil, before, "", 0, nil},
+		"a kind is lost":                            {recount, v1alpha1.Enforce, 7, lost, nil, before, "", 0, []string{"a"}},
+		"not counted yet, and another waits":        {recount, v1alpha1.Enforce, 7, listing, scoped, before, scoped.Hash, 9, nil},
+		"as many as before, another waits":          {recount, v1alpha1.Enforce, 6, nil, scoped, before, scoped.Hash, 9, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,8 @@ func TestALeaderComparesItsFirstCountWithTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestALeaderChangeAloneOpensWithoutAStatus: where no more is due than for the leader before, nothing has to be written first.
+// TestALeaderChangeAloneOpensWithoutAStatus: if no more objects are due than for the previous leader, no status must be written
+// first.
 func TestALeaderChangeAloneOpensWithoutAStatus(t *testing.T) {
 	for due, opens := range map[int]int{6: 1, 7: 0} {
 		inBubble(t, func(w *harness) {

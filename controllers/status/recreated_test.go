@@ -16,7 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestWhatComesBackIsACondition: with the names of the first, told once in an Event, and gone with the loop.
+// TestWhatComesBackIsACondition: the condition names the first objects, an Event reports it once, and it ends when the objects
+// are no longer re-created.
 func TestWhatComesBackIsACondition(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		kind := func(e int, n int) []*index.FactRow {
@@ -47,7 +48,7 @@ func TestWhatComesBackIsACondition(t *testing.T) {
 		bubble.Pass(time.Minute)
 		expect.Equal(t, "still there", "", message(w.status(), v1alpha1.ConditionRecreated))
 		if events := strings.Join(w.events(), "\n"); strings.Count(events, "RecreatedResolved") != 1 {
-			t.Errorf("its end is not told once:\n%s", events)
+			t.Errorf("its end is not reported once:\n%s", events)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// References is what a Reporter may see of what refers to ConfigMaps and Secrets.
+// References is the part of the references to ConfigMaps and Secrets that a Reporter reads.
 type References interface {
 	Of(references.Target) references.Uses
 	Doubts(references.Kind) []references.Doubted
@@ -24,20 +24,20 @@ type References interface {
 	Len(references.Kind) int
 }
 
-// Referrers says how the kinds stand that refer to others.
+// Referrers returns the states of the kinds that refer to others.
 type Referrers interface{ States() []referrers.State }
 
-// referred is what is known of the references to one kind.
+// referred is what is known about references to one kind.
 type referred struct {
 	doubt   error
-	sources []references.Doubted // those in doubt
-	since   time.Time            // since when what refers to the kind is known, and declared, as it is; zero in doubt
+	sources []references.Doubted // those that are not known
+	since   time.Time            // when the references or their declarations last changed; zero if unknown
 }
 
-// String is the same as long as nothing changes.
+// String stays the same as long as nothing changes.
 func (k referred) String() string { return fmt.Sprint(k.doubt, k.sources, k.since.UnixNano()) }
 
-// referredNow is what is known of the kinds about which rules ask.
+// referredNow returns what is known about the kinds whose references rules read.
 func (r *Reporter) referredNow(e policyset.CompiledSnapshot) map[references.Kind]referred {
 	all := map[references.Kind]referred{}
 	for _, kind := range e.Referred {
@@ -50,7 +50,7 @@ func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred
 	if r.References == nil {
 		return referred{doubt: errUnfollowed}
 	}
-	nothing := r.References.Of(references.Target{Kind: kind}) // which nobody refers to
+	nothing := r.References.Of(references.Target{Kind: kind}) // an object without references
 	if nothing.Doubt != nil {
 		return referred{doubt: nothing.Doubt, sources: r.References.Doubts(kind)}
 	}
@@ -62,7 +62,7 @@ func (r *Reporter) referredTo(kind references.Kind, declared time.Time) referred
 
 var errUnfollowed = errors.New("feature gate References is off")
 
-// referrersNow is how the kinds stand that refer to others.
+// referrersNow returns the states of the kinds that refer to others.
 func (r *Reporter) referrersNow() []referrers.State {
 	if r.Referrers == nil {
 		return nil
@@ -70,8 +70,8 @@ func (r *Reporter) referrersNow() []referrers.State {
 	return r.Referrers.States()
 }
 
-// settlesAt is when everything has been as it is for the quiet period: what is unused goes then, and can be counted.
-// Zero says that nobody knows.
+// settlesAt returns when the references will have been unchanged for the quiet period. Unused objects can be deleted from then
+// on, and can be counted. It is zero if the references are unknown.
 func (k referred) settlesAt() time.Time {
 	if k.since.IsZero() {
 		return time.Time{}
@@ -79,12 +79,12 @@ func (k referred) settlesAt() time.Time {
 	return k.since.Add(policy.QuietPeriod)
 }
 
-// asks reports whether a rule asks what refers to something, and of which kind.
+// asks reports whether a rule reads references, and to which kind.
 func asks(r *policy.Rule) (references.Kind, bool) {
 	return references.Kind(r.Kind.Kind), r.ReadsReferences && !r.Invalid()
 }
 
-// unsettled reports whether a rule asks what refers to something, and what is unused could not be due for the count.
+// unsettled reports whether a rule reads references, and unused objects could not be due when they were counted.
 func (v *view) unsettled(r *policy.Rule) bool {
 	kind, ok := asks(r)
 	if !ok {
@@ -94,7 +94,7 @@ func (v *view) unsettled(r *policy.Rule) bool {
 	return at.IsZero() || v.now.Before(at)
 }
 
-// referencesKnown is the condition of a policy with rules that ask what refers to something; ok is false for any other.
+// referencesKnown returns the condition of a policy with rules that read references; ok is false for any other policy.
 func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
 	known = standing{true, "ReferencesKnown", "all references to the kinds that the rules ask about are known" + v.absent()}
 	for _, r := range p.Rules {
@@ -110,7 +110,7 @@ func (v *view) referencesKnown(p *policy.Policy) (known standing, ok bool) {
 	return known, ok
 }
 
-// absent names the declared kinds that the cluster does not have: one may be misspelt.
+// absent names the declared kinds that the cluster does not have: a name may be misspelled.
 func (v *view) absent() string {
 	var names []string
 	for _, s := range v.referrers {
@@ -125,7 +125,8 @@ func (v *view) absent() string {
 	return rbac.Line("; the cluster does not have these kinds: " + strings.Join(names, ", "))
 }
 
-// message says which referrers are in doubt, and why. Those who write in a namespace do not learn what is in others.
+// message names the referrers whose references are unknown, and the reasons. Users of one namespace do not learn the names of
+// objects in others.
 func (k referred) message(p *policy.Policy, kind references.Kind) string {
 	if len(k.sources) == 0 {
 		return fmt.Sprintf("rules that read references keep every %s: %v", kind, k.doubt)
@@ -145,7 +146,7 @@ func (k referred) message(p *policy.Policy, kind references.Kind) string {
 	return fmt.Sprintf("rules that read references keep every %s, because some references are not known: %s", kind, strings.Join(said, "; "))
 }
 
-// references says what is known of references, while some rule asks.
+// references exports what is known about references, while some rule reads them.
 func (g *gauges) references(known References, states []referrers.State, asked []references.Kind) {
 	if known == nil || len(asked) == 0 {
 		return
@@ -159,12 +160,12 @@ func (g *gauges) references(known References, states []referrers.State, asked []
 	}
 	isAsked := func(kind references.Kind) bool { return slices.Contains(asked, kind) }
 	objects, doubted := map[string]int{}, map[string]bool{}
-	for _, s := range states { // a kind may be there twice, by several versions
+	for _, s := range states { // a kind may occur twice, in several versions
 		source := sources[s.From]
 		if !slices.ContainsFunc(source.To, isAsked) {
-			continue // what it refers to nobody asks
+			continue // no rule reads the references of this kind
 		}
-		name := cmp.Or(s.Kind.GroupKind().String(), string(s.From)) // a declaration that is not understood is about no kind
+		name := cmp.Or(s.Kind.GroupKind().String(), string(s.From)) // an invalid declaration has no kind
 		objects[name] += source.Referrers
 		doubted[name] = doubted[name] || slices.ContainsFunc(source.Doubted, isAsked)
 	}

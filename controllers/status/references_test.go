@@ -20,7 +20,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// asking is a rule that asks what refers to Jobs: they stand for ConfigMaps here.
+// asking makes a rule read the references to Jobs, which replace ConfigMaps in these tests.
 func asking(r *policy.Rule) { r.ReadsReferences = true }
 
 const job references.Kind = "Job"
@@ -36,7 +36,7 @@ func withReferences(t *testing.T, test func(t *testing.T, w *harness, x *referen
 	}, func(t *testing.T, w *harness) { test(t, w, x) })
 }
 
-// asks puts a policy in force whose rules ask what refers to Jobs; five of these are due.
+// asks puts a policy in force whose rules read references to Jobs. Five Jobs are due.
 func (w *harness) asks(p *policy.Policy) policyset.CompiledSnapshot {
 	e := compiledOf(p)
 	e.Referred, e.ReferencesSince = []references.Kind{job}, w.began
@@ -61,20 +61,20 @@ func TestWhatIsNotKnownOfReferencesIsACondition(t *testing.T) {
 			message(w.status(), "ReferencesKnown"))
 		expect.Equal(t, "message of Ready", message(w.status(), "ReferencesKnown"), message(w.status(), "Ready"))
 		x.Replace("Pod", nil)
-		say("once they are", "True ReferencesKnown", "True Ready")
+		say("once Pods are listed", "True ReferencesKnown", "True Ready")
 		writes := len(w.written())
 		bubble.Pass(2 * time.Minute)
-		if more := len(w.written()) - writes; more > 1 { // the one is when the quiet period ends
-			t.Errorf("%d writes while nothing happened", more)
+		if more := len(w.written()) - writes; more > 1 { // one write is for the end of the quiet period
+			t.Errorf("%d writes without a change", more)
 		}
 		for _, kind := range []references.SourceID{"A", "B", "C"} {
 			x.Expect(kind, job)
-			x.Lose(kind, errors.New("no rights"))
+			x.Lose(kind, errors.New("forbidden"))
 		}
 		x.Lose("Pod", errors.New("no answer"))
-		say("when they are lost", "False ReferencesUnknown", "False ReferencesUnknown")
+		say("when the lists are lost", "False ReferencesUnknown", "False ReferencesUnknown")
 		expect.Equal(t, "message about many",
-			"rules that read references keep every Job, because some references are not known: A: no rights; B: no rights; C: no rights; and 1 more",
+			"rules that read references keep every Job, because some references are not known: A: forbidden; B: forbidden; C: forbidden; and 1 more",
 			message(w.status(), "ReferencesKnown"))
 	})
 }
@@ -83,16 +83,16 @@ func TestOnlyPoliciesThatAskHaveTheCondition(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {
 		e := w.asks(policyOf(v1alpha1.DryRun, rule("a", asking)))
 		bubble.Pass(5 * time.Second)
-		expect.Equal(t, "of one that asks", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "of a policy that reads references", "False ReferencesUnknown", condition(w.status(), "ReferencesKnown"))
 		e.Snapshot = compiledOf(policyOf(v1alpha1.DryRun, rule("a"))).Snapshot
 		w.Use(e)
 		bubble.Pass(20 * time.Second)
-		expect.Equal(t, "of one that does not any more", "", condition(w.status(), "ReferencesKnown"))
+		expect.Equal(t, "of a policy that no longer reads references", "", condition(w.status(), "ReferencesKnown"))
 		expect.Equal(t, "ready", "True Ready", condition(w.status(), "Ready"))
 	})
 }
 
-// states are those of kinds that refer to others.
+// states are the states of kinds that refer to others.
 type states []referrers.State
 
 func (s states) States() []referrers.State { return s }
@@ -140,11 +140,12 @@ func TestReferencesAreExported(t *testing.T) {
 		e.Referred = nil
 		w.Use(e)
 		bubble.Pass(20 * time.Second)
-		expect.Equal(t, "gauges when no rule asks", map[string]float64{}, gathered(t, "sunset_references"))
+		expect.Equal(t, "gauges when no rule reads references", map[string]float64{}, gathered(t, "sunset_references"))
 	})
 }
 
-// TestANamespaceLearnsNothingOfOthers: which object cannot be read, and why, is not for those who write in one namespace.
+// TestANamespaceLearnsNothingOfOthersReferrers: the message of a RetentionPolicy does not contain which object cannot be read,
+// and why.
 func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		x.Replace("Pod", []references.Referrer{{UID: "1", Name: references.Name{Kind: "Pod", Namespace: "secret", Name: "hidden"}, Err: errors.New("broken")}})
@@ -157,8 +158,8 @@ func TestANamespaceLearnsNothingOfOthersReferrers(t *testing.T) {
 	})
 }
 
-// TestRulesThatAskAreCountedOnceTheyCanBe: until what refers to Jobs has been known for the quiet period nothing is due by
-// such a rule, and a count would let anything pass.
+// TestRulesThatAskAreCountedOnceTheyCanBe: until references to Jobs have been known for the quiet period, no object is due by
+// such a rule. A count before that would always pass.
 func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 	withReferences(t, func(t *testing.T, w *harness, x *references.Index) {
 		p := gated(everywhere, rule("a", asking), rule("b"))
@@ -172,7 +173,7 @@ func TestRulesThatAskAreCountedOnceTheyCanBe(t *testing.T) {
 		}
 		uncounted("while Pods are not listed", "a")
 		x.Replace("Pod", nil)
-		uncounted("once they are", "a")
+		uncounted("once Pods are listed", "a")
 		bubble.Pass(15 * time.Second)
 		uncounted("25 seconds later", "a")
 		bubble.Pass(5 * time.Second)
@@ -193,11 +194,11 @@ func TestAChangeOfWhatIsDeclaredIsCountedOnceItCanBe(t *testing.T) {
 			return n
 		}
 		bubble.Pass(29 * time.Second)
-		expect.Equal(t, "gates that opened within the quiet period", 0, passed())
+		expect.Equal(t, "gates opened within the quiet period", 0, passed())
 		bubble.Pass(3 * time.Second)
 		synctest.Wait()
 		if passed() == 0 {
-			t.Error("the gate stays shut")
+			t.Error("the gate does not open")
 		}
 	})
 }

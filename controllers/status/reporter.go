@@ -25,42 +25,42 @@ import (
 
 const (
 	tickEvery  = time.Second
-	countEvery = 2 * time.Second // at least, between two counts
-	// At most, between a change and the count that shows it, however long counting takes.
+	countEvery = 2 * time.Second // minimum time between two counts
+	// Maximum time between a change and the count that shows it, however long counting takes.
 	countAtLeast = 15 * time.Second
-	writeEvery   = 3 * time.Second // at least, between two writes of one policy's status
-	// At the end: how long to wait for deletions under way, and then for the last statuses.
+	writeEvery   = 3 * time.Second // minimum time between two writes of one policy's status
+	// At the end: maximum time to wait for deletions in flight, and then for the last statuses.
 	deletionsEnd = 22 * time.Second
 	writeLast    = 5 * time.Second
 	writeTimeout = 30 * time.Second // of reading or writing one status
-	restFactor   = 50               // counting takes at most one part in so many of a core,
-	editFactor   = 5                // or in so many while somebody waits for the status of an edited policy: on a busy machine a count takes long
+	restFactor   = 50               // counting takes at most 1/50 of a core,
+	editFactor   = 5                // or 1/5 while a user waits for the status of an edited policy: on a busy machine a count takes long
 )
 
-// Reporter writes the status of every policy. It is the retention.Observer of what happens.
+// Reporter writes the status of every policy. It implements retention.Observer.
 type Reporter struct {
-	Client   client.Client // for status; reads go to the API server
+	Client   client.Client // writes statuses; Live reads them from the API server
 	Live     client.Reader
 	Events   Events
 	Clock    clock.WithTicker
 	State    State
-	Warnings func(key string) []policy.Problem // type-check findings by policy.Rule.Key; nil when there are none yet
-	// Rights gives the latest answer whether a rule of a RetentionPolicy has the rights it needs; nil: every rule has.
+	Warnings func(key string) []policy.Problem // type-check warnings by policy.Rule.Key; nil when there are none yet
+	// Rights: the latest answer whether a rule of a RetentionPolicy has the permissions that it needs; nil: every rule has.
 	Rights       func(*policy.Rule) (err error, known bool)
 	Gates        Gates
 	Ledgers      Ledgers
 	Nodes        Nodes                      // nil: no agent reports
-	Board        Board                      // nil: as if all was well
+	Board        Board                      // nil: no error
 	Leadership   interface{ Check() error } // whether this process leads; nil: it does
-	Trouble      func() error               // why nothing can be deleted, whether or not anything is due; nil for no reason
+	Trouble      func() error               // why nothing can be deleted, even if nothing is due; nil for no reason
 	MaxPerSecond float64                    // --max-deletions-per-second; 0 for no maximum
-	// References and Referrers may be nil where no rule asks what refers to something: then nobody knows.
+	// References and Referrers may be nil if no rule reads references. Otherwise all references are unknown.
 	References References
 	Referrers  Referrers
-	// Heartbeat beats with each tick and each status; nil for nobody to listen.
+	// Heartbeat beats with each tick and each status; it may be nil.
 	Heartbeat *liveness.Heartbeat
 
-	hurry chan struct{} // somebody waits for a count
+	hurry chan struct{} // a policy waits for a count
 
 	mu       lockorder.Mutex[lockorder.Reporter]
 	compiled policyset.CompiledSnapshot
@@ -68,37 +68,37 @@ type Reporter struct {
 	dirty    bool
 
 	written    map[types.UID]*record
-	before     map[types.UID]history // what was deleted before this process
-	seen       string                // the state of the reconciler as last counted
+	before     map[types.UID]history // deletions before this process started
+	seen       string                // the state of the reconciler at the last count
 	counted    time.Time             // when the last count began
 	took       time.Duration         // how long it took
-	changes    time.Time             // when the counts change by themselves
-	summarized time.Time             // when the log last summed up
-	unopened   pendingCounts         // what the gates are still to be told
+	changes    time.Time             // when the counts change because time passes
+	summarized time.Time             // when the log last contained a summary
+	unopened   pendingCounts         // counts for Gates
 	writes     writes                // of statuses
-	reading    time.Duration         // how long the report under way has read statuses
+	reading    time.Duration         // how long the current report has read statuses
 }
 
-// Ledgers is what a Reporter may see of the ledgers.
+// Ledgers is the state of the ledgers that a Reporter reads.
 type Ledgers interface {
-	// State says how the ledger of a policy stands; false when it keeps none, or nobody knows yet.
+	// State returns the state of the ledger of a policy; false if the policy has none, or it is not known yet.
 	State(policy types.UID) (ledgers.State, bool)
-	// Recorded is told that the status of a policy names its ledger.
+	// Recorded reports that the status of a policy names its ledger.
 	Recorded(policy types.UID)
 	// Done is closed when no ledger is written any more.
 	Done() <-chan struct{}
 }
 
-// State is what a Reporter may see of the reconciler.
+// State is the state of the reconciler that a Reporter reads.
 type State interface {
 	Kinds() []retention.KindState
-	// Done is closed when nothing is deleted any more: the reconciler has ended.
+	// Done is closed when the reconciler has ended, so that nothing is deleted any more.
 	Done() <-chan struct{}
-	// Doubt says why preflight stopped the latest deletion; nil when it did not.
+	// Doubt returns why preflight stopped the latest deletion; nil if it did not.
 	Doubt() error
 }
 
-// record is the status as last written.
+// record is the last written status of a policy.
 type record struct {
 	name   string // of the policy
 	status v1alpha1.RetentionPolicyStatus
@@ -106,10 +106,10 @@ type record struct {
 
 	problems map[string]problem // by type of condition
 
-	summary summary // that was last logged
+	summary summary // the last one in the log
 }
 
-// Use takes a new snapshot of the policies. Those behind gates are counted at once: they wait for it.
+// Use takes a new snapshot of the policies. If policies wait for a count, it starts a count at once.
 func (r *Reporter) Use(e policyset.CompiledSnapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,22 +125,22 @@ func (r *Reporter) Use(e policyset.CompiledSnapshot) {
 	}
 }
 
-// hasGates reports whether policies wait for a count. Single rules that wait for their kind to be listed do not.
+// hasGates reports whether policies wait for a count. Single rules that wait for the list of their kind do not count.
 func hasGates(e policyset.CompiledSnapshot) bool {
 	return e.Snapshot != nil && slices.ContainsFunc(e.Snapshot.Policies(), waitsForCount)
 }
 
-// Changed makes the next tick count, though no subject has changed.
+// Changed makes the next tick count, although no subject has changed.
 func (r *Reporter) Changed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirty = true
 }
 
-// NeedLeaderElection says that only the leader writes status.
+// NeedLeaderElection returns true: only the leader writes status.
 func (r *Reporter) NeedLeaderElection() bool { return true }
 
-// Start runs until ctx ends, then writes what was not written yet.
+// Start runs until ctx ends, and then writes the remaining statuses.
 func (r *Reporter) Start(ctx context.Context) error {
 	r.written, r.before, r.summarized, r.writes = map[types.UID]*record{}, map[types.UID]history{}, r.Clock.Now(), newWrites()
 	ticker := r.Clock.NewTicker(tickEvery)
@@ -173,7 +173,7 @@ func (r *Reporter) hurries() <-chan struct{} {
 	return r.hurry
 }
 
-// reportLast waits for the deletions under way, so that none is missing from the counts.
+// reportLast waits for the deletions in flight, so that the counts contain them.
 func (r *Reporter) reportLast(ctx context.Context) {
 	end := r.Clock.After(deletionsEnd)
 	for _, done := range []<-chan struct{}{r.State.Done(), r.Ledgers.Done()} {
@@ -201,14 +201,14 @@ func (r *Reporter) tick(ctx context.Context) {
 	r.report(ctx, false)
 }
 
-// inUse is the latest snapshot.
+// inUse returns the latest snapshot.
 func (r *Reporter) inUse() policyset.CompiledSnapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.compiled
 }
 
-// fingerprint changes whenever a count or a condition may have.
+// fingerprint changes whenever a count or a condition may have changed.
 func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string {
 	parts := make([]string, 0, len(kinds)+2)
 	for _, k := range kinds {
@@ -227,7 +227,8 @@ func (r *Reporter) fingerprint(kinds []retention.KindState, doubt error) string 
 	return fmt.Sprint(append(parts, fmt.Sprint(doubt)))
 }
 
-// report counts everything and writes each status that differs; last writes them however recently they were written.
+// report counts everything and writes each status that differs. If last is set, it also writes statuses that were written
+// recently.
 func (r *Reporter) report(ctx context.Context, last bool) {
 	r.counted = r.Clock.Now()
 	r.mu.Lock()
@@ -239,14 +240,14 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	}
 	kinds, doubt := r.State.Kinds(), r.doubt()
 	r.seen = r.fingerprint(kinds, doubt)
-	began := r.Clock.Now() // asking for the kinds may have meant waiting
+	began := r.Clock.Now() // the call may have waited for locks
 	view := newView(compiled, kinds, r.counted)
 	view.warnings, view.rights = r.Warnings, r.Rights
 	view.last, view.deposed = last, r.Leadership != nil && r.Leadership.Check() != nil
 	view.doubt, view.pace, view.ledgers = doubt, r.MaxPerSecond, r.ledgersNow(compiled.Snapshot)
 	view.nodes, view.referrers = r.nodesNow(ctx, compiled.Snapshot), r.referrersNow()
 	view.counted(r.count(compiled.Snapshot, kinds, view))
-	view.referred = r.referredNow(compiled) // by now: what came to be known during the count was not counted as known
+	view.referred = r.referredNow(compiled) // references that became known during the count were not counted as known
 	for _, k := range view.referred {
 		if at := k.settlesAt(); at.After(r.counted) {
 			r.changes = soonest(r.changes, at)
@@ -269,7 +270,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 			others = append(others, p)
 		}
 	}
-	for _, some := range [][]*policy.Policy{edited, unknown, others} { // statuses of unknown policies must be read first, which takes long
+	for _, some := range [][]*policy.Policy{edited, unknown, others} { // reading the statuses of unknown policies takes long
 		if len(some) > 0 {
 			r.writeAll(ctx, r.prepareAll(ctx, some, view, last), last)
 		}
@@ -284,7 +285,7 @@ func (r *Reporter) report(ctx context.Context, last bool) {
 	r.dropRemoved()
 }
 
-// count goes through every subject once.
+// count reads every subject once.
 func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState, v *view) *policy.Stats {
 	all := policy.NewStats(r.counted)
 	for _, p := range snapshot.Policies() {
@@ -315,7 +316,8 @@ func (r *Reporter) count(snapshot *policy.Snapshot, kinds []retention.KindState,
 	return all
 }
 
-// dropRemoved forgets the policies that are gone by now; writing may have taken a while, and others may have come.
+// dropRemoved drops the policies that no longer exist, by the latest snapshot: writing may have taken long, and policies may
+// have been added.
 func (r *Reporter) dropRemoved() {
 	r.mu.Lock()
 	snapshot := r.compiled.Snapshot

@@ -34,7 +34,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 		expect.Equal(t, "writes", 1, len(w.written()))
 		bubble.Pass(30 * time.Minute)
 		expect.Equal(t, "writes", 1, len(w.written()))
-		bubble.Pass(time.Hour) // for a leader that starts, the time of the count is renewed
+		bubble.Pass(time.Hour) // after an hour, the time of the count is written for the next leader
 		expect.Equal(t, "writes", 2, len(w.written()))
 	})
 }
@@ -57,7 +57,7 @@ func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
 		}
 		writes := w.written()
 		if len(writes) < 12 || len(writes) > 21 {
-			t.Errorf("%d writes in a minute of changes", len(writes))
+			t.Errorf("%d writes in a minute with changes", len(writes))
 		}
 		for i := 1; i < len(writes); i++ {
 			if writes[i]-writes[i-1] < 3*time.Second {
@@ -65,7 +65,7 @@ func TestAtMostOneWriteInThreeSeconds(t *testing.T) {
 			}
 		}
 		bubble.Pass(10 * time.Second)
-		expect.Equal(t, "matched when all is quiet", 600, w.status().Matched)
+		expect.Equal(t, "matched after the last change", 600, w.status().Matched)
 	})
 }
 
@@ -89,9 +89,9 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 		condition string
 		want      string
 	}{
-		"doubt":                      {func(w *harness) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
-		"a kind that is lost":        {func(w *harness) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
-		"no right to delete":         {func(w *harness) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
+		"clock skew":                 {func(w *harness) { w.doubt = errors.New("clock skew") }, v1alpha1.ConditionEnforcing, "False Stale"},
+		"a lost kind":                {func(w *harness) { w.kinds[0].Lost = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionWatching, "False Forbidden"},
+		"no permission to delete":    {func(w *harness) { w.kinds[0].Undeletable = &retention.SourceError{Reason: "Forbidden"} }, v1alpha1.ConditionEnforcing, "False Forbidden"},
 		"a kind that is not watched": {func(w *harness) { w.kinds = nil }, v1alpha1.ConditionWatching, "False Listing"},
 	}
 	for name, test := range tests {
@@ -104,7 +104,7 @@ func TestWhatStandsInTheWayIsTold(t *testing.T) {
 				expect.Equal(t, "condition", test.want, condition(w.status(), test.condition))
 				w.set(func() { w.kinds, w.doubt = []retention.KindState{before}, nil })
 				bubble.Pass(10 * time.Second)
-				expect.Equal(t, "ready when it is gone", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
+				expect.Equal(t, "ready when it has ended", "True Ready", condition(w.status(), v1alpha1.ConditionReady))
 			})
 		})
 	}
@@ -122,7 +122,7 @@ func TestAnEditionIsReportedSoon(t *testing.T) {
 	})
 }
 
-// TestAnEditIsReportedAtOnce: whoever applies a policy reads its status next, however recently it was written.
+// TestAnEditIsReportedAtOnce, even if the status was written recently, because the author reads it next.
 func TestAnEditIsReportedAtOnce(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
@@ -136,7 +136,8 @@ func TestAnEditIsReportedAtOnce(t *testing.T) {
 	})
 }
 
-// TestACountThatTakesLongDelaysAnEditLess: whoever edits a policy waits five times as long as a count, and all else fifty times.
+// TestACountThatTakesLongDelaysAnEditLess: an edit waits five times as long as a count, and other changes wait fifty times as
+// long.
 func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
 	inBubble(t, listed(), func(t *testing.T, w *harness) {
 		bubble.Pass(time.Minute)
@@ -150,10 +151,11 @@ func TestACountThatTakesLongDelaysAnEditLess(t *testing.T) {
 	})
 }
 
-// tick is how often the Reporter looks whether there is something to count.
+// tick is how often the Reporter checks for changes.
 const tick = time.Second
 
-// TestADryRunIsCountedAgain: the loop says of which policies the count is too old, and is told once they have been counted completely.
+// TestADryRunIsCountedAgain: the policyset reconciler says which policies have an outdated count, and receives their new count
+// once it is complete.
 func TestADryRunIsCountedAgain(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.DryRun, rule("a")), noStatus)
@@ -174,7 +176,7 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 		w.set(func() { w.kinds = listed })
 		bubble.Pass(20 * time.Second)
 		expect.Equal(t, "counts once it is listed", true, len(w.previewed) > 1)
-		expect.Equal(t, "of what is too old since", now, w.previewed[1].Outdated)
+		expect.Equal(t, "Outdated", now, w.previewed[1].Outdated)
 		counts := len(w.previewed)
 		suspended := policyOf(v1alpha1.Suspended, rule("a"))
 		later := compiledOf(suspended)
@@ -185,7 +187,7 @@ func TestADryRunIsCountedAgain(t *testing.T) {
 	})
 }
 
-// deletedBefore is a status that says what was deleted before.
+// deletedBefore returns a status with earlier deletions.
 func deletedBefore(n int64) v1alpha1.RetentionPolicyStatus {
 	return v1alpha1.RetentionPolicyStatus{Deleted: n, Rules: []v1alpha1.RuleStatus{{Name: "a", Deleted: n}}}
 }
@@ -274,17 +276,17 @@ func TestANamesakeBeginsAtNothing(t *testing.T) {
 		namesake.UID = types.UID("uid-2")
 		w.create(namesake, noStatus)
 		bubble.Pass(10 * time.Second)
-		expect.Equal(t, "deleted by the namesake", 0, w.status().Deleted)
+		expect.Equal(t, "deleted by the new policy", 0, w.status().Deleted)
 		w.removed(2, namesake.Rules[0])
 		bubble.Pass(10 * time.Second)
-		expect.Equal(t, "deleted by the namesake then", 2, w.status().Deleted)
+		expect.Equal(t, "later deleted by the new policy", 2, w.status().Deleted)
 	})
 }
 
 func TestAPolicyThatIsGoneIsNotWritten(t *testing.T) {
 	tests := map[string]func(w *harness){
-		"gone":                func(w *harness) { delete(w.server, "p") },
-		"followed by another": func(w *harness) { w.server["p"].UID = "another" },
+		"deleted":             func(w *harness) { delete(w.server, "p") },
+		"replaced by another": func(w *harness) { w.server["p"].UID = "another" },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -319,7 +321,7 @@ func TestNothingIsReportedBeforeThereIsAnEdition(t *testing.T) {
 	})
 }
 
-// TestAClockThatIsWrongIsTold within a second, whatever preflight has found.
+// TestAClockThatIsWrongIsTold within a second, independently of what preflight has found.
 func TestAClockThatIsWrongIsTold(t *testing.T) {
 	var trouble error
 	inBubble(t, func(w *harness) {
@@ -335,6 +337,6 @@ func TestAClockThatIsWrongIsTold(t *testing.T) {
 		expect.Equal(t, "enforcing", "True Enforcing", condition(w.status(), v1alpha1.ConditionEnforcing))
 		w.set(func() { trouble = errors.New("clock skew") })
 		bubble.Pass(2 * time.Second)
-		expect.Equal(t, "enforcing by a clock that is wrong", "False Stale", condition(w.status(), v1alpha1.ConditionEnforcing))
+		expect.Equal(t, "enforcing with a wrong clock", "False Stale", condition(w.status(), v1alpha1.ConditionEnforcing))
 	})
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// lacking says what troubles a kind, with roles to apply for every kind of the policy where Sunset lacks rights.
+// lacking returns the message about the error of a kind. If Sunset lacks permissions, it includes roles to apply for every kind
+// of the policy.
 func (v *view) lacking(p *policy.Policy, trouble *retention.SourceError) string {
 	if trouble.Resource.Empty() {
 		return rbac.Line(trouble.Message)
@@ -29,7 +30,7 @@ func (v *view) lacking(p *policy.Policy, trouble *retention.SourceError) string 
 	return rbac.Message(trouble.Message, missing...)
 }
 
-// deniedOf is the resource on which a rule lacks rights; empty where it lacks none.
+// deniedOf returns the resource on which a rule lacks permissions; empty if it lacks none.
 func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
 	troubles := []*retention.SourceError{k.Lost, k.Undeletable}
 	if r.Mark != "" {
@@ -43,7 +44,7 @@ func deniedOf(k retention.KindState, r *policy.Rule) schema.GroupResource {
 	return schema.GroupResource{}
 }
 
-// with adds a right that is not there yet and gives something.
+// with adds a permission that is not in the list and has verbs.
 func with(rights []rbac.Right, right rbac.Right) []rbac.Right {
 	known := slices.ContainsFunc(rights, func(r rbac.Right) bool { return r.For == right.For })
 	if known || len(right.Verbs) == 0 {
@@ -52,7 +53,7 @@ func with(rights []rbac.Right, right rbac.Right) []rbac.Right {
 	return append(rights, right)
 }
 
-// permitted says whether the ServiceAccount of a policy has the rights that its rules need.
+// permitted returns whether the ServiceAccount of a policy has the permissions that its rules need.
 func (v *view) permitted(p *policy.Policy) standing {
 	if known, ok := v.allowed[p.UID]; ok {
 		return known
@@ -85,7 +86,8 @@ func (v *view) permittedNow(p *policy.Policy) standing {
 	return standing{false, "Forbidden", rbac.Message(first.Error(), missing...)}
 }
 
-// forbidden says which right a rule of a RetentionPolicy lacks; nil when it has all, and for the cluster's rules.
+// forbidden returns which permission a rule of a RetentionPolicy lacks; nil if it has all, and for rules of
+// ClusterRetentionPolicies.
 func (v *view) forbidden(r *policy.Rule) error {
 	if r.Namespace == "" || v.rights == nil {
 		return nil
@@ -97,8 +99,8 @@ func (v *view) forbidden(r *policy.Rule) error {
 	return err
 }
 
-// unreferable says why it is not known what refers to something, with roles to apply where Sunset lacks rights. They are for those who
-// write ClusterRoles: a RetentionPolicy says no more of the cluster than its namespace may know.
+// unreferable returns why references are unknown. If Sunset lacks permissions, it includes roles to apply. These are for users
+// who may write ClusterRoles: the message of a RetentionPolicy reveals no more about the cluster than its namespace may know.
 func (v *view) unreferable(p *policy.Policy, why string) string {
 	var missing []rbac.Right
 	for _, q := range v.compiled.Snapshot.Policies() {
@@ -121,7 +123,7 @@ func (v *view) unreferable(p *policy.Policy, why string) string {
 	return rbac.Message(why, missing...)
 }
 
-// follows reports whether a kind is watched on the word of a policy, for what its objects refer to.
+// follows reports whether a kind is watched because of a policy, for the references of its objects.
 func follows(p *policy.Policy, kind schema.GroupVersionKind) bool {
 	reads := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { _, reads := asks(r); return reads })
 	return reads && references.IsBuiltIn(kind.GroupKind()) || declares(p, kind)

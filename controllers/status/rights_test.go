@@ -23,7 +23,8 @@ import (
 
 var resource = schema.GroupResource{Group: "batch", Resource: "jobs"}
 
-// TestTheRoleThatIsMissingIsInTheCondition, whole, and only where it is about rights on the kind; Ready leaves it at the sentence.
+// TestTheRoleThatIsMissingIsInTheCondition as a whole, and only if permissions on the kind are missing. Ready contains only the
+// sentence.
 func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 	denied := &retention.SourceError{Reason: "Forbidden", Message: "Sunset may not delete jobs.batch", Resource: resource}
 	elsewhere := &retention.SourceError{Reason: "Forbidden", Message: "Sunset may not get apiservices"}
@@ -32,11 +33,11 @@ func TestTheRoleThatIsMissingIsInTheCondition(t *testing.T) {
 		condition string
 		role      bool
 	}{
-		"nothing is known of it":     {func(k *retention.KindState) { k.Lost = denied }, v1alpha1.ConditionWatching, true},
-		"it cannot be deleted":       {func(k *retention.KindState) { k.Undeletable = denied }, v1alpha1.ConditionEnforcing, true},
-		"it cannot be marked":        {func(k *retention.KindState) { k.Unmarkable = denied }, v1alpha1.ConditionEnforcing, true},
-		"other rights are missing":   {func(k *retention.KindState) { k.Lost = elsewhere }, v1alpha1.ConditionWatching, false},
-		"both, and the kind's first": {func(k *retention.KindState) { k.Lost, k.Undeletable = elsewhere, denied }, v1alpha1.ConditionEnforcing, true},
+		"objects cannot be listed":      {func(k *retention.KindState) { k.Lost = denied }, v1alpha1.ConditionWatching, true},
+		"objects cannot be deleted":     {func(k *retention.KindState) { k.Undeletable = denied }, v1alpha1.ConditionEnforcing, true},
+		"objects cannot be marked":      {func(k *retention.KindState) { k.Unmarkable = denied }, v1alpha1.ConditionEnforcing, true},
+		"other permissions are missing": {func(k *retention.KindState) { k.Lost = elsewhere }, v1alpha1.ConditionWatching, false},
+		"both kinds are missing":        {func(k *retention.KindState) { k.Lost, k.Undeletable = elsewhere, denied }, v1alpha1.ConditionEnforcing, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := policyOf(v1alpha1.Enforce, rule("a"), rule("b"))
@@ -62,7 +63,8 @@ func TestTheRoleOfAnAccountIsInTheCondition(t *testing.T) {
 	expect.Equal(t, "message", rbac.Message(lack.What, rbac.OfAccount(p, fixture.Jobs.GroupKind(), resource)), message(s, v1alpha1.ConditionPermitted))
 }
 
-// TestWhatAConditionSaysIsOneLine: it is applied as it is, and whoever wrote the policy chose the kind and the account.
+// TestWhatAConditionSaysIsOneLine: users apply the roles in a message as they are, and the author of the policy chooses the
+// kind and the account.
 func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	const evil = "a\r---\u2028b\nc"
 	const said = "a --- b c"
@@ -77,7 +79,8 @@ func TestWhatAConditionSaysIsOneLine(t *testing.T) {
 	}
 }
 
-// TestTheRoleToFollowReferencesIsInTheCondition: that of the policy that asks, and that of another that declares what may not be seen.
+// TestTheRoleToFollowReferencesIsInTheCondition: the role of the policy that reads references, and that of a policy that
+// declares referrers which Sunset may not list.
 func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 	app, pod := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "App"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	apps, pods := schema.GroupResource{Group: "example.com", Resource: "apps"}, schema.GroupResource{Resource: "pods"}
@@ -85,9 +88,9 @@ func TestTheRoleToFollowReferencesIsInTheCondition(t *testing.T) {
 		denied map[schema.GroupVersionKind]bool
 		roles  func(p, q *policy.Policy) []rbac.Right
 	}{
-		"what Sunset knows":        {map[schema.GroupVersionKind]bool{pod: true}, func(p, _ *policy.Policy) []rbac.Right { return []rbac.Right{rbac.OfReferences(p, pods)} }},
-		"what another declares":    {map[schema.GroupVersionKind]bool{app: true}, func(_, q *policy.Policy) []rbac.Right { return []rbac.Right{rbac.OfReferences(q, apps)} }},
-		"no right that is missing": {nil, func(_, _ *policy.Policy) []rbac.Right { return nil }},
+		"referrers that Sunset knows":            {map[schema.GroupVersionKind]bool{pod: true}, func(p, _ *policy.Policy) []rbac.Right { return []rbac.Right{rbac.OfReferences(p, pods)} }},
+		"referrers that another policy declares": {map[schema.GroupVersionKind]bool{app: true}, func(_, q *policy.Policy) []rbac.Right { return []rbac.Right{rbac.OfReferences(q, apps)} }},
+		"no missing permission":                  {nil, func(_, _ *policy.Policy) []rbac.Right { return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReferences(t, func(t *testing.T, w *harness, _ *references.Index) {

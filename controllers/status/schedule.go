@@ -7,8 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// rest is how long to wait after a count. Somebody waits for the next one while policies are behind gates, but for rules
-// that nobody knows when they can be counted; and who edited a policy reads its status next.
+// rest returns how long to wait after a count. It is short while policies wait for their first count, and while the status of
+// an edited policy is missing, which its author reads next. Rules that cannot be counted at present do not shorten it.
 func (r *Reporter) rest() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,8 +26,8 @@ func (r *Reporter) rest() time.Duration {
 	}
 }
 
-// atLeast is how long a report may take for something besides counting: so long, or as long as it rests anyway when somebody has edited a
-// policy. Otherwise, where counting takes long, the controller would do little else.
+// atLeast returns how long a report may take for something other than counting: least, or the pause after an edit if that is
+// longer. Otherwise, if counting takes long, the controller would do little else.
 func (r *Reporter) atLeast(least time.Duration) time.Duration {
 	return max(least, min(editFactor*r.took, countAtLeast))
 }
@@ -38,7 +38,7 @@ func (r *Reporter) isEdited(p *policy.Policy) bool {
 	return rec == nil || rec.status.ObservedGeneration != p.Generation
 }
 
-// isAwaited reports whether a policy waits for its first count, and not for an approval or a right.
+// isAwaited reports whether a policy waits for its first count, and not for an approval or a permission.
 func (r *Reporter) isAwaited(p *policy.Policy) bool {
 	if !waitsForCount(p) || slices.ContainsFunc(p.Rules, func(rule *policy.Rule) bool { return rule.Unpermitted }) {
 		return false

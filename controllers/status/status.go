@@ -23,28 +23,28 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// view is everything one round of statuses is made from.
+// view is the input for one round of statuses.
 type view struct {
 	compiled  policyset.CompiledSnapshot
 	kinds     map[schema.GroupKind]retention.KindState
 	stats     *policy.Stats
-	listed    map[policy.RuleID]bool // whose kind was listed completely while it was counted
+	listed    map[policy.RuleID]bool // rules whose kind was listed completely during the count
 	warnings  func(key string) []policy.Problem
-	rights    func(*policy.Rule) (err error, known bool) // nil: every rule has those it needs
-	allowed   map[types.UID]standing                     // what permitted has said of policies
+	rights    func(*policy.Rule) (err error, known bool) // nil: every rule has its permissions
+	allowed   map[types.UID]standing                     // results of permitted
 	ledgers   map[types.UID]ledgers.State                // by policy
 	nodes     nodesNow
-	referred  map[references.Kind]referred // about which rules ask
+	referred  map[references.Kind]referred // for the kinds whose references rules read
 	referrers []referrers.State
 	delays    map[string][]retention.Delay // by policy
 	doubt     error
-	pace      float64 // deletions a second at most; 0 for as many as there are
+	pace      float64 // maximum number of deletions per second; 0 for no maximum
 	now       time.Time
-	last      bool // nothing happens any more
-	deposed   bool // another controller may lead by now
+	last      bool // this is the last round
+	deposed   bool // another controller may lead now
 }
 
-// newView makes a view of what is counted next.
+// newView returns a view for the next count.
 func newView(e policyset.CompiledSnapshot, kinds []retention.KindState, now time.Time) *view {
 	v := &view{compiled: e, kinds: map[schema.GroupKind]retention.KindState{}, delays: map[string][]retention.Delay{}, allowed: map[types.UID]standing{}, now: now}
 	for _, k := range kinds {
@@ -60,7 +60,8 @@ func newView(e policyset.CompiledSnapshot, kinds []retention.KindState, now time
 	return v
 }
 
-// counted takes the count. What was not listed before it, or is not any more, was not counted completely.
+// counted sets the result of the count. Rules whose kinds were not listed before the count, or are not listed now, were not
+// counted completely.
 func (v *view) counted(stats *policy.Stats) {
 	v.stats = stats
 	after := v.listedNow()
@@ -79,8 +80,8 @@ func (v *view) listedNow() map[policy.RuleID]bool {
 	return listed
 }
 
-// status is the whole status of a policy. deleted is what its rules have deleted so far; before is the status it
-// replaces, whose conditions keep their transition times.
+// status returns the whole status of a policy. deleted is what its rules have deleted so far. before is the status that it
+// replaces; its conditions keep their transition times.
 func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.RetentionPolicyStatus) v1alpha1.RetentionPolicyStatus {
 	s := v1alpha1.RetentionPolicyStatus{
 		ObservedGeneration: p.Generation,
@@ -105,7 +106,7 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	for _, r := range p.Rules {
 		own := tally.Rules[r.ID.Rule]
 		if v.forbidden(r) != nil {
-			own = nil // numbers and names would tell what the ServiceAccount may not read
+			own = nil // numbers and names would reveal what the ServiceAccount may not read
 		}
 		rule := v.rule(r, own, deleted.rules[r.ID.Rule])
 		rule.Outcomes = deleted.outcomes[r.ID.Rule]
@@ -117,8 +118,8 @@ func (v *view) status(p *policy.Policy, deleted history, before v1alpha1.Retenti
 	return s
 }
 
-// tally is what was counted for a policy; nothing where a rule lacks a right, since sums would tell of it. An invalid
-// rule counts what it selects.
+// tally returns the count of a policy. If a rule lacks a permission, it returns no sums, because these would reveal objects. An
+// invalid rule counts what it selects.
 func (v *view) tally(p *policy.Policy) *policy.PolicyStats {
 	tally := v.stats.Policies[p.Name]
 	switch {
@@ -167,10 +168,10 @@ func lines(problems []policy.Problem) []string {
 	return out
 }
 
-// latest is the last moment that RFC 3339 can write.
+// latest is the last time that RFC 3339 can represent.
 var latest = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 
-// soonest is the earlier of two times; zero is never.
+// soonest returns the earlier of two times; zero means never.
 func soonest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -178,7 +179,7 @@ func soonest(a, b time.Time) time.Time {
 	return a
 }
 
-// timeOrNil rounds up to what the API can hold, a second, so that nothing is shown earlier than it happens.
+// timeOrNil rounds up to a second, the precision of the API, so that no time is shown too early. It returns nil for zero.
 func timeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
@@ -192,15 +193,15 @@ func timeOrNil(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t.UTC()}
 }
 
-// prepare makes the status of one policy. It is nil if the status need not be written, or not yet, or is being written; what an
-// unchanged status says is told.
+// prepare returns the status of one policy to write. It returns nil if the status need not be written, or not yet, or is being
+// written. It reports the content of an unchanged status.
 func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last bool) (*write, error) {
 	if r.writes.isUnderWay(p) {
 		r.writes.postponed = true
 		return nil, nil
 	}
 	if kept, ok := v.ledger(p); ok && isMissing(kept) {
-		delete(r.written, p.UID) // whoever removes status.ledger begins to count again
+		delete(r.written, p.UID) // after you remove status.ledger, counting begins again
 	}
 	if r.written[p.UID] == nil && r.reading >= r.atLeast(readsFor) && !last {
 		r.Changed()
@@ -223,7 +224,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last 
 		w.count = &policyset.Count{Policy: p.UID, Generation: p.Generation, Preview: preview, Outdated: v.compiled.Outdated[p.UID]}
 	}
 	if passes && !last && p.Gate.Recount != nil && equality.Semantic.DeepEqual(known, preview) && sameDistrust(rec.status, w.status) {
-		// The status needs to say nothing: a leader change alone does not have every policy written before anything is deleted.
+		// The status need not change: a leader change alone does not write every policy before anything is deleted.
 		r.unopened.counts = append(r.unopened.counts, *w.count)
 		return nil, nil
 	}
@@ -238,7 +239,7 @@ func (r *Reporter) prepare(ctx context.Context, p *policy.Policy, v *view, last 
 	return w, nil
 }
 
-// historyOf is what a policy has deleted in all, before this process and since.
+// historyOf returns all deletions of a policy, before this process and since then.
 func (r *Reporter) historyOf(uid types.UID) history {
 	all := history{total: r.before[uid].total, rules: r.deletedBy(uid)}
 	for _, n := range all.rules {
@@ -250,7 +251,7 @@ func (r *Reporter) historyOf(uid types.UID) history {
 	return all
 }
 
-// objectOf is a policy of the right kind with nothing in it but what names it, and its status.
+// objectOf returns a policy of the right kind with only its name set, and its status.
 func objectOf(p *policy.Policy) (client.Object, *v1alpha1.RetentionPolicyStatus) {
 	meta := metav1.ObjectMeta{Namespace: p.Namespace, Name: p.ObjectName()}
 	if p.Namespace != "" {
@@ -261,7 +262,7 @@ func objectOf(p *policy.Policy) (client.Object, *v1alpha1.RetentionPolicyStatus)
 	return o, &o.Status
 }
 
-// kindOf is the kind of a policy of that namespace.
+// kindOf returns the kind of a policy in a namespace, "" for the cluster.
 func kindOf(namespace string) schema.GroupVersionKind {
 	if namespace != "" {
 		return v1alpha1.RetentionPolicyKind
@@ -269,7 +270,8 @@ func kindOf(namespace string) schema.GroupVersionKind {
 	return v1alpha1.ClusterRetentionPolicyKind
 }
 
-// record is what was last written for a policy; at first, what the API server has. It is nil for a policy that is gone.
+// record returns the last written status of a policy, or at first the status in the API server. It returns nil for a policy
+// that no longer exists.
 func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error) {
 	if rec := r.written[p.UID]; rec != nil {
 		return rec, nil
@@ -285,7 +287,7 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	if err != nil {
 		return nil, fmt.Errorf("read status: %w", err)
 	}
-	r.reading += r.Clock.Since(began) // failures do not count: the same policies would fail first in each report, and no other be read
+	r.reading += r.Clock.Since(began) // not for failures: the same policies would fail first in each report, and no others would be read
 	if _, ok := r.before[p.UID]; !ok {
 		before := history{total: status.Deleted - imagesOf(status), rules: deletions{}}
 		for _, rule := range status.Rules {
@@ -297,15 +299,15 @@ func (r *Reporter) record(ctx context.Context, p *policy.Policy) (*record, error
 	return r.written[p.UID], nil
 }
 
-// sameDistrust reports whether the next leader is told of the same marks not to believe.
+// sameDistrust reports whether two statuses name the same marks as distrusted.
 func sameDistrust(a, b v1alpha1.RetentionPolicyStatus) bool {
 	return slices.EqualFunc(a.Rules, b.Rules, func(a, b v1alpha1.RuleStatus) bool { return slices.Equal(a.DistrustedMarks, b.DistrustedMarks) })
 }
 
-// enforcedEvery is how old a count that has not changed may be for a leader that starts, and compares its own with it.
+// enforcedEvery is the maximum age of an unchanged count in a status, with which a new leader compares its own.
 const enforcedEvery = time.Hour
 
-// enforcedUntil is when a count is too old for that; zero where no policy is enforced.
+// enforcedUntil returns when a count exceeds that age; zero if no policy is enforced.
 func enforcedUntil(snapshot *policy.Snapshot, counted time.Time) time.Time {
 	if !slices.ContainsFunc(snapshot.Policies(), func(p *policy.Policy) bool { return p.Mode == v1alpha1.Enforce }) {
 		return time.Time{}
@@ -313,7 +315,7 @@ func enforcedUntil(snapshot *policy.Snapshot, counted time.Time) time.Time {
 	return counted.Add(enforcedEvery)
 }
 
-// sameStatus compares all but when the counting was done, if that is not long ago.
+// sameStatus compares everything except the time of the count, unless that is long ago.
 func sameStatus(a, b v1alpha1.RetentionPolicyStatus) bool {
 	a.ObservedTime, b.ObservedTime = nil, nil
 	if a.Enforced != nil && b.Enforced != nil && b.Enforced.Time.Sub(a.Enforced.Time.Time) < enforcedEvery {

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// now is when the tables below are judged.
+// now is the time of the tables below.
 var now = fixture.Now
 
 func TestConditions(t *testing.T) {
@@ -38,7 +38,7 @@ func TestConditions(t *testing.T) {
 			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
 		"a dry run": {v1alpha1.DryRun, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
-		"a dry run only because the operator says so": {v1alpha1.DryRun, func(p *policy.Policy) { p.Rehearsed = true }, nil, nil,
+		"a dry run only because of --dry-run": {v1alpha1.DryRun, func(p *policy.Policy) { p.Rehearsed = true }, nil, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "False DryRun"}},
 		"suspended": {v1alpha1.Suspended, nil, nil, nil,
 			[4]string{"True Valid", "True Watching", "False Suspended", "True Ready"}},
@@ -46,25 +46,25 @@ func TestConditions(t *testing.T) {
 			[4]string{"False RuleInvalid", "True Watching", "True Enforcing", "False RuleInvalid"}},
 		"a dry run and invalid": {v1alpha1.DryRun, problem, nil, nil,
 			[4]string{"False RuleInvalid", "True Watching", "False DryRun", "False RuleInvalid"}},
-		"enforced, the kind is not there": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
+		"enforced, the kind does not exist": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
 			[4]string{"True Valid", "False KindNotFound", "True Enforcing", "False KindNotFound"}},
-		"a dry run, the kind is not there": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
+		"a dry run, the kind does not exist": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Lost = lost }, nil,
 			[4]string{"True Valid", "False KindNotFound", "False DryRun", "False KindNotFound"}},
 		"enforced and not listed yet": {v1alpha1.Enforce, nil, unlisted, nil,
 			[4]string{"True Valid", "False Listing", "True Enforcing", "False Listing"}},
-		"enforced, without the right to delete": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
+		"enforced, without permission to delete": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
 			[4]string{"True Valid", "True Watching", "False Forbidden", "False Forbidden"}},
-		"enforced, without the right to mark": {v1alpha1.Enforce, func(p *policy.Policy) { p.Rules[0].Mark = "m" }, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
+		"enforced, without permission to mark": {v1alpha1.Enforce, func(p *policy.Policy) { p.Rules[0].Mark = "m" }, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
 			[4]string{"True Valid", "True Watching", "False Forbidden", "False Forbidden"}},
-		"enforced, without the right to mark, which others need": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
+		"enforced, without permission to mark, which the rule does not need": {v1alpha1.Enforce, nil, func(k *retention.KindState) { k.Unmarkable = undeletable }, nil,
 			[4]string{"True Valid", "True Watching", "True Enforcing", "True Ready"}},
-		"a dry run, without the right to delete": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
+		"a dry run, without permission to delete": {v1alpha1.DryRun, nil, func(k *retention.KindState) { k.Undeletable = undeletable }, nil,
 			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
-		"enforced, in doubt": {v1alpha1.Enforce, nil, nil, errors.New("clock skew"),
+		"enforced, with clock skew": {v1alpha1.Enforce, nil, nil, errors.New("clock skew"),
 			[4]string{"True Valid", "True Watching", "False Stale", "False Stale"}},
-		"a dry run, in doubt": {v1alpha1.DryRun, nil, nil, errors.New("clock skew"),
+		"a dry run, with clock skew": {v1alpha1.DryRun, nil, nil, errors.New("clock skew"),
 			[4]string{"True Valid", "True Watching", "False DryRun", "True Ready"}},
-		"everything is wrong": {v1alpha1.Enforce, func(p *policy.Policy) { p.Problems = []policy.Problem{{Path: "spec.mode"}} },
+		"every problem at once": {v1alpha1.Enforce, func(p *policy.Policy) { p.Problems = []policy.Problem{{Path: "spec.mode"}} },
 			func(k *retention.KindState) { k.Lost, k.Undeletable = lost, undeletable }, errors.New("clock skew"),
 			[4]string{"False RuleInvalid", "False KindNotFound", "False Forbidden", "False RuleInvalid"}},
 	}
@@ -130,7 +130,7 @@ func TestConditionsKeepWhenTheyChanged(t *testing.T) {
 		}
 		expect.Equal(t, c.Type, want, c.LastTransitionTime.Time)
 	}
-	expect.Equal(t, "the status before", *before, view.Before)
+	expect.Equal(t, "previous status", *before, view.Before)
 }
 
 func TestNumbers(t *testing.T) {
@@ -231,6 +231,6 @@ func TestShortLivesOfImagesAreWarnedOf(t *testing.T) {
 	s := status.View{Edition: compiledOf(p), Now: now}.Status(p)
 	expect.Equal(t, "warnings of Jobs", nil, s.Rules[0].Warnings)
 	expect.Equal(t, "warnings of images", []string{
-		"spec.rules[1].ttl: images that go after 1m may be pulled again and again (1h or longer; for want of space write images.highThresholdPercent and lowThresholdPercent)",
+		"spec.rules[1].ttl: images that are removed after 1m may be pulled again repeatedly (write 1h or longer; to free disk space, write images.highThresholdPercent and lowThresholdPercent)",
 	}, s.Rules[1].Warnings)
 }

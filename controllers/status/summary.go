@@ -15,18 +15,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// summarizeEvery is how often the log sums up each policy about which something has changed.
+// summarizeEvery is how often the log summarizes each policy that has changed.
 const summarizeEvery = time.Minute
 
-// summary is what the log says of a policy.
+// summary is the log entry about a policy.
 type summary struct {
-	deleted                    int64 // ever
-	due, held, blocked, failed int64 // objects by now
+	deleted                    int64 // in total
+	due, held, blocked, failed int64 // current numbers of objects
 	notReady                   string
-	reasons                    string // why objects stay that are due or eligible, beside notReady
+	reasons                    string // why due or eligible objects stay, besides notReady
 }
 
-// summaryOf is the summary of a status.
+// summaryOf returns the summary of a status.
 func summaryOf(s *v1alpha1.RetentionPolicyStatus) summary {
 	sum := summary{deleted: s.Deleted, due: s.Due.Now, held: s.Held, blocked: s.Blocked, failed: s.Errors}
 	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionFalse {
@@ -35,7 +35,7 @@ func summaryOf(s *v1alpha1.RetentionPolicyStatus) summary {
 	var reasons []string
 	for i := range s.Conditions {
 		switch c := &s.Conditions[i]; {
-		case c.Type == v1alpha1.ConditionReady: // notReady has it
+		case c.Type == v1alpha1.ConditionReady: // it is in notReady
 		case c.Type == v1alpha1.ConditionBlocked && len(s.BlockedBy) > 0:
 			by := s.BlockedBy[0]
 			reasons = append(reasons, fmt.Sprintf("%s (rule %s of %s keeps %d)", by.Reason, by.Rule, by.Policy, by.Objects))
@@ -48,7 +48,7 @@ func summaryOf(s *v1alpha1.RetentionPolicyStatus) summary {
 	return sum
 }
 
-// summarize logs what each policy has deleted since the last time, and how many objects it keeps that are due or eligible, if that
+// summarize logs what each policy has deleted since the last summary, and how many due or eligible objects it keeps, if that
 // has changed.
 func (r *Reporter) summarize(ctx context.Context) {
 	now := r.Clock.Now()

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheLogSumsUpEachPolicy once a minute, if something has changed, and at the end.
+// TestTheLogSumsUpEachPolicy once a minute if something has changed, and at the end.
 func TestTheLogSumsUpEachPolicy(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		e := w.create(policyOf(v1alpha1.Enforce, rule("a")), noStatus)
@@ -52,14 +52,14 @@ func TestTheSummaryHasReasons(t *testing.T) {
 		scene scene
 		want  string
 	}{
-		"all is well":                     {scene{}, ""},
-		"another policy":                  {scene{facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
-		"another controller":              {flagged(policy.OfFlux), `"reasons"="ManagedByFlux"`},
-		"an admission webhook":            {delayed("Refused"), `"reasons"="Refused"`},
-		"the pace, and another policy":    {scene{pace: 0.09, facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
-		"a suspended policy":              {scene{p: inMode(v1alpha1.Suspended)}, `"reasons"="Suspended"`},
-		"the pace":                        {scene{pace: 0.09}, `"reasons"="Paced"`},
-		"what Ready says is not repeated": {scene{doubt: errNo}, `"notReady"="Stale"`},
+		"no reason":                           {scene{}, ""},
+		"another policy":                      {scene{facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
+		"another controller":                  {flagged(policy.OfFlux), `"reasons"="ManagedByFlux"`},
+		"an admission webhook":                {delayed("Refused"), `"reasons"="Refused"`},
+		"the pace, and another policy":        {scene{pace: 0.09, facts: failing}, `"reasons"="EvaluationFailed (rule b of q keeps 1)"`},
+		"a suspended policy":                  {scene{p: inMode(v1alpha1.Suspended)}, `"reasons"="Suspended"`},
+		"the pace":                            {scene{pace: 0.09}, `"reasons"="Paced"`},
+		"the reason of Ready is not repeated": {scene{doubt: errNo}, `"notReady"="Stale"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(t *testing.T, w *harness) {

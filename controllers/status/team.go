@@ -7,11 +7,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// clusterRulesShown bounds the status of a RetentionPolicy.
+// clusterRulesShown is the maximum number of ClusterRules in the status of a RetentionPolicy.
 const clusterRulesShown = 100
 
-// clusterRules says what the rules of ClusterRetentionPolicies do in the namespace of a RetentionPolicy, and what of its
-// overrides does not count.
+// clusterRules returns what the rules of ClusterRetentionPolicies do in the namespace of a RetentionPolicy, and which of its
+// overrides do not count.
 func (v *view) clusterRules(p *policy.Policy) []v1alpha1.ClusterRuleStatus {
 	snapshot := v.compiled.Snapshot
 	var all []v1alpha1.ClusterRuleStatus

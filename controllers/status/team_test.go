@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// ownPolicy is RetentionPolicy own of team-a with these rules.
+// ownPolicy returns RetentionPolicy own of team-a with these rules.
 func ownPolicy(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 	p := &policy.Policy{
 		Name: "team-a/own", Namespace: "team-a", UID: "uid-own", Generation: 2, Mode: mode, Namespaces: labels.Everything(), Rules: rules,
@@ -28,7 +28,7 @@ func ownPolicy(mode v1alpha1.Mode, rules ...*policy.Rule) *policy.Policy {
 	return p
 }
 
-// overriding is policy own with an override of policy p.
+// overriding returns policy own with an override of policy p.
 func overriding(mode v1alpha1.Mode, change func(o *policy.Override)) *policy.Policy {
 	p := ownPolicy(mode)
 	o := &policy.Override{From: p.Name, Path: "spec.overrides[0]", Policy: "p", InForce: mode == v1alpha1.Enforce}
@@ -65,27 +65,27 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 		own  *policy.Policy
 		want v1alpha1.ClusterRuleStatus
 	}{
-		"nothing is changed": {nil, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) { due(s, 30*time.Minute) })},
-		"a longer time to live": {nil, overriding(v1alpha1.Enforce, ttl(4*time.Hour)), with(func(s *v1alpha1.ClusterRuleStatus) {
+		"no override": {nil, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) { due(s, 30*time.Minute) })},
+		"a longer TTL": {nil, overriding(v1alpha1.Enforce, ttl(4*time.Hour)), with(func(s *v1alpha1.ClusterRuleStatus) {
 			s.TTL = "4h"
 			due(s, 3*time.Hour+30*time.Minute)
 		})},
-		"a shorter one, which does not count": {nil, overriding(v1alpha1.Enforce, ttl(time.Minute)), with(func(s *v1alpha1.ClusterRuleStatus) {
+		"a shorter TTL, which does not count": {nil, overriding(v1alpha1.Enforce, ttl(time.Minute)), with(func(s *v1alpha1.ClusterRuleStatus) {
 			due(s, 30*time.Minute)
-			s.Messages = []string{"spec.overrides[0]: ttl 1m counts as 1h: the rule allows only a longer one"}
+			s.Messages = []string{"spec.overrides[0]: ttl 1m is raised to 1h: the rule allows only a longer ttl"}
 		})},
-		// The numbers say what would be.
-		"a shorter one, in a dry run": {func(r *policy.Rule) { minute := time.Minute; r.Bounds.Min = &minute }, overriding(v1alpha1.DryRun, ttl(2*time.Minute)),
+		// The numbers show the effect in mode Enforce.
+		"a shorter TTL, in a dry run": {func(r *policy.Rule) { minute := time.Minute; r.Bounds.Min = &minute }, overriding(v1alpha1.DryRun, ttl(2*time.Minute)),
 			with(func(s *v1alpha1.ClusterRuleStatus) {
 				due(s, -28*time.Minute)
-				s.Messages = []string{"spec.overrides[0]: ttl 2m is shorter than the rule's 1h, and counts once mode is Enforce"}
+				s.Messages = []string{"spec.overrides[0]: ttl 2m is shorter than the rule's 1h: it applies only in mode Enforce"}
 			})},
 		"suspended": {nil, overriding(v1alpha1.Enforce, func(o *policy.Override) { o.Suspend = true }), with(func(s *v1alpha1.ClusterRuleStatus) { s.Mode = v1alpha1.Suspended })},
-		"what each object says": {func(r *policy.Rule) { r.HasTTLExpression = true }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) {
+		"a TTL of each object": {func(r *policy.Rule) { r.HasTTLExpression = true }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) {
 			s.TTL = ""
 			due(s, -30*time.Minute)
 		})},
-		"no time to live":     {func(r *policy.Rule) { r.TTL = policy.NeverTTL }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) { s.TTL = "" })},
+		"no TTL":              {func(r *policy.Rule) { r.TTL = policy.NeverTTL }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) { s.TTL = "" })},
 		"the newest are kept": {func(r *policy.Rule) { r.Keep = 2 }, ownPolicy(v1alpha1.Enforce), with(func(s *v1alpha1.ClusterRuleStatus) { s.KeepNewest = 2 })},
 	}
 	for name, test := range tests {
@@ -109,9 +109,9 @@ func TestWhatTheClustersRulesDoInANamespace(t *testing.T) {
 				packed(elsewhere, yes(now), other),
 			)
 			s := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "team-a/own"))
-			expect.Equal(t, "rules of the cluster", []v1alpha1.ClusterRuleStatus{test.want}, s.ClusterRules)
+			expect.Equal(t, "ClusterRules", []v1alpha1.ClusterRuleStatus{test.want}, s.ClusterRules)
 			cluster := status.View{Edition: e, Kinds: []retention.KindState{kind}, Now: now}.Status(named(e, "p"))
-			expect.Equal(t, "those in a status of the cluster's own", nil, cluster.ClusterRules)
+			expect.Equal(t, "ClusterRules of a ClusterRetentionPolicy", nil, cluster.ClusterRules)
 		})
 	}
 }
@@ -128,23 +128,23 @@ func TestAtMostAHundredClusterRulesAreShown(t *testing.T) {
 	expect.Equal(t, "last", "r099", s.ClusterRules[99].Rule)
 }
 
-// TestNobodyReadsThroughAPolicy: what the ServiceAccount may not read, the status does not tell.
+// TestNobodyReadsThroughAPolicy: the status does not reveal what the ServiceAccount may not read.
 func TestNobodyReadsThroughAPolicy(t *testing.T) {
 	missing := errors.New("missing permission: ServiceAccount cleaner may not list jobs.batch")
 	problem := []policy.Problem{{Path: "spec.rules[1].ttl", Message: "missing"}}
 	tests := map[string]struct {
-		rights    map[string]error // of each rule; a rule that is not there is not known yet
+		rights    map[string]error // of each rule; a rule that is missing here is not known yet
 		invalid   bool             // rule b
-		tells     map[string]bool  // of which rules it tells
+		tells     map[string]bool  // the rules whose numbers are shown
 		sums      bool
 		permitted string
 	}{
-		"every right":              {map[string]error{"a": nil, "b": nil}, false, map[string]bool{"a": true, "b": true}, true, "True Permitted"},
-		"none":                     {map[string]error{"a": missing, "b": missing}, false, nil, false, "False Forbidden"},
-		"one rule without":         {map[string]error{"a": nil, "b": missing}, false, map[string]bool{"a": true}, false, "False Forbidden"},
-		"not known yet":            {nil, false, nil, false, "False Forbidden"},
-		"an invalid rule without":  {map[string]error{"a": nil, "b": missing}, true, map[string]bool{"a": true}, false, "True Permitted"},
-		"an invalid rule that may": {map[string]error{"a": nil, "b": nil}, true, map[string]bool{"a": true, "b": true}, true, "True Permitted"},
+		"all permissions":                     {map[string]error{"a": nil, "b": nil}, false, map[string]bool{"a": true, "b": true}, true, "True Permitted"},
+		"none":                                {map[string]error{"a": missing, "b": missing}, false, nil, false, "False Forbidden"},
+		"one rule without permissions":        {map[string]error{"a": nil, "b": missing}, false, map[string]bool{"a": true}, false, "False Forbidden"},
+		"not known yet":                       {nil, false, nil, false, "False Forbidden"},
+		"an invalid rule without permissions": {map[string]error{"a": nil, "b": missing}, true, map[string]bool{"a": true}, false, "True Permitted"},
+		"an invalid rule with permissions":    {map[string]error{"a": nil, "b": nil}, true, map[string]bool{"a": true, "b": true}, true, "True Permitted"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestNobodyReadsThroughAPolicy(t *testing.T) {
 			for _, r := range s.Rules {
 				said := fmt.Sprint(r)
 				if test.tells[r.Name] != (r.Matched > 0) || test.tells[r.Name] != strings.Contains(said, "secret") {
-					t.Errorf("rule %s tells %s", r.Name, said)
+					t.Errorf("rule %s shows %s", r.Name, said)
 				}
 			}
 		})
@@ -194,16 +194,16 @@ func TestMissingRightsAreSaid(t *testing.T) {
 			"False Forbidden", "False Forbidden", "the permissions of ServiceAccount cleaner are not known yet"},
 		"in a dry run": {ownPolicy(v1alpha1.DryRun, rule("b")), func(*policy.Rule) (error, bool) { return missing, true },
 			"False Forbidden", "False Forbidden", missing.Error()},
-		"all are there": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return nil, true },
+		"all are granted": {ownPolicy(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return nil, true },
 			"True Permitted", "True Ready", "the ServiceAccount has every permission that the rules need"},
 		"only overrides": {overriding(v1alpha1.Enforce, func(o *policy.Override) { o.Suspend = true }), func(*policy.Rule) (error, bool) { return missing, true },
 			"", "True Ready", ""},
-		"the cluster's": {policyOf(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return missing, true }, "", "True Ready", ""},
+		"a ClusterRetentionPolicy": {policyOf(v1alpha1.Enforce, rule("b")), func(*policy.Rule) (error, bool) { return missing, true }, "", "True Ready", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := compiledOf(test.own)
-			before := status.View{Edition: e, Now: now}.Status(ownPolicy(v1alpha1.Enforce, rule("b"))) // had rules
+			before := status.View{Edition: e, Now: now}.Status(ownPolicy(v1alpha1.Enforce, rule("b"))) // had rules before
 			s := status.View{Edition: e, Kinds: []retention.KindState{kindOf(e, now)}, Rights: test.rights, Before: before, Now: now}.Status(test.own)
 			expect.Equal(t, "permitted", test.want, condition(s, v1alpha1.ConditionPermitted))
 			expect.Equal(t, "ready", test.ready, condition(s, v1alpha1.ConditionReady))
@@ -226,7 +226,7 @@ func TestStatusesOfBothKindsAreWritten(t *testing.T) {
 		expect.Equal(t, "generation of own", 2, s.ObservedGeneration)
 		expect.Equal(t, "matched", 1, s.Matched)
 		expect.Equal(t, "deleted", 7, s.Deleted)
-		expect.Equal(t, "matched by the cluster's rule", 1, s.ClusterRules[0].Matched)
+		expect.Equal(t, "matched by the rule of the ClusterRetentionPolicy", 1, s.ClusterRules[0].Matched)
 		expect.Equal(t, "writes", 2, len(w.written()))
 		bubble.Pass(20 * time.Minute)
 		expect.Equal(t, "writes while nothing changes", 2, len(w.written()))

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestThrottledNamespacesAreNamed: what is slow is told where somebody looks.
+// TestThrottledNamespacesAreNamed in the condition Enforcing.
 func TestThrottledNamespacesAreNamed(t *testing.T) {
 	const all = "Sunset deletes objects when they are due"
 	for name, test := range map[string]struct {

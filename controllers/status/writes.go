@@ -21,50 +21,51 @@ import (
 )
 
 const (
-	writesAtOnce = 16                     // of namespaces whose writes are not known to be slow; ClusterRetentionPolicies do not count
-	bytesAtOnce  = 32 << 10               // of the same writes: none begins while so many are under way, since large policies cost the API server much
-	slowAtOnce   = 8                      // of namespaces whose last write was slow
-	writesInAll  = 64                     // both, and those that turn out to be slow
+	writesAtOnce = 16                     // namespaces whose writes are not known to be slow; ClusterRetentionPolicies do not count
+	bytesAtOnce  = 32 << 10               // bytes in flight at which no further one of these writes begins: large policies load the API server
+	slowAtOnce   = 8                      // namespaces whose last write was slow
+	writesInAll  = 64                     // both, and writes that turn out to be slow
 	slowWrite    = 500 * time.Millisecond // a write that takes longer is slow
-	writesWait   = time.Second            // how long a report waits for the next write to end, before it leaves the rest to the next report
-	readsFor     = 500 * time.Millisecond // for how long a report reads the statuses of new policies, likewise
-	writesFor    = 500 * time.Millisecond // for how long a report begins writes, likewise: a policy that is edited meanwhile is in the next report
+	writesWait   = time.Second            // how long a report waits for the next write to end; the next report writes the rest
+	readsFor     = 500 * time.Millisecond // how long a report reads the statuses of new policies; the next report reads the rest
+	writesFor    = 500 * time.Millisecond // how long a report begins writes; a policy edited in that time is in the next report
 )
 
-// writes are the PATCH requests for statuses: one at a time in each namespace, so that none delays another, and clusterLanes at a time for
-// ClusterRetentionPolicies. Only the goroutine of the Reporter uses it.
+// writes are the PATCH requests for statuses. They are sent one at a time in each namespace, so that no namespace delays
+// another, and clusterLanes at a time for ClusterRetentionPolicies. Only the goroutine of the Reporter uses it.
 type writes struct {
 	lanes     map[string]*lane        // by namespace, or part of the ClusterRetentionPolicies
 	tried     map[types.UID]time.Time // when the last write for a policy began
 	ended     chan *write
-	inFlight  map[string]*lane // those with a current write
-	postponed bool             // something waits until another write ends
+	inFlight  map[string]*lane // lanes with a current write
+	postponed bool             // a status waits until another write ends
 }
 
-// lane is what is known of the writes in one namespace.
+// lane is the state of the writes in one namespace.
 type lane struct {
-	current   *write    // under way; nil for none
+	current   *write    // in flight; nil for none
 	began     time.Time // when the last write began; zero for never
 	slow      bool      // the last write was slow, or the current one is
-	notBefore time.Time // after a slow write: as long again
+	notBefore time.Time // after a slow write: pause for the same time
 }
 
-// write is one status to be written.
+// write is one status to write.
 type write struct {
 	policy *policy.Policy
 	rec    *record
 	status v1alpha1.RetentionPolicyStatus
 	now    time.Time        // of the count
-	count  *policyset.Count // for Gates, once the status is written; nil for none
+	count  *policyset.Count // for Gates, after the status is written; nil for none
 	began  time.Time
-	size   int   // in bytes, once it has begun
-	err    error // once it has ended
+	size   int   // in bytes, after it has begun
+	err    error // after it has ended
 }
 
-// clusterLanes is how many statuses of ClusterRetentionPolicies are written at a time: deletions may wait for a thousand of them.
+// clusterLanes is how many statuses of ClusterRetentionPolicies are written at a time, because deletions may wait for a
+// thousand of them.
 const clusterLanes = 8
 
-// laneOf names the lane of a policy: its namespace, or a part of the ClusterRetentionPolicies.
+// laneOf returns the lane of a policy: its namespace, or a part of the ClusterRetentionPolicies.
 func laneOf(p *policy.Policy) string {
 	if p.Namespace != "" {
 		return p.Namespace
@@ -95,7 +96,7 @@ func (w *writes) isUnderWay(p *policy.Policy) bool {
 	return l != nil && l.current != nil && l.current.policy.UID == p.UID
 }
 
-// underWay counts the namespaces in which a status is being written, and the bytes of those writes that are not slow;
+// underWay counts the namespaces in which a status is being written, and the bytes of the writes that are not slow.
 // ClusterRetentionPolicies do not count.
 func (w *writes) underWay() (quick, slow, bytes int) {
 	for namespace, l := range w.inFlight {
@@ -124,7 +125,7 @@ func (w *writes) hasRoom(namespace string) bool {
 	}
 }
 
-// awaits reports whether a write is under way that is not known to be slow.
+// awaits reports whether a write that is not known to be slow is in flight; if last is set, any write.
 func (w *writes) awaits(last bool) bool {
 	for _, l := range w.inFlight {
 		if last || !l.slow {
@@ -134,7 +135,7 @@ func (w *writes) awaits(last bool) bool {
 	return false
 }
 
-// prepareAll returns the statuses of policies that are to be written.
+// prepareAll returns the statuses of policies to write.
 func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *view, last bool) (all []*write) {
 	for _, p := range some {
 		w, err := r.prepare(ctx, p, view, last)
@@ -153,21 +154,21 @@ func (r *Reporter) prepareAll(ctx context.Context, some []*policy.Policy, view *
 	return all
 }
 
-// writeAll writes statuses. It does not wait for namespaces in which that is slow: what is not written then, a later report writes.
+// writeAll writes statuses. It does not wait for slow namespaces: a later report writes the remaining statuses.
 func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	queues := map[string][]*write{}
 	for _, w := range all {
 		queues[laneOf(w.policy)] = append(queues[laneOf(w.policy)], w)
 	}
-	var ready []string // namespaces of which a status may be written next, in the same order
+	var ready []string // namespaces whose next status may be written, in the same order
 	for _, namespace := range slices.Sorted(maps.Keys(queues)) {
-		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // edited policies first, and then the one that was tried longest ago
+		slices.SortStableFunc(queues[namespace], func(a, b *write) int { // edited policies first, then the policy with the oldest attempt
 			return cmp.Or(r.editedFirst(a, b), r.writes.tried[a.policy.UID].Compare(r.writes.tried[b.policy.UID]))
 		})
 		switch l := r.writes.lane(namespace); {
 		case l.slow && !last:
 			queues[namespace] = r.tryAgain(ctx, namespace, queues[namespace])
-		case l.current == nil: // else it is ready once the write under way has ended
+		case l.current == nil: // otherwise it is ready after the write in flight
 			ready = append(ready, namespace)
 		}
 	}
@@ -220,8 +221,8 @@ func (r *Reporter) writeAll(ctx context.Context, all []*write, last bool) {
 	r.writes.postponed = r.writes.postponed || len(ready) > 0
 }
 
-// editedFirst compares statuses: those of edited policies come first, as somebody reads them next, and small ones before large ones, as they
-// are soon written.
+// editedFirst compares statuses: those of edited policies come first, because users read them next. Of these, small ones come
+// before large ones, because they are written fast.
 func (r *Reporter) editedFirst(a, b *write) int {
 	switch edited := r.isEdited(a.policy); {
 	case edited != r.isEdited(b.policy) && edited:
@@ -235,7 +236,7 @@ func (r *Reporter) editedFirst(a, b *write) int {
 	}
 }
 
-// tryAgain sends the first status of a slow namespace, if it is time for that, and returns those that are left.
+// tryAgain sends the first status of a slow namespace if its pause is over, and returns the remaining ones.
 func (r *Reporter) tryAgain(ctx context.Context, namespace string, queue []*write) []*write {
 	l := r.writes.lane(namespace)
 	switch {
@@ -250,7 +251,7 @@ func (r *Reporter) tryAgain(ctx context.Context, namespace string, queue []*writ
 	return queue
 }
 
-// begin sends one status.
+// begin sends one status in the background.
 func (r *Reporter) begin(ctx context.Context, w *write) {
 	body, err := bodyOf(w.policy, w.status)
 	w.began, w.size = r.Clock.Now(), len(body)
@@ -266,7 +267,7 @@ func (r *Reporter) begin(ctx context.Context, w *write) {
 	}()
 }
 
-// wrote takes the end of a write.
+// wrote processes the end of a write.
 func (r *Reporter) wrote(ctx context.Context, w *write) {
 	now := r.Clock.Now()
 	took := now.Sub(w.began)
@@ -281,7 +282,7 @@ func (r *Reporter) wrote(ctx context.Context, w *write) {
 		r.Changed()
 	}
 	if r.written[w.policy.UID] != w.rec {
-		return // the policy is gone
+		return // the policy no longer exists
 	}
 	if w.err != nil {
 		delete(r.written, w.policy.UID)
@@ -295,7 +296,7 @@ func (r *Reporter) wrote(ctx context.Context, w *write) {
 	r.isWritten(ctx, w)
 }
 
-// isWritten tells what the status of a policy says by now.
+// isWritten reports the content of the status of a policy.
 func (r *Reporter) isWritten(ctx context.Context, w *write) {
 	r.tellProblems(ctx, w.policy, w.rec)
 	if w.status.Ledger != nil {
@@ -306,7 +307,7 @@ func (r *Reporter) isWritten(ctx context.Context, w *write) {
 	}
 }
 
-// awaitWrites waits for what is under way.
+// awaitWrites waits for the writes in flight.
 func (r *Reporter) awaitWrites(ctx context.Context) {
 	for len(r.writes.inFlight) > 0 {
 		select {
@@ -318,7 +319,8 @@ func (r *Reporter) awaitWrites(ctx context.Context) {
 	}
 }
 
-// bodyOf is the whole status of a policy, to be applied: what it no longer has is removed. The UID keeps it from a namesake.
+// bodyOf returns the whole status of a policy for server-side apply, which removes fields that it no longer has. The UID
+// protects another policy of the same name.
 func bodyOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(),
@@ -328,7 +330,7 @@ func bodyOf(p *policy.Policy, status v1alpha1.RetentionPolicyStatus) ([]byte, er
 	})
 }
 
-// apply sends a status.
+// apply sends a status by server-side apply.
 func (r *Reporter) apply(ctx context.Context, p *policy.Policy, body []byte) error {
 	object, _ := objectOf(p)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)

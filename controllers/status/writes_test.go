@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// crowd is cluster policy p, and 20 RetentionPolicies of each namespace.
+// crowd returns ClusterRetentionPolicy p, and 20 RetentionPolicies of each namespace.
 func (w *harness) crowd(namespaces ...string) (all []*policy.Policy) {
 	all = []*policy.Policy{policyOf(v1alpha1.Enforce, rule("a"))}
 	for _, namespace := range namespaces {
@@ -32,7 +32,7 @@ func (w *harness) crowd(namespaces ...string) (all []*policy.Policy) {
 	return all
 }
 
-// writtenOf is how many policies of a namespace have a status.
+// writtenOf returns how many policies of a namespace have a status.
 func (w *harness) writtenOf(namespace string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,7 +44,7 @@ func (w *harness) writtenOf(namespace string) (n int) {
 	return n
 }
 
-// slowIn makes writes in namespaces that begin so take a time.
+// slowIn delays writes in namespaces with this prefix.
 func slowIn(prefix string, d time.Duration) func(string) time.Duration {
 	return func(name string) time.Duration {
 		if strings.HasPrefix(name, prefix) {
@@ -54,7 +54,7 @@ func slowIn(prefix string, d time.Duration) func(string) time.Duration {
 	}
 }
 
-// TestSlowWritesInANamespaceDelayNoOther: a webhook that takes 10 s for statuses of one namespace.
+// TestSlowWritesInANamespaceDelayNoOther: a webhook delays the statuses of one namespace by 10 s.
 func TestSlowWritesInANamespaceDelayNoOther(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.slow = slowIn("bad/", 10*time.Second)
@@ -76,7 +76,7 @@ func TestSlowWritesInANamespaceDelayNoOther(t *testing.T) {
 	})
 }
 
-// TestWritesInANamespaceAreOneAtATime and of many slow namespaces only some at once, and others are not delayed.
+// TestWritesInANamespaceAreOneAtATime. Only some of many slow namespaces are written at once, and other namespaces do not wait.
 func TestWritesInANamespaceAreOneAtATime(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		now, most, inAll, mostInAll := map[string]int{}, 0, 0, 0
@@ -122,7 +122,7 @@ func TestTheLastStatusesAreWritten(t *testing.T) {
 	})
 }
 
-// TestTheLastStatusesDoNotWaitForSlowNamespaces however many there are, and wherever in the alphabet.
+// TestTheLastStatusesDoNotWaitForSlowNamespaces, however many there are, and in any alphabetical order.
 func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		ends, last := false, 0
@@ -147,7 +147,7 @@ func TestTheLastStatusesDoNotWaitForSlowNamespaces(t *testing.T) {
 	})
 }
 
-// TestANamespaceThatRecoversIsWrittenAtOnce: one quick write ends the delay.
+// TestANamespaceThatRecoversIsWrittenAtOnce: one fast write ends the delay.
 func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		end := time.Now().Add(15 * time.Second)
@@ -159,7 +159,7 @@ func TestANamespaceThatRecoversIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
-// TestLargeStatusesAreWrittenFewAtATime: each keeps the API server busy for long, and other requests wait for it.
+// TestLargeStatusesAreWrittenFewAtATime: each one loads the API server for a long time, and delays other requests.
 func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 	for name, test := range map[string]struct {
 		rules, want int
@@ -188,7 +188,7 @@ func TestLargeStatusesAreWrittenFewAtATime(t *testing.T) {
 	}
 }
 
-// TestClusterPoliciesAreWrittenEightAtATime: deletions may wait for the statuses of a thousand of them.
+// TestClusterPoliciesAreWrittenEightAtATime, because deletions may wait for the statuses of a thousand of them.
 func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		now, most := 0, 0
@@ -210,7 +210,7 @@ func TestClusterPoliciesAreWrittenEightAtATime(t *testing.T) {
 	})
 }
 
-// TestASmallStatusIsWrittenBeforeLargeOnes of policies that were edited before.
+// TestASmallStatusIsWrittenBeforeLargeOnes of policies that were edited earlier.
 func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		var all []*policy.Policy
@@ -236,7 +236,7 @@ func TestASmallStatusIsWrittenBeforeLargeOnes(t *testing.T) {
 	})
 }
 
-// team stores a policy without a status and with so many rules in a namespace.
+// team stores a policy without a status in a namespace, with a number of rules.
 func team(w *harness, namespace string, rules int) *policy.Policy {
 	p := &policy.Policy{Namespace: namespace, Name: namespace + "/r", UID: types.UID(namespace), Generation: 3, Mode: v1alpha1.DryRun}
 	for k := range rules {
@@ -246,7 +246,7 @@ func team(w *harness, namespace string, rules int) *policy.Policy {
 	return p
 }
 
-// TestTheNamespaceThatWaitedLongestIsWrittenFirst, and not the first one of the alphabet.
+// TestTheNamespaceThatWaitedLongestIsWrittenFirst, and not the first one in alphabetical order.
 func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		var order []string
@@ -271,7 +271,7 @@ func TestTheNamespaceThatWaitedLongestIsWrittenFirst(t *testing.T) {
 	})
 }
 
-// teams stores a policy without a status in each of so many namespaces.
+// teams stores a policy without a status in each of n namespaces.
 func teams(w *harness, n int) (all []*policy.Policy) {
 	for i := range n {
 		namespace := fmt.Sprintf("team-%03d", i)
@@ -282,7 +282,8 @@ func teams(w *harness, n int) (all []*policy.Policy) {
 	return all
 }
 
-// TestManyNewPoliciesDelayNoEdit: an edit is in status before the statuses of new policies have been read, and the next one before all have.
+// TestManyNewPoliciesDelayNoEdit: the status shows an edit before the statuses of new policies have been read, and the next
+// edit before all of them have been read.
 func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		edited := &policy.Policy{Namespace: "z", Name: "z/r", UID: "z", Generation: 3, Mode: v1alpha1.DryRun}
@@ -316,7 +317,7 @@ func TestManyNewPoliciesDelayNoEdit(t *testing.T) {
 	})
 }
 
-// TestManyWritesDelayNoEdit: an edit is in status before all other statuses are written, which takes eight seconds.
+// TestManyWritesDelayNoEdit: the status shows an edit before all other statuses are written, which takes eight seconds.
 func TestManyWritesDelayNoEdit(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *harness) {
 		w.slow = func(string) time.Duration { return 400 * time.Millisecond }

@@ -1,8 +1,9 @@
-// Command preserve makes the API server keep fields it does not know in everything an administrator writes.
+// Command preserve makes the API server store unknown fields in everything that an administrator writes.
 //
-// An API server silently drops a field that a schema does not name. A misspelt excludeNamespaces would be gone before
-// anybody could say so, and the policy would mean more than was written. So every level outside of status gets
-// x-kubernetes-preserve-unknown-fields, and whoever reads a policy finds the field and refuses the rule.
+// The API server silently drops a field that the schema does not contain. A misspelt excludeNamespaces would be dropped
+// before anyone could report it, and the policy would apply to more objects than intended. Therefore the command adds
+// x-kubernetes-preserve-unknown-fields to every level outside of status. Sunset then finds the unknown field when it
+// reads the policy, and rejects the rule.
 //
 //	preserve FILE...
 package main
@@ -47,7 +48,7 @@ func rewrite(file string) error {
 	return os.WriteFile(file, append([]byte("---\n"), out...), 0o644)
 }
 
-// preserve marks a schema and all below it that list their fields, except for one field.
+// preserve marks a schema and all nested schemas that list their fields, except the field named except.
 func preserve(schema map[string]any, except string) {
 	properties, _ := schema["properties"].(map[string]any)
 	if len(properties) > 0 {

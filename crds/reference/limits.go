@@ -7,7 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// describe is the description of a field with the limits of its schema as sentences.
+// describe returns the description of a field, followed by the limits of its schema as sentences.
 func describe(f apiextensionsv1.JSONSchemaProps) string {
 	parts := []string{sentence(f.Description)}
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -45,7 +45,7 @@ func limits(what string, least, most *int64) string {
 	}
 }
 
-// sentence is a text on one line that ends with a full stop.
+// sentence returns a text on one line that ends with a full stop.
 func sentence(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if text != "" && !strings.HasSuffix(text, ".") {
@@ -54,5 +54,5 @@ func sentence(text string) string {
 	return text
 }
 
-// cell is a text that can stand in a table.
+// cell escapes a text for a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

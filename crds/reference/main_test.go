@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPageIsUpToDate fails when docs/reference.md was not generated again.
+// TestPageIsUpToDate fails if docs/reference.md was not generated again.
 func TestPageIsUpToDate(t *testing.T) {
 	want, err := render()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command celdoc writes docs/cel.md from what package engine says about itself.
+// Command celdoc generates docs/cel.md from the documentation in package engine.
 package main
 
 import (
@@ -63,7 +63,7 @@ func render() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// sample is the object of an example in words: "job-complete" is a complete Job.
+// sample describes the object of an example: "job-complete" is a complete Job.
 func sample(name string) string {
 	kinds := map[string]string{"job": "a Job", "pod": "a Pod", "configmap": "a ConfigMap", "image": "an Image"}
 	kind, state, _ := strings.Cut(name, "-")
@@ -73,7 +73,7 @@ func sample(name string) string {
 	return fmt.Sprintf("%s, %s", kinds[kind], state)
 }
 
-// gives is what an example gives, in words or in CEL.
+// gives formats the result of an example, in words or in CEL.
 func gives(result string) string {
 	if part, isError := strings.CutPrefix(result, "error: "); isError {
 		return "an error: … " + part + " …"

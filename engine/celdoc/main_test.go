@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestPageIsUpToDate fails when docs/cel.md was not generated again.
+// TestPageIsUpToDate fails if docs/cel.md was not generated again.
 func TestPageIsUpToDate(t *testing.T) {
 	want, err := render()
 	expect.NoError(t, err)
@@ -25,7 +25,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	}
 }
 
-// TestPageIsTrue compiles the rules and expressions that the page tells its readers to write.
+// TestPageIsTrue compiles the rules and expressions on the page.
 func TestPageIsTrue(t *testing.T) {
 	c := fixture.Compiler(t)
 	_, rest, _ := strings.Cut(page, "```yaml\n")

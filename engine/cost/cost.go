@@ -1,27 +1,28 @@
-// Package cost knows what calls of CEL functions cost before they are made: how many bytes they allocate, or how many steps they take.
+// Package cost computes the cost of calls of CEL functions before they run: how many bytes they allocate, or how many
+// steps they take.
 //
-// It promises that no price is less than what the call costs, but for a constant amount, and that finding it takes no longer than the most
-// that it may be. engine refuses calls that cost too much.
+// It promises that a price is never lower than the cost of the call, except for a constant amount. Computing a price
+// takes no longer than its upper limit allows. Package engine rejects calls that cost too much.
 package cost
 
 import "github.com/google/cel-go/common/types/ref"
 
 const (
-	// MaxRange is how many elements lists.range and findAll give at most.
+	// MaxRange is the maximum number of elements of the results of lists.range and findAll.
 	MaxRange = 10_000
-	// MaxPrecision is how many decimals format() writes at most.
+	// MaxPrecision is the maximum number of decimals that format() writes.
 	MaxPrecision = 100
 )
 
-// Operands are the arguments of a call, the receiver first. An array, so that it stays on the stack.
+// Operands are the operands of a call, the receiver first. It is an array, so that it stays on the stack.
 type Operands [4]ref.Val
 
-// Map is a map of an object, whose fields can be had without copying them.
+// Map is a map of an object. Fields returns its fields without copying them.
 type Map interface{ Fields() map[string]any }
 
-// List is a list of an object, likewise.
+// List is a list of an object. Elements returns its elements without copying them.
 type List interface{ Elements() []any }
 
-// Price is at least what a call will allocate, or for a comparison its steps. It may stop counting above most, and it
-// must not itself build anything that is large.
+// Price returns an upper bound of the bytes that a call allocates, or of the steps of a comparison. It may stop
+// counting above most. It must not build large values.
 type Price func(args Operands, most int) int

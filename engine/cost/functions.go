@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// The functions that are named in more than one place.
+// The functions that are used in more than one place.
 const (
 	RangeFunction   = "lists.range"
 	stringFunction  = "string"
@@ -22,11 +22,11 @@ const (
 
 const (
 	elementPrice = 24 // bytes: an interface and a number in it
-	runePrice    = 5  // bytes: most functions of text copy it into runes and back
+	runePrice    = 5  // bytes: most string functions copy the string to runes and back
 )
 
-// Functions has every function of the environment that can give, hold on the way, or compare more than a constant amount.
-// TestEveryFunctionHasAPrice holds it against the environment.
+// Functions has every function of the environment that can return, allocate or compare more than a constant amount.
+// TestEveryFunctionHasAPrice compares it with the environment.
 var Functions = map[string]Price{
 	operators.Add:           priceOfSum,
 	"replace":               priceOfReplace,
@@ -43,7 +43,7 @@ var Functions = map[string]Price{
 	"lastIndexOf":           priceOfSearch,
 	stringFunction:          priceOfRunes,
 	bytesFunction:           priceOfRunes,
-	MatchesFunction:         nil, // guardRegex knows it: it depends on the regular expression
+	MatchesFunction:         nil, // guardRegex sets the price: it depends on the regular expression
 	FindFunction:            nil,
 	FindAllFunction:         nil,
 	"quantity":              priceOfQuantity,
@@ -77,7 +77,7 @@ var Functions = map[string]Price{
 	"trim":                  priceOfScan,
 }
 
-// LengthOf is the length of a text in bytes, or of a list in elements.
+// LengthOf returns the length of a string in bytes, or of a list in elements.
 func LengthOf(v ref.Val) int {
 	switch x := v.(type) {
 	case types.String:
@@ -91,7 +91,7 @@ func LengthOf(v ref.Val) int {
 	return 0
 }
 
-// priceOfScan is that of reading a whole text.
+// priceOfScan is the price of reading a whole string.
 func priceOfScan(args Operands, _ int) int {
 	if _, isText := args[0].(types.String); isText {
 		return LengthOf(args[0]) / 4
@@ -99,10 +99,10 @@ func priceOfScan(args Operands, _ int) int {
 	return 0
 }
 
-// priceOfPrefix is that of comparing two texts until they differ.
+// priceOfPrefix is the price of comparing two strings up to the first difference.
 func priceOfPrefix(args Operands, _ int) int { return priceOfScan(args, 0) / 4 }
 
-// times multiplies what is not negative and does not overflow.
+// Times multiplies two numbers that are not negative. It returns math.MaxInt instead of an overflow.
 func Times(a, b int) int {
 	if a != 0 && b > math.MaxInt/a {
 		return math.MaxInt
@@ -112,13 +112,14 @@ func Times(a, b int) int {
 
 func priceOfList(args Operands, _ int) int { return 3 * elementPrice * LengthOf(args[0]) }
 
-// priceOfReferences is what it takes to find none.
+// priceOfReferences is the price of finding no names.
 func priceOfReferences(Operands, int) int { return elementPrice }
 
-// OfFound is that of the list and of the set that makes each name come once. How many there are is bounded by the object.
+// OfFound is the price of the list of names and of the set that removes duplicates. The object limits the number of
+// names.
 func OfFound(result ref.Val) int { return 4 * elementPrice * LengthOf(result) }
 
-// priceOfRunes also serves reverse(), of text and of a list.
+// priceOfRunes also applies to reverse(), of a string and of a list.
 func priceOfRunes(args Operands, most int) int {
 	if _, isList := args[0].(traits.Lister); isList {
 		return priceOfList(args, most)
@@ -129,7 +130,7 @@ func priceOfRunes(args Operands, most int) int {
 func priceOfSum(args Operands, _ int) int {
 	n := LengthOf(args[0]) + LengthOf(args[1])
 	if _, isList := args[0].(traits.Lister); isList {
-		return elementPrice * n // cel-go only links the two, but whoever reads the sum copies it
+		return elementPrice * n // cel-go only links the two lists, but every read of the sum copies it
 	}
 	return n
 }
@@ -162,8 +163,8 @@ func priceOfSplit(args Operands, _ int) int {
 	return elementPrice * (strings.Count(string(s), string(separator)) + 1)
 }
 
-// priceOfJoin counts the elements, since one of a million lists can be the same long text. The builder doubles as it
-// grows.
+// priceOfJoin counts the elements, because all elements of a list with a million elements can be the same long string.
+// The buffer doubles when it grows.
 func priceOfJoin(args Operands, most int) int {
 	separator := 0
 	if args[1] != nil {
@@ -172,7 +173,7 @@ func priceOfJoin(args Operands, most int) int {
 	return 3*Times(LengthOf(args[0]), separator) + 3*tally(args[0], 0, most/3, costOfElement)
 }
 
-// priceOfSearch is of text, where cel-go compares at every place, or of a list.
+// priceOfSearch is the price of a search in a string, in which cel-go compares at every position, or in a list.
 func priceOfSearch(args Operands, most int) int {
 	if _, isList := args[0].(traits.Lister); isList {
 		return priceOfMembership(Operands{args[1], args[0]}, most)
@@ -193,7 +194,8 @@ func priceOfConditions(args Operands, most int) int {
 	return priceOfList(Operands{args[1]}, most)
 }
 
-// priceOfInsert is that of transformMapEntry(), which inserts a map and, if a key is there already, writes it out.
+// priceOfInsert is the price of transformMapEntry(), which inserts a map and, for a duplicate key, quotes it in the
+// error.
 func priceOfInsert(args Operands, most int) int {
 	entries, ok := args[1].(traits.Mapper)
 	if !ok || args[2] != nil {

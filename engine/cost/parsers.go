@@ -7,9 +7,9 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Parsers have every function that reads a text into a number, a time or the like. They cost nothing of a text of the
-// length that such texts have, and of a long one what it takes to say that it is wrong, which is more than it takes to
-// read it.
+// Parsers has every function that parses a string, for example as a number, a time or an IP address. Strings of the
+// usual length are free. The price of a longer string is the work to report that it is invalid, which is more than the
+// work to parse it.
 var Parsers = map[string]Price{
 	"timestamp":       priceOfParse,
 	"int":             priceOfParse,
@@ -30,7 +30,7 @@ var Parsers = map[string]Price{
 	"isSemver":        priceOfParse,
 	"validate":        priceOfParse,
 	"format.named":    priceOfParse,
-	"getDate":         priceOfParse, // these read the name of a time zone
+	"getDate":         priceOfParse, // these parse the name of a time zone
 	"getDayOfMonth":   priceOfParse,
 	"getDayOfWeek":    priceOfParse,
 	"getDayOfYear":    priceOfParse,
@@ -44,10 +44,10 @@ var Parsers = map[string]Price{
 
 const (
 	FreeText   = 64 // bytes
-	parsePrice = 16 // bytes for each of the text
+	parsePrice = 16 // bytes for each byte of the string
 )
 
-// LongestText is the length of the longest text among the arguments of a call.
+// LongestText returns the length of the longest string among the operands of a call.
 func LongestText(args Operands) int {
 	n := 0
 	for _, arg := range args {
@@ -60,11 +60,11 @@ func LongestText(args Operands) int {
 
 func priceOfParse(args Operands, _ int) int { return parsePrice * LongestText(args) }
 
-// longestExponent is that of a quantity, in digits. quantity('1e2147483647') is read at once, and then a comparison
-// writes out two thousand million zeros.
+// longestExponent is the maximum number of digits of the exponent of a quantity. quantity('1e2147483647') is parsed
+// quickly, but then a comparison writes two billion zeros.
 const longestExponent = 3
 
-// priceOfQuantity also serves isQuantity(). Quantities are calculated with all of their digits, in quadratic time.
+// priceOfQuantity also applies to isQuantity(). Calculations use all digits of a quantity, in quadratic time.
 func priceOfQuantity(args Operands, _ int) int {
 	s, _ := args[0].(types.String)
 	if i := strings.LastIndexAny(string(s), "eE"); i >= 0 {

@@ -8,12 +8,12 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// cost is what one value costs, without those in it, inside so many lists and maps.
+// cost returns the cost of one value without the values in it. level is the number of lists and maps around it.
 type cost func(v any, level int) int
 
-// tally adds up the costs of a value and of everything in it, and stops above most. It has to stop, and every value has
-// to cost something: with a bound to [x, x], b to [a, a] and so on, a short expression makes a list that takes a few
-// bytes and holds more elements than can ever be counted.
+// tally adds up the cost of a value and of all values in it, and stops above most. The limit is necessary, and every
+// value must have a cost. With a bound to [x, x], b to [a, a] and so on, a short expression builds a list of a few bytes
+// that has too many elements to count.
 func tally(v any, level, most int, of cost) int {
 	sum := of(v, level)
 	add := func(child any) bool {
@@ -64,7 +64,7 @@ func tallyList(l []any, add func(any) bool) {
 	}
 }
 
-// textLength is the length of a text, and 0 of anything else.
+// textLength returns the length of a string, and 0 for any other value.
 func textLength(v any) int {
 	switch x := v.(type) {
 	case string:
@@ -82,7 +82,7 @@ const (
 	digitsMost = 310 + MaxPrecision // characters of the longest number that format() writes
 )
 
-// costOfElement is for join(), which takes texts and quotes what is none.
+// costOfElement is for join(), which joins strings and quotes other values in an error.
 func costOfElement(v any, level int) int {
 	if level <= 1 {
 		return nodePrice + textLength(v)
@@ -90,25 +90,26 @@ func costOfElement(v any, level int) int {
 	return costOfQuote(v, level)
 }
 
-// costOfFormat is for format(), which makes three copies of a text, another two for every map around it, and writes %x
-// with two characters for one.
+// costOfFormat is for format(), which makes three copies of a string and two more for every map around it. %x writes
+// two characters for each byte.
 func costOfFormat(v any, level int) int {
 	return digitsMost + 6*Times(textLength(v), level+1)
 }
 
-// costOfQuote is for an error that quotes a value: it is copied for every list and map around it.
+// costOfQuote is for an error that quotes a value. The value is copied for every list and map around it.
 func costOfQuote(v any, level int) int {
 	return nodePrice*nodePrice*level + 6*Times(textLength(v), level)
 }
 
-// costOfNode is for a comparison. Equal texts are compared fast.
+// costOfNode is for a comparison. Equal strings compare quickly.
 func costOfNode(v any, _ int) int { return nodePrice + textLength(v)/32 }
 
 func priceOfFormat(args Operands, most int) int {
 	return 3*LengthOf(args[0]) + tally(args[1], 0, most, costOfFormat)
 }
 
-// priceOfFlatten counts the elements that come out, and again for every list around them, through which they are copied.
+// priceOfFlatten counts the elements of the result. Each counts again for every list around it, because it is copied
+// through them.
 func priceOfFlatten(args Operands, most int) int {
 	depth := 1
 	if n, ok := args[1].(types.Int); ok {
@@ -129,7 +130,7 @@ func tallyFlat(v ref.Val, level, depth, most int) int {
 	return sum
 }
 
-// priceOfEqual is that of the smaller: a comparison ends with it.
+// priceOfEqual is the cost of the smaller operand, because a comparison ends with it.
 func priceOfEqual(args Operands, most int) int {
 	a := tally(args[0], 0, most, costOfNode)
 	if a <= nodePrice {
@@ -138,7 +139,7 @@ func priceOfEqual(args Operands, most int) int {
 	return min(a, tally(args[1], 0, min(a, most), costOfNode))
 }
 
-// priceOfMembership compares one value with every element.
+// priceOfMembership is the price of comparing one value with every element.
 func priceOfMembership(args Operands, most int) int {
 	if _, isMap := args[1].(traits.Mapper); isMap {
 		return 0
@@ -146,7 +147,7 @@ func priceOfMembership(args Operands, most int) int {
 	return comparisons(args[0], LengthOf(args[1]), most)
 }
 
-// priceOfSets compares every element with every other, and for sets.equivalent() once more.
+// priceOfSets is the price of comparing every element with every other, twice for sets.equivalent().
 func priceOfSets(args Operands, most int) int {
 	return 2 * comparisons(args[0], LengthOf(args[1]), most/2)
 }
@@ -155,11 +156,11 @@ func priceOfDistinct(args Operands, most int) int {
 	return priceOfList(args, most) + comparisons(args[0], LengthOf(args[0]), most)/2
 }
 
-// comparisons is what it takes to compare a value, or each in it, so many times. To compare a number allocates it.
+// comparisons is the cost of comparing a value, or each value in it, n times. Comparing a number allocates it.
 func comparisons(v ref.Val, n, most int) int {
 	once := tally(v, 0, most, costOfNode)
 	if once > most {
-		return math.MaxInt / 2 // the count was not finished
+		return math.MaxInt / 2 // the count is incomplete
 	}
 	return Times(n, once) / 2
 }

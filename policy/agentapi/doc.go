@@ -1,5 +1,5 @@
-// Package agentapi is what the controller and the agents on nodes send each other: rules about images, and reports.
+// Package agentapi is the data that the controller and the agents on nodes send each other: rules about images, and reports.
 //
-// It promises that a rule that cannot be sent, or is not understood, keeps every image, and that a report counts only for the current spec of
-// a policy. It refuses to do I/O.
+// A rule that cannot be sent or read keeps every image, and a report counts only for the current spec of a policy. The package
+// does no I/O.
 package agentapi

@@ -13,13 +13,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Received is what an agent has been told. The zero value is that there are no rules about images.
+// Received are the rules that an agent has received. The zero value has no rules about images.
 type Received struct {
 	Policies []*policy.Policy
 	known    map[types.UID]v1alpha1.NodeImageKnownPolicy
 }
 
-// received is NodeImageRules with each spec as it is written.
+// received is NodeImageRules with raw specs.
 type received struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -37,14 +37,14 @@ type receivedPolicy struct {
 	Spec       json.RawMessage `json:"spec"`
 }
 
-// Read reads the JSON of NodeImageRules. A field that is not known may say to keep: it is an error, and outside of a spec
-// nothing else counts then. Within a spec it makes that policy invalid. Rules that need a feature which is off are invalid too.
+// Read reads the JSON of NodeImageRules. An unknown field may mean to keep images. Outside of a spec it is an error, and nothing
+// is read. Inside a spec it makes that policy invalid. Rules that need a feature in off are invalid too.
 func Read(data []byte, off ...policy.Feature) (Received, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	var t received
 	if err := decoder.Decode(&t); err != nil {
-		return Received{}, fmt.Errorf("rules about images cannot be read: %w", err)
+		return Received{}, fmt.Errorf("read rules about images: %w", err)
 	}
 	read := Received{known: make(map[types.UID]v1alpha1.NodeImageKnownPolicy, len(t.Known))}
 	for _, k := range t.Known {
@@ -53,7 +53,7 @@ func Read(data []byte, off ...policy.Feature) (Received, error) {
 	for i := range t.Policies {
 		p, err := t.Policies[i].load(off)
 		if err != nil {
-			return Received{}, fmt.Errorf("rules about images, policy %s: %w", t.Policies[i].Name, err)
+			return Received{}, fmt.Errorf("read rules about images: policy %s: %w", t.Policies[i].Name, err)
 		}
 		read.Policies = append(read.Policies, p)
 	}
@@ -82,28 +82,29 @@ func (t *receivedPolicy) load(off []policy.Feature) (*policy.Policy, error) {
 	return p, nil
 }
 
-// Knows reports whether a policy was among those that the controller read. Who has been told nothing knows of none that is gone.
+// Knows reports whether the controller has read a policy for these rules. Without rules, it is true for every policy.
 func (t *Received) Knows(uid types.UID) bool {
 	_, known := t.known[uid]
 	return known || len(t.known) == 0
 }
 
-// Compare says whether the agent has been told of all policies as they are by now: the error names one that it has not.
+// Compare checks that the agent has received the current version of all policies. The error names a policy for which that is not
+// so.
 func (t *Received) Compare(now []metav1.PartialObjectMetadata) error {
 	for i := range now {
 		p := &now[i]
 		known, ok := t.known[p.UID]
 		if !ok || known.Generation != p.Generation || known.Approved != p.Annotations[v1alpha1.ApprovedAnnotation] {
-			return fmt.Errorf("policy %s has changed, and the controller has not told the nodes yet", p.Name)
+			return fmt.Errorf("policy %s has changed, and the controller has not updated NodeImageRules yet", p.Name)
 		}
 	}
 	if len(now) != len(t.known) {
-		return fmt.Errorf("%d policies are gone, and the controller has not told the nodes yet", len(t.known)-len(now))
+		return fmt.Errorf("%d policies were deleted, and the controller has not updated NodeImageRules yet", len(t.known)-len(now))
 	}
 	return nil
 }
 
-// On gives the policies with the rules for a node only.
+// On gives the policies with only the rules for a node with these labels.
 func (t *Received) On(labels map[string]string) []*policy.Policy {
 	all := make([]*policy.Policy, len(t.Policies))
 	for i, p := range t.Policies {

@@ -9,8 +9,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// FuzzRead reads anything as the rules that agents are told. Nothing may panic, a rule that says nothing is not in force, and a
-// field that nobody knows, wherever it is, keeps: outside of a spec nothing is read, in a spec none of its rules is valid.
+// FuzzRead reads any data as rules for agents. It must not panic, and an incomplete rule must be invalid. An unknown field must
+// keep images: outside of a spec nothing is read, and inside a spec none of its rules is valid.
 func FuzzRead(f *testing.F) {
 	const rule = `{"name":"r","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"true","ttl":"1d"}`
 	for _, text := range []string{
@@ -28,16 +28,16 @@ func FuzzRead(f *testing.F) {
 		for _, p := range told.Policies {
 			for _, r := range p.Rules {
 				if !r.Invalid() && (r.Kind.Kind == "" || r.Spec.Eligible == "" || r.ID.Rule == "" || len(p.Problems) > 0 && isWhole(p)) {
-					t.Errorf("valid, and yet %+v with %v", r, p.Problems)
+					t.Errorf("a valid rule: %+v with %v", r, p.Problems)
 				}
 			}
 		}
 		var whole map[string]any
 		if json.Unmarshal(data, &whole) != nil || whole == nil {
-			return // something follows, or there is nothing
+			return // more than one document, or none
 		}
 		if again, err := agentapi.Read(with(t, whole, whole)); err == nil {
-			t.Errorf("with a field that nobody knows %d policies are read", len(again.Policies))
+			t.Errorf("with an unknown field, %d policies are read", len(again.Policies))
 		}
 		delete(whole, newer)
 		if policies, _ := whole["policies"].([]any); len(policies) > 0 {
@@ -49,7 +49,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// newer is a field that a Sunset of later may have.
+// newer is a field of a possible later version of Sunset.
 const newer = "keepIfInDoubt"
 
 // with is the JSON of a document with that field in a part of it.
@@ -69,7 +69,7 @@ func checkNewer(t *testing.T, data []byte) {
 	}
 	for _, r := range told.Policies[0].Rules {
 		if !r.Invalid() {
-			t.Errorf("rule %s is in force, and nobody knows what %s means: %s", r.ID, newer, data)
+			t.Errorf("rule %s is valid with unknown field %s: %s", r.ID, newer, data)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// written is what the controller tells of one policy with two rules, of which one waits for approval.
+// written is the controller's object with one policy and two rules, one of which waits for approval.
 func written(t *testing.T) string {
 	t.Helper()
 	image := v1alpha1.Target{APIVersion: "node.sunset.x-k8s.io/v1alpha1", Kind: "Image"}
@@ -40,7 +40,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("read %+v", p)
 	}
 	if p.Gate.Covers("", "all") || !p.Gate.Covers("", "web") {
-		t.Error("other rules wait for approval")
+		t.Error("the wrong rules wait for approval")
 	}
 	if rules := told.On(map[string]string{"role": "build"})[0].Rules; len(rules) != 1 || rules[0].ID.Rule != "all" {
 		t.Errorf("on another node: %d rules", len(rules))
@@ -54,7 +54,7 @@ func TestWhatIsNotKnownIsNotRead(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"a field of the object": {`"policies":`, `"paused":true,"policies":`},
 		"a field of a policy":   {`"hash":"h"`, `"hash":"h","paused":true`},
-		"no JSON":               {`{`, `[`},
+		"not JSON":              {`{`, `[`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := agentapi.Read([]byte(strings.Replace(written(t), change[0], change[1], 1))); err == nil {
@@ -65,7 +65,7 @@ func TestWhatIsNotKnownIsNotRead(t *testing.T) {
 	told, err := agentapi.Read([]byte(strings.Replace(written(t), `"mode":"Enforce"`, `"mode":"Enforce","paused":true`, 1)))
 	expect.NoError(t, err)
 	if len(told.Policies[0].Problems) == 0 {
-		t.Error("a field of a spec that is not known is no problem")
+		t.Error("an unknown field of a spec is not a problem")
 	}
 }
 
@@ -83,11 +83,11 @@ func TestCompare(t *testing.T) {
 		now  []metav1.PartialObjectMetadata
 		want string // in the error; empty for none
 	}{
-		"as told":            {[]metav1.PartialObjectMetadata{policy("1", 3, ""), policy("2", 1, "x")}, ""},
+		"unchanged":          {[]metav1.PartialObjectMetadata{policy("1", 3, ""), policy("2", 1, "x")}, ""},
 		"edited":             {[]metav1.PartialObjectMetadata{policy("1", 4, ""), policy("2", 1, "x")}, "n1 has changed"},
 		"approval withdrawn": {[]metav1.PartialObjectMetadata{policy("1", 3, ""), policy("2", 1, "")}, "n2 has changed"},
-		"a new one":          {[]metav1.PartialObjectMetadata{policy("1", 3, ""), policy("2", 1, "x"), policy("3", 1, "")}, "n3 has changed"},
-		"one that is gone":   {[]metav1.PartialObjectMetadata{policy("1", 3, "")}, "1 policies are gone"},
+		"created":            {[]metav1.PartialObjectMetadata{policy("1", 3, ""), policy("2", 1, "x"), policy("3", 1, "")}, "n3 has changed"},
+		"deleted":            {[]metav1.PartialObjectMetadata{policy("1", 3, "")}, "1 policies were deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := told.Compare(test.now)

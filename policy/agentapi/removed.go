@@ -6,7 +6,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// removed is how many images went on a policy's word.
+// removed is how many images a policy has removed.
 type removed struct {
 	all   v1alpha1.ImageCount
 	rules map[string]int64 // images, by rule
@@ -30,8 +30,8 @@ func plus(a, b v1alpha1.ImageCount) v1alpha1.ImageCount {
 	return v1alpha1.ImageCount{Images: a.Images + b.Images, Bytes: a.Bytes + b.Bytes}
 }
 
-// succeed carries on what a node had removed when it reports again. What it no longer mentions stays; where it counts from
-// nothing again, as after its state was lost, what it had counted is added to what is gone.
+// succeed keeps the removed images of a node when it reports again. Policies and rules missing from the new report keep their
+// numbers. If the node lost its state and counts from zero, its old numbers are added to gone.
 func (r *Reports) succeed(before, after *report) {
 	for i := range before.policies {
 		was := &before.policies[i]
@@ -50,7 +50,7 @@ func (r *Reports) succeed(before, after *report) {
 	}
 }
 
-// carryRules keeps what rules had removed that are no longer mentioned, or that count from nothing again.
+// carryRules keeps the removed images of rules that are missing from the new report.
 func carryRules(was, is *entry) {
 	for i := range was.rules {
 		rule := &was.rules[i]
@@ -60,7 +60,7 @@ func carryRules(was, is *entry) {
 	}
 }
 
-// only is an entry without anything but what was removed.
+// only is an entry with only the removed images.
 func only(e *entry) entry {
 	o := entry{uid: e.uid, counts: counts{removed: e.removed}}
 	for i := range e.rules {
@@ -76,8 +76,8 @@ func (r *Reports) goneOf(uid types.UID) *removed {
 	return r.gone[uid]
 }
 
-// Resume makes what a policy has removed at least what its status says: nodes that are no more have removed some of it. It
-// may be called again.
+// Resume raises the removed images of a policy to at least the numbers in its status, which include nodes that no longer exist.
+// It may be called repeatedly.
 func (r *Reports) Resume(uid types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
 	now := removed{}
 	for _, n := range r.nodes {

@@ -15,27 +15,26 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// MaxBytes is how long the rules for agents may be as JSON: etcd takes no more than 1.5 MB, with what else is in the object.
+// MaxBytes is the maximum size of the rules for agents as JSON: etcd accepts at most 1.5 MB for the whole object.
 const MaxBytes = 1 << 20
 
-// LeftOut is the hash of a policy that does not fit. No form of a policy has it.
+// LeftOut is the hash of a policy that does not fit. No version of a policy has it.
 const LeftOut = "left-out"
 
-// notCEL is what the agents are told where a rule is not understood, or not there: they do not understand it either, and
-// keep all that it may be about.
-const notCEL = "this rule is not understood: see the status of its policy"
+// notCEL is the expression of a rule that is invalid or left out. It does not compile on the agents either, so they keep all
+// images that the rule may select.
+const notCEL = "this rule is invalid: see the status of its policy"
 
-// Rendered is what agents are told.
+// Rendered is the data for the agents.
 type Rendered struct {
 	Policies []v1alpha1.NodeImagePolicy      // with rules about images, by name
-	Known    []v1alpha1.NodeImageKnownPolicy // all ClusterRetentionPolicies, by name; none if no policy is about images
-	// Missing are those of Policies whose rules do not fit. They delete nothing, and if they have a say they keep every
-	// image.
+	Known    []v1alpha1.NodeImageKnownPolicy // all ClusterRetentionPolicies, by name; empty if no policy has rules about images
+	// Missing are the Policies whose rules do not fit. They delete nothing, and keep every image unless they are a dry run.
 	Missing sets.Set[types.UID]
 }
 
-// Render says what agents are told of a snapshot, in at most so many bytes. Where that is too little, policies that have a say
-// go first; of those and of the others each by name.
+// Render makes the data for the agents from a snapshot, in at most this many bytes. If that is too little, policies in force come
+// first, then dry runs; in both groups by name.
 func Render(b *policy.Snapshot, most int) Rendered {
 	r := Rendered{Missing: sets.New[types.UID]()}
 	var about []*policy.Policy
@@ -58,7 +57,7 @@ func Render(b *policy.Snapshot, most int) Rendered {
 // OnNodes reports whether a policy has rules about images.
 func OnNodes(p *policy.Policy) bool { return slices.ContainsFunc(p.Rules, (*policy.Rule).OnNodes) }
 
-// fit renders all policies, as many as possible whole.
+// fit renders all policies, as many as possible with their rules.
 func fit(about []*policy.Policy, most int, missing sets.Set[types.UID]) []v1alpha1.NodeImagePolicy {
 	all := make([]v1alpha1.NodeImagePolicy, len(about))
 	for i, p := range about {
@@ -77,7 +76,7 @@ func fit(about []*policy.Policy, most int, missing sets.Set[types.UID]) []v1alph
 	return all
 }
 
-// byPrecedence are the indexes of policies, those with a say first.
+// byPrecedence are the indexes of policies, policies in force first.
 func byPrecedence(all []*policy.Policy) []int {
 	order := make([]int, len(all))
 	for i := range order {
@@ -110,7 +109,7 @@ func whole(p *policy.Policy) v1alpha1.NodeImagePolicy {
 	return n
 }
 
-// stub is a policy that keeps every image, if it has a say.
+// stub is a policy that keeps every image, unless it is a dry run.
 func stub(p *policy.Policy) v1alpha1.NodeImagePolicy {
 	n := named(p, LeftOut)
 	i := slices.IndexFunc(p.Rules, (*policy.Rule).OnNodes)
@@ -125,7 +124,8 @@ func named(p *policy.Policy, hash string) v1alpha1.NodeImagePolicy {
 	}
 }
 
-// asTold is a rule as agents are told of it. What makes one invalid may be something that is lost on the way to them.
+// asTold is a rule in the form for agents. An invalid rule is replaced, because the cause of the problem may not be in the data
+// for agents.
 func asTold(r *policy.Rule) v1alpha1.Rule {
 	if !r.Invalid() {
 		return r.Spec
@@ -137,8 +137,8 @@ func asTold(r *policy.Rule) v1alpha1.Rule {
 	return told
 }
 
-// selectorIsRead reports whether what is wrong with a rule is in other fields than its nodeSelector. A problem of the rule
-// as a whole, or of its policy, may be anywhere.
+// selectorIsRead reports whether the problems of a rule are in other fields than its nodeSelector. A problem of the whole rule,
+// or of its policy, may concern any field.
 func selectorIsRead(r *policy.Rule) bool {
 	own := fmt.Sprintf("spec.rules[%d].", r.Index)
 	return !slices.ContainsFunc(r.Problems, func(p policy.Problem) bool {
@@ -155,8 +155,8 @@ func notUnderstood(name string) v1alpha1.Rule {
 	}
 }
 
-// sizeOf is the length of something as JSON.
+// sizeOf is the length of a value as JSON.
 func sizeOf(v any) int {
-	text, _ := json.Marshal(v) // what is here was read from JSON
+	text, _ := json.Marshal(v) // no error: v was read from JSON
 	return len(text)
 }

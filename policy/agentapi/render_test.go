@@ -22,12 +22,12 @@ var (
 	jobs   = v1alpha1.Target{APIVersion: "batch/v1", Kind: "Job"}
 )
 
-// about is a rule as somebody writes it.
+// about is a rule as written by a user.
 func about(target v1alpha1.Target, name string) v1alpha1.Rule {
 	return v1alpha1.Rule{Name: name, Target: target, Eligible: "true", StartTime: "object.status.lastUsed", TTL: "30d", Events: v1alpha1.EventsAggregate}
 }
 
-// policyOf is a policy as it is loaded.
+// policyOf is a loaded policy.
 func policyOf(name string, mode v1alpha1.Mode, rules ...v1alpha1.Rule) *policy.Policy {
 	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Generation: 4, CreationTimestamp: metav1.Time{Time: now}}}
 	d.Spec.Mode, d.Spec.Rules = mode, rules
@@ -66,10 +66,10 @@ func TestWhichRulesWait(t *testing.T) {
 		gate *policy.ApprovalGate
 		want []string
 	}{
-		"none":                {nil, nil},
-		"all":                 {&policy.ApprovalGate{Hash: "h"}, []string{"old", "older"}},
-		"one":                 {&policy.ApprovalGate{Hash: "h", Rules: sets.New("older", "jobs")}, []string{"older"}},
-		"those in namespaces": {&policy.ApprovalGate{Hash: "h", Namespaces: policy.ApprovalScope{"team-a": {}}}, nil},
+		"none":               {nil, nil},
+		"all":                {&policy.ApprovalGate{Hash: "h"}, []string{"old", "older"}},
+		"one":                {&policy.ApprovalGate{Hash: "h", Rules: sets.New("older", "jobs")}, []string{"older"}},
+		"only in namespaces": {&policy.ApprovalGate{Hash: "h", Namespaces: policy.ApprovalScope{"team-a": {}}}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestWhichRulesWait(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither: it is told as something that does not compile.
+// TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither: an invalid rule becomes an expression that does not compile.
 func TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}}
 	tests := map[string]struct {
@@ -102,8 +102,8 @@ func TestWhatIsNotUnderstoodIsNotUnderstoodByAgentsEither(t *testing.T) {
 			p.AddProblems(policy.Problem{Path: test.path, Message: "wrong"})
 			told := render(agentapi.MaxBytes, p).Policies[0].Spec.Rules[0]
 			expect.Equal(t, "selector", test.want, told.NodeSelector)
-			if told.Name != "old" || !strings.HasPrefix(told.Eligible, "this rule is not understood") {
-				t.Errorf("told as %+v", told)
+			if told.Name != "old" || !strings.HasPrefix(told.Eligible, "this rule is invalid") {
+				t.Errorf("rendered as %+v", told)
 			}
 		})
 	}

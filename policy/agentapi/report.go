@@ -11,18 +11,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// report is what is kept of a NodeImageReport: there may be thousands.
+// report is the part of a NodeImageReport that the controller keeps in memory: there may be thousands of reports.
 type report struct {
 	created, observed time.Time
 	obstacle          Obstacle
-	since             time.Time // of the obstacle
+	since             time.Time // when the obstacle began
 	policies          []entry
 }
 
-// entry is what one policy sees on one node.
+// entry has the numbers of one policy on one node.
 type entry struct {
 	uid        types.UID
-	generation int64 // 0 for one that only says what was removed
+	generation int64 // 0 for an entry with only removed images
 	hash       string
 	counts
 	rules []ruleEntry
@@ -42,7 +42,7 @@ type counts struct {
 	removed                   v1alpha1.ImageCount
 }
 
-// What one node can have. A report that says more, or less than nothing, must not outweigh those of other nodes.
+// Maximum numbers of one node. A report with larger or negative numbers must not outweigh the reports of other nodes.
 const (
 	mostImages = 1 << 24
 	mostBytes  = 1 << 48
@@ -67,7 +67,7 @@ type sample struct {
 	due   time.Time
 }
 
-// keep takes from a report what is summed up. Equal texts are kept once: most nodes have the same images.
+// keep takes the summed fields of a report. Equal texts are shared, because most nodes have the same images.
 func keep(r *v1alpha1.NodeImageReport) *report {
 	kept := &report{created: r.CreationTimestamp.Time, observed: r.ObservedTime.Time, policies: make([]entry, len(r.Policies))}
 	if obstacles := obstacles(r.Conditions); len(obstacles) > 0 {
@@ -102,7 +102,7 @@ func keepRule(r *v1alpha1.NodeImageRuleReport) ruleEntry {
 	return kept
 }
 
-// nameOf is what people know an image by.
+// nameOf is the readable name of an image.
 func nameOf(s v1alpha1.ImageSample) string {
 	if s.Name != "" {
 		return s.Name
@@ -110,10 +110,10 @@ func nameOf(s v1alpha1.ImageSample) string {
 	return s.ID
 }
 
-// once gives a text that equal texts share.
+// once gives a text that shares its memory with equal texts.
 func once(text string) string { return unique.Make(text).Value() }
 
-// Strip drops from a report, in place, what is not summed up.
+// Strip removes from a report, in place, the fields that are not summed.
 func Strip(r *v1alpha1.NodeImageReport) {
 	r.ObjectMeta = metav1.ObjectMeta{
 		Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
@@ -122,7 +122,8 @@ func Strip(r *v1alpha1.NodeImageReport) {
 	r.Conditions, r.Filesystem, r.Runtime = obstacles(r.Conditions), nil, ""
 }
 
-// obstacles are the conditions of a node that keep it from removing images. Without its state a node removes them, later.
+// obstacles are the conditions of a node that prevent it from removing images. StateKept is not among them: it only delays the
+// removal.
 func obstacles(conditions []metav1.Condition) (found []metav1.Condition) {
 	for _, of := range []string{
 		v1alpha1.ConditionRuntimeReachable, v1alpha1.ConditionPodsKnown, v1alpha1.ConditionRulesKnown, v1alpha1.ConditionFilesystemSeen,
@@ -134,7 +135,7 @@ func obstacles(conditions []metav1.Condition) (found []metav1.Condition) {
 	return found
 }
 
-// bookmarks are the annotations by which a watch says that its initial events have ended.
+// bookmarks is the annotation with which a watch reports the end of its initial events.
 func bookmarks(annotations map[string]string) map[string]string {
 	if value, ok := annotations[metav1.InitialEventsAnnotationKey]; ok {
 		return map[string]string{metav1.InitialEventsAnnotationKey: value}
@@ -142,7 +143,7 @@ func bookmarks(annotations map[string]string) map[string]string {
 	return nil
 }
 
-// entry is what the report says of a policy; nil where it says nothing.
+// entry is the entry of a policy in the report; nil if there is none.
 func (r *report) entry(uid types.UID) *entry {
 	for i := range r.policies {
 		if r.policies[i].uid == uid {
@@ -152,7 +153,7 @@ func (r *report) entry(uid types.UID) *entry {
 	return nil
 }
 
-// rule is what the entry says of a rule; nil where it says nothing.
+// rule is the entry of a rule; nil if there is none.
 func (e *entry) rule(name string) *ruleEntry {
 	for i := range e.rules {
 		if e.rules[i].name == name {

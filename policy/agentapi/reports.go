@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// StaleAfter is how old a report is that does not count any more. One from the future does not count either.
+	// StaleAfter is the age at which a report no longer counts. A report from the future does not count either.
 	StaleAfter = 30 * time.Minute
 	// maxSkew is how far the clock of a node may be ahead.
 	maxSkew = 5 * time.Minute
-	// settling is how long a node is new. While more than a tenth of them is, those to come are waited for: agents that are
-	// just being installed report one after the other.
+	// settling is how long a node is new. While more than a tenth of the nodes are new, the sums wait for more reports: when
+	// agents are installed, they report one after the other.
 	settling = 15 * time.Second
-	// obstacleAfter is how long a condition of a report has to last until it counts. A report can be a minute old, and many
-	// obstacles pass by themselves.
+	// obstacleAfter is how long a condition of a report must last before it counts. A report can be a minute old, and many
+	// obstacles disappear without any action.
 	obstacleAfter = 90 * time.Second
 )
 
-// Reports is the latest report of each node. Create it with NewReports. It is not safe for concurrent use.
+// Reports has the latest report of each node. Create it with NewReports. It is not safe for concurrent use.
 type Reports struct {
 	nodes map[string]*report
-	gone  map[types.UID]*removed // by policy: what nodes have removed that are no more
-	known sets.Set[types.UID]    // the policies that were summed last
+	gone  map[types.UID]*removed // by policy: images removed by nodes that no longer exist
+	known sets.Set[types.UID]    // the policies in the last sum
 }
 
-// NewReports makes Reports of no node.
+// NewReports makes Reports without nodes.
 func NewReports() *Reports {
 	return &Reports{nodes: map[string]*report{}, gone: map[types.UID]*removed{}, known: sets.New[types.UID]()}
 }
 
-// Put takes the newest report of a node. It keeps nothing of its argument.
+// Put stores the newest report of a node. It does not keep its argument.
 func (r *Reports) Put(report *v1alpha1.NodeImageReport) {
 	kept := keep(report)
 	if before := r.nodes[report.Name]; before != nil {
@@ -44,7 +44,7 @@ func (r *Reports) Put(report *v1alpha1.NodeImageReport) {
 	r.nodes[strings.Clone(report.Name)] = kept
 }
 
-// Drop is told that a node reports no more. What it has removed still counts.
+// Drop removes a node that no longer reports. The images that it removed still count.
 func (r *Reports) Drop(name string) {
 	gone := r.nodes[name]
 	if gone == nil {
@@ -58,7 +58,7 @@ func (r *Reports) Drop(name string) {
 	delete(r.nodes, name)
 }
 
-// Replace takes the reports of all nodes.
+// Replace stores the reports of all nodes, and drops all other nodes.
 func (r *Reports) Replace(all []*v1alpha1.NodeImageReport) {
 	there := sets.New[string]()
 	for _, report := range all {

@@ -12,34 +12,34 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Sums is what all reports come to.
+// Sums is the sum of all reports.
 type Sums struct {
 	Policies map[types.UID]*Sum
-	Nodes    int64     // that report, those that are stale aside
-	Stale    int64     // that have not reported for StaleAfter
-	New      int64     // of Nodes: that have only just begun to
-	Changes  time.Time // when the sums change though nobody reports; zero for never
+	Nodes    int64     // nodes with a report that is not stale
+	Stale    int64     // nodes that have not reported for StaleAfter
+	New      int64     // part of Nodes: nodes that began to report recently
+	Changes  time.Time // when the sums change without a new report; zero for never
 
 	Obstacles map[string]Obstacle // by reason
 }
 
-// Obstacle is what has kept nodes from removing images for obstacleAfter: a condition of their reports.
+// Obstacle is a condition of reports that has prevented nodes from removing images for obstacleAfter.
 type Obstacle struct {
-	Reason, Message string // of the first node
-	Node            string // the first by name
+	Reason, Message string // of Node
+	Node            string // the first node by name
 	Nodes           int64
 }
 
-// Sum is what the reports about one policy come to.
+// Sum is the sum of the reports about one policy.
 type Sum struct {
 	Status v1alpha1.NodeImagesStatus
-	// Tally counts images as a count of objects does. Pending counts those of rules that wait for approval.
+	// Tally counts images like PolicyStats counts objects. Pending counts the images of rules that wait for approval.
 	Tally   policy.PolicyStats
 	Removed map[string]int64 // images, by rule
-	Behind  int64            // nodes that report, but not about the present form of the policy
+	Behind  int64            // nodes that report about another version of the policy
 }
 
-// Sum sums up what is reported about the present form of these policies. They are all policies with rules about images.
+// Sum sums the reports about the current version of these policies, which are all policies with rules about images.
 func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 	s := Sums{Policies: make(map[types.UID]*Sum, len(policies)), Obstacles: map[string]Obstacle{}}
 	r.known = sets.New[types.UID]()
@@ -64,7 +64,7 @@ func (r *Reports) Sum(policies []*policy.Policy, now time.Time) Sums {
 	return s
 }
 
-// see counts a node, and reports whether what it says counts.
+// see counts a node, and reports whether its numbers count.
 func (s *Sums) see(name string, n *report, now time.Time) bool {
 	if age := now.Sub(n.observed); age > StaleAfter || age < -maxSkew {
 		s.Stale++
@@ -102,17 +102,17 @@ func (s *Sums) changesAt(t time.Time) {
 	}
 }
 
-// Settled reports whether the nodes that report are all that are going to.
+// Settled reports whether few of the nodes are new, so that no more are expected.
 func (s *Sums) Settled() bool { return s.New*10 <= s.Nodes }
 
-// Counted reports whether what a policy's rules about images would delete is known: every node that reports has counted
-// the present form.
+// Counted reports whether the effect of a policy's rules about images is known: every node that reports has counted the current
+// version.
 func (s *Sums) Counted(uid types.UID) bool {
 	sum := s.Policies[uid]
 	return sum != nil && sum.Status.Nodes > 0 && sum.Behind == 0 && s.Settled()
 }
 
-// With is the sum beside a count of the objects that the policy's other rules are about, which may be nil. Neither is changed.
+// With adds the sum to the counts of the objects of the policy's other rules, which may be nil. It changes neither.
 func (s *Sum) With(objects *policy.PolicyStats) *policy.PolicyStats {
 	if objects == nil {
 		objects = &policy.PolicyStats{}
@@ -124,7 +124,7 @@ func (s *Sum) With(objects *policy.PolicyStats) *policy.PolicyStats {
 	return &all
 }
 
-// begin makes the sum of a policy of which only nodes that are no more have reported.
+// begin makes the sum of a policy, with only the images removed by nodes that no longer exist.
 func (r *Reports) begin(p *policy.Policy) *Sum {
 	sum := &Sum{Tally: policy.PolicyStats{Rules: map[string]*policy.RuleStats{}}, Removed: map[string]int64{}}
 	for _, rule := range p.Rules {
@@ -141,7 +141,7 @@ func (r *Reports) begin(p *policy.Policy) *Sum {
 	return sum
 }
 
-// add counts what one node says of a policy. Only what it has removed counts whatever else is old.
+// add counts one node's entry of a policy. If the report is stale or about another version, only the removed images count.
 func (s *Sum) add(name string, p *policy.Policy, e *entry, fresh bool) {
 	if e != nil {
 		s.Status.Removed = plus(s.Status.Removed, e.removed)
@@ -193,7 +193,7 @@ func addRule(t *policy.RuleStats, node string, r *ruleEntry) {
 	}
 	for _, s := range r.soonest {
 		if isLater(t.Soonest, node, s.due) {
-			continue // most of them: nothing is made of these
+			continue // fast path for most samples
 		}
 		due := v1alpha1.DueSample{Name: node + ": " + s.image}
 		due.DueTime.Time = s.due
@@ -204,7 +204,7 @@ func addRule(t *policy.RuleStats, node string, r *ruleEntry) {
 	}
 }
 
-// isLater reports whether a sample of a node certainly comes after all that are kept.
+// isLater reports whether a sample of a node certainly comes after all kept samples.
 func isLater(kept []v1alpha1.DueSample, node string, due time.Time) bool {
 	if len(kept) < policy.SoonestKept {
 		return false
@@ -213,7 +213,7 @@ func isLater(kept []v1alpha1.DueSample, node string, due time.Time) bool {
 	return due.After(last.DueTime.Time) || due.Equal(last.DueTime.Time) && node > last.Name
 }
 
-// end counts what waits for approval, once everything else is counted.
+// end counts the images that wait for approval, after everything else is counted.
 func (s *Sum) end(p *policy.Policy) {
 	var pending policy.PendingStats
 	all := true
@@ -227,7 +227,7 @@ func (s *Sum) end(p *policy.Policy) {
 			all = false
 			continue
 		}
-		// What several rules select is counted for each: at most so many are due, and at least so many selected.
+		// If several rules select an image, it counts for each: so Due and Week are upper bounds, and Selected is a lower bound.
 		pending.Due, pending.Week = pending.Due+tally.Due.Now, pending.Week+tally.Due.Week
 		pending.Selected = max(pending.Selected, tally.Matched)
 	}
@@ -235,14 +235,14 @@ func (s *Sum) end(p *policy.Policy) {
 	if waits := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.OnNodes() && p.Gate.Covers("", r.ID.Rule) }); waits && all {
 		pending = policy.PendingStats{Backlog: policy.Backlog{Due: s.Tally.Due.Now, Week: s.Tally.Due.Week, Selected: s.Tally.Matched}}
 	}
-	// A policy that kept images is gone, or keeps less, and a report does not say whether its node knows that yet.
+	// A policy that kept images was deleted, or keeps fewer, and a report does not say whether its node knows that already.
 	if p.Gate != nil && p.Gate.Namespaces.Has("") && pending.Selected > 0 {
 		pending.Week = max(pending.Week, s.Tally.Eligible)
 	}
 	s.Tally.Pending = pending
 }
 
-// soonest is the earlier of two times; zero is never.
+// soonest is the earlier of two times; zero means never.
 func soonest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

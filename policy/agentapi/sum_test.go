@@ -22,14 +22,14 @@ func dueOf(now, hour, day, week int64) v1alpha1.ImageDueCounts {
 	return v1alpha1.ImageDueCounts{Now: counted(now), Hour: counted(hour), Day: counted(day), Week: counted(week)}
 }
 
-// reportOf is a report of a node that has been there for long, written a minute ago.
+// reportOf is the report of a node that has existed for an hour, written a minute ago.
 func reportOf(name string, policies ...v1alpha1.NodeImagePolicyReport) *v1alpha1.NodeImageReport {
 	r := &v1alpha1.NodeImageReport{Policies: policies}
 	r.Name, r.CreationTimestamp.Time, r.ObservedTime.Time = name, now.Add(-time.Hour), now.Add(-time.Minute)
 	return r
 }
 
-// seen is what a node sees of a policy with rule old: as many images as told, of which two are due now, and one was removed.
+// seen is a node's report of a policy with rule old: with this number of images, of which two are due now, and one removed image.
 func seen(p *policy.Policy, matched int64) v1alpha1.NodeImagePolicyReport {
 	next := metav1.Time{Time: now.Add(-time.Minute)}
 	return v1alpha1.NodeImagePolicyReport{
@@ -89,18 +89,18 @@ func TestWhichReportsCount(t *testing.T) {
 		nodes, stale, behind int64
 		counted              bool
 	}{
-		"present":            {reportOf("n", seen(p, 10)), 1, 0, 0, true},
-		"as old as may be":   {old(30 * time.Minute), 1, 0, 0, true},
-		"older":              {old(30*time.Minute + 1), 0, 1, 0, false},
-		"a little ahead":     {old(-5 * time.Minute), 1, 0, 0, true},
-		"from the future":    {old(-5*time.Minute - 1), 0, 1, 0, false},
-		"without a time":     {changed(func(r *v1alpha1.NodeImageReport) { r.ObservedTime = metav1.Time{} }), 0, 1, 0, false},
-		"another generation": {changed(func(r *v1alpha1.NodeImageReport) { r.Policies[0].Generation++ }), 0, 1, 1, false},
-		"another form":       {changed(func(r *v1alpha1.NodeImageReport) { r.Policies[0].Hash = agentapi.LeftOut }), 0, 1, 1, false},
-		"a namesake":         {changed(func(r *v1alpha1.NodeImageReport) { r.Policies[0].UID = "other" }), 0, 1, 1, false},
-		"about no policy":    {reportOf("n"), 0, 1, 1, false},
-		"of a new node":      {changed(func(r *v1alpha1.NodeImageReport) { r.CreationTimestamp.Time = now.Add(-14 * time.Second) }), 1, 0, 0, false},
-		"of one that settled": {changed(func(r *v1alpha1.NodeImageReport) { r.CreationTimestamp.Time = now.Add(-15 * time.Second) }),
+		"current":                {reportOf("n", seen(p, 10)), 1, 0, 0, true},
+		"of the maximum age":     {old(30 * time.Minute), 1, 0, 0, true},
+		"too old":                {old(30*time.Minute + 1), 0, 1, 0, false},
+		"a clock slightly ahead": {old(-5 * time.Minute), 1, 0, 0, true},
+		"from the future":        {old(-5*time.Minute - 1), 0, 1, 0, false},
+		"without a time":         {changed(func(r *v1alpha1.NodeImageReport) { r.ObservedTime = metav1.Time{} }), 0, 1, 0, false},
+		"another generation":     {changed(func(r *v1alpha1.NodeImageReport) { r.Policies[0].Generation++ }), 0, 1, 1, false},
+		"another hash":           {changed(func(r *v1alpha1.NodeImageReport) { r.Policies[0].Hash = agentapi.LeftOut }), 0, 1, 1, false},
+		"another UID":            {changed(func(r *v1alpha1.NodeImageReport) { r.Policies[0].UID = "other" }), 0, 1, 1, false},
+		"without policies":       {reportOf("n"), 0, 1, 1, false},
+		"of a new node":          {changed(func(r *v1alpha1.NodeImageReport) { r.CreationTimestamp.Time = now.Add(-14 * time.Second) }), 1, 0, 0, false},
+		"of a node that is not new": {changed(func(r *v1alpha1.NodeImageReport) { r.CreationTimestamp.Time = now.Add(-15 * time.Second) }),
 			1, 0, 0, true},
 	}
 	for name, test := range tests {
@@ -115,7 +115,7 @@ func TestWhichReportsCount(t *testing.T) {
 		})
 	}
 	if none := agentapi.NewReports().Sum([]*policy.Policy{p}, now); none.Counted(p.UID) || none.Counted("unknown") {
-		t.Error("counted without any node")
+		t.Error("counted without nodes")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestAFewNewNodesKeepNobodyWaiting(t *testing.T) {
 
 func TestWhatWaitsForApproval(t *testing.T) {
 	two := func(p *policy.Policy, a, b int64) v1alpha1.NodeImagePolicyReport {
-		r := seen(p, 10) // two are due in all
+		r := seen(p, 10) // two are due in total
 		r.Eligible = 5
 		r.Rules[0].Due.Now = counted(a)
 		r.Rules = append(r.Rules, r.Rules[0])
@@ -151,13 +151,13 @@ func TestWhatWaitsForApproval(t *testing.T) {
 		gate *policy.ApprovalGate
 		want policy.Backlog
 	}{
-		"nothing":               {nil, policy.Backlog{}},
-		"everything":            {&policy.ApprovalGate{}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
-		"one rule":              {&policy.ApprovalGate{Rules: sets.New("older")}, policy.Backlog{Selected: 6, Due: 1, Week: 3}},
-		"both, one by one":      {&policy.ApprovalGate{Rules: sets.New("older", "old")}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
-		"a rule about Jobs":     {&policy.ApprovalGate{Rules: sets.New("jobs")}, policy.Backlog{}},
-		"some namespaces alone": {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"team-a": {}}}, policy.Backlog{}},
-		"what is in none":       {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"": {}}}, policy.Backlog{Selected: 10, Due: 2, Week: 5}},
+		"no gate":                {nil, policy.Backlog{}},
+		"everything":             {&policy.ApprovalGate{}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
+		"one rule":               {&policy.ApprovalGate{Rules: sets.New("older")}, policy.Backlog{Selected: 6, Due: 1, Week: 3}},
+		"both rules":             {&policy.ApprovalGate{Rules: sets.New("older", "old")}, policy.Backlog{Selected: 10, Due: 2, Week: 3}},
+		"a rule about Jobs":      {&policy.ApprovalGate{Rules: sets.New("jobs")}, policy.Backlog{}},
+		"namespaces only":        {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"team-a": {}}}, policy.Backlog{}},
+		"cluster-scoped objects": {&policy.ApprovalGate{Namespaces: policy.ApprovalScope{"": {}}}, policy.Backlog{Selected: 10, Due: 2, Week: 5}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestWhatWaitsForApproval(t *testing.T) {
 	}
 }
 
-// TestWhatWasRemovedIsNeverForgotten, whatever becomes of the nodes.
+// TestWhatWasRemovedIsNeverForgotten: removed images count forever, even if nodes or reports disappear.
 func TestWhatWasRemovedIsNeverForgotten(t *testing.T) {
 	p := enforced()
 	with := func(name string, n int64) *v1alpha1.NodeImageReport {
@@ -181,22 +181,22 @@ func TestWhatWasRemovedIsNeverForgotten(t *testing.T) {
 		then func(r *agentapi.Reports)
 		want int64
 	}{
-		"it goes on":             {func(r *agentapi.Reports) { r.Put(with("a", 7)) }, 12},
-		"a node goes":            {func(r *agentapi.Reports) { r.Drop("a") }, 10},
-		"a node goes unseen":     {func(r *agentapi.Reports) { r.Replace([]*v1alpha1.NodeImageReport{with("b", 6)}) }, 11},
-		"a node counts anew":     {func(r *agentapi.Reports) { r.Put(with("a", 1)) }, 11},
-		"a node comes back":      {func(r *agentapi.Reports) { r.Drop("a"); r.Put(with("a", 2)) }, 12},
-		"a node says nothing":    {func(r *agentapi.Reports) { r.Put(reportOf("a")) }, 10},
-		"and says it again":      {func(r *agentapi.Reports) { r.Put(reportOf("a")); r.Put(with("a", 6)) }, 11},
-		"says nothing, and goes": {func(r *agentapi.Reports) { r.Put(reportOf("a")); r.Drop("a") }, 10},
-		"nobody is left":         {func(r *agentapi.Reports) { r.Replace(nil) }, 10},
-		"status knew of more":    {func(r *agentapi.Reports) { r.Resume(p.UID, counted(30), map[string]int64{"old": 30}) }, 30},
-		"status knew of less":    {func(r *agentapi.Reports) { r.Resume(p.UID, counted(8), map[string]int64{"old": 8}) }, 10},
-		"more, and one goes on": {func(r *agentapi.Reports) {
+		"a node removes more":                           {func(r *agentapi.Reports) { r.Put(with("a", 7)) }, 12},
+		"a node is deleted":                             {func(r *agentapi.Reports) { r.Drop("a") }, 10},
+		"a node is missing in a list":                   {func(r *agentapi.Reports) { r.Replace([]*v1alpha1.NodeImageReport{with("b", 6)}) }, 11},
+		"a node counts from zero":                       {func(r *agentapi.Reports) { r.Put(with("a", 1)) }, 11},
+		"a deleted node reports again":                  {func(r *agentapi.Reports) { r.Drop("a"); r.Put(with("a", 2)) }, 12},
+		"a report without policies":                     {func(r *agentapi.Reports) { r.Put(reportOf("a")) }, 10},
+		"a report without policies, and then with them": {func(r *agentapi.Reports) { r.Put(reportOf("a")); r.Put(with("a", 6)) }, 11},
+		"a report without policies, and then deletion":  {func(r *agentapi.Reports) { r.Put(reportOf("a")); r.Drop("a") }, 10},
+		"all nodes are deleted":                         {func(r *agentapi.Reports) { r.Replace(nil) }, 10},
+		"status has more":                               {func(r *agentapi.Reports) { r.Resume(p.UID, counted(30), map[string]int64{"old": 30}) }, 30},
+		"status has less":                               {func(r *agentapi.Reports) { r.Resume(p.UID, counted(8), map[string]int64{"old": 8}) }, 10},
+		"status has more, and a node removes more": {func(r *agentapi.Reports) {
 			r.Resume(p.UID, counted(30), map[string]int64{"old": 30})
 			r.Put(with("a", 6))
 		}, 31},
-		"a node that was not here": {func(r *agentapi.Reports) { r.Drop("c") }, 10},
+		"an unknown node is deleted": {func(r *agentapi.Reports) { r.Drop("c") }, 10},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestWhatWasRemovedIsNeverForgotten(t *testing.T) {
 	}
 }
 
-// TestNoNodeOutweighsTheOthers, whatever it says.
+// TestNoNodeOutweighsTheOthers: a report with wrong numbers has a limited effect.
 func TestNoNodeOutweighsTheOthers(t *testing.T) {
 	p := enforced()
 	p.Gate = &policy.ApprovalGate{}
@@ -225,12 +225,12 @@ func TestNoNodeOutweighsTheOthers(t *testing.T) {
 		r.Put(reportOf("honest", seen(p, 10)))
 		sum := r.Sum([]*policy.Policy{p}, now).Policies[p.UID]
 		if sum.Tally.Pending.Due < 2 || sum.Tally.Matched < 10 || sum.Status.Due.Now.Bytes < 20 || sum.Tally.Eligible < 3 {
-			t.Errorf("lie %d: %+v", lie, sum)
+			t.Errorf("%d: %+v", lie, sum)
 		}
 	}
 }
 
-// TestARuleThatIsNotMentionedAnyMoreStillCounts.
+// TestARuleThatIsNotMentionedAnyMoreStillCounts: the images that it has removed still count.
 func TestARuleThatIsNotMentionedAnyMoreStillCounts(t *testing.T) {
 	p := enforced()
 	r := reportsOf(reportOf("a", seen(p, 10)))
@@ -241,7 +241,7 @@ func TestARuleThatIsNotMentionedAnyMoreStillCounts(t *testing.T) {
 	expect.Equal(t, "removed", map[string]int64{"old": 1}, r.Sum([]*policy.Policy{p}, now).Policies[p.UID].Removed)
 }
 
-// TestObstaclesOfNodesAreSummed: by reason, once they have lasted for 90 seconds, of nodes whose reports count.
+// TestObstaclesOfNodesAreSummed: by reason, if they have lasted for 90 seconds, for nodes whose reports count.
 func TestObstaclesOfNodesAreSummed(t *testing.T) {
 	p, r := enforced(), agentapi.NewReports()
 	put := func(name, condition, reason string, since, age time.Duration) {
@@ -283,7 +283,7 @@ func TestAReportIsStrippedToWhatCounts(t *testing.T) {
 	expect.Equal(t, "stripped", want, whole)
 }
 
-// BenchmarkSum is what one count of a large cluster takes.
+// BenchmarkSum measures one sum for a large cluster.
 func BenchmarkSum(b *testing.B) {
 	var policies []*policy.Policy
 	for i := range 10 {

@@ -9,9 +9,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Describe gives what an agent reports of each policy it was told of. The stats are of all images of the node, counted by
-// exactly these policies, with bytes; name gives what people call the image of an ID and its bytes. Removed has what went on
-// the word of each policy so far, also of policies that are no more.
+// Describe is the agent's report of each policy that it received. The stats count all images of the node by exactly these
+// policies, with bytes; name gives the readable name and the bytes of an image ID. removed has the images removed so far by each
+// policy, also by deleted policies.
 func Describe(policies []*policy.Policy, t *policy.Stats, name func(id string) (string, int64), removed []v1alpha1.NodeImagePolicyReport) []v1alpha1.NodeImagePolicyReport {
 	reports := make([]v1alpha1.NodeImagePolicyReport, 0, len(policies))
 	for _, p := range policies {
@@ -52,7 +52,7 @@ func describe(rule string, tally *policy.RuleStats, name func(id string) (string
 	return report
 }
 
-// soonestReported is how many samples of what goes next are reported of each rule.
+// soonestReported is the maximum number of samples with the earliest due times in the report of a rule.
 const soonestReported = 3
 
 func dueOf(c *policy.Count) v1alpha1.ImageDueCounts {
@@ -65,8 +65,8 @@ func dueOf(c *policy.Count) v1alpha1.ImageDueCounts {
 	}
 }
 
-// AddRemoved adds to reports what one of them says was removed. A policy or rule that is not among them is there from then
-// on, with nothing but that.
+// AddRemoved adds the removed images of one report to reports. It appends policies and rules that reports do not have, with no
+// other numbers.
 func AddRemoved(reports []v1alpha1.NodeImagePolicyReport, more *v1alpha1.NodeImagePolicyReport) []v1alpha1.NodeImagePolicyReport {
 	if more.Removed.Images == 0 {
 		return reports
@@ -92,7 +92,8 @@ func AddRemoved(reports []v1alpha1.NodeImagePolicyReport, more *v1alpha1.NodeIma
 	return reports
 }
 
-// nameIn is the name of a policy that is no more, of which there may be another by now: names in a report differ.
+// nameIn is the name of a deleted policy. If another policy has that name now, the UID makes it unique, because names in a report
+// differ.
 func nameIn(reports []v1alpha1.NodeImagePolicyReport, p *v1alpha1.NodeImagePolicyReport) string {
 	if slices.ContainsFunc(reports, func(r v1alpha1.NodeImagePolicyReport) bool { return r.Name == p.Name }) {
 		return p.Name + "/" + string(p.UID)
@@ -100,7 +101,7 @@ func nameIn(reports []v1alpha1.NodeImagePolicyReport, p *v1alpha1.NodeImagePolic
 	return p.Name
 }
 
-// TakeRemoved takes from a report what another says was removed.
+// TakeRemoved subtracts from a report the removed images of another.
 func TakeRemoved(from, less *v1alpha1.NodeImagePolicyReport) {
 	from.Removed = minus(from.Removed, less.Removed)
 	for i := range from.Rules {

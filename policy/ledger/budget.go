@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// Skew is by how much the clocks of two leaders may differ. What is spent counts for so much longer.
+	// Skew is the maximum difference between the clocks of two leaders. Spent deletions count for that much longer.
 	Skew = 10 * time.Second
 
-	// buckets is how many spendings there are at most within a window.
+	// buckets is the maximum number of spendings within a window.
 	buckets = 60
-	// maxSpent bounds them before anybody has said what the window is.
+	// maxSpent is their maximum number while the window is unknown.
 	maxSpent = 4 * buckets
 )
 
-// Charged is how much counts against the budget by now: what is open, and what was spent within the window.
+// Charged is how many deletions count against the budget now: the open entries, and the deletions spent within the window.
 func (k *Machine) Charged(now time.Time, budget *Budget) int64 {
 	if k.stored == nil {
 		return 0
@@ -27,8 +27,8 @@ func (k *Machine) Charged(now time.Time, budget *Budget) int64 {
 	return int64(len(k.open)) + budget.spent(k.stored.Spent, now)
 }
 
-// FreeAt is when the budget lets something go again, if nothing else happens: zero if it does now. If what is open uses it
-// up alone, that is when it would if all of that ended now.
+// FreeAt is when the budget allows the next deletion, if nothing else happens: zero if it allows one now. If the open entries use
+// up the budget alone, it is the time at which it would allow one if all of them ended now.
 func (k *Machine) FreeAt(now time.Time, budget *Budget) time.Time {
 	charged := k.Charged(now, budget)
 	if budget == nil || k.stored == nil || charged < budget.Max {
@@ -42,7 +42,7 @@ func (k *Machine) FreeAt(now time.Time, budget *Budget) time.Time {
 	return now.Add(budget.Window + Skew)
 }
 
-// EasesAt is when the next of what was spent does not count any more: zero when nothing was.
+// EasesAt is when the next spent deletion stops counting: zero if none counts.
 func (k *Machine) EasesAt(now time.Time, budget *Budget) time.Time {
 	if budget == nil || k.stored == nil {
 		return time.Time{}
@@ -53,7 +53,7 @@ func (k *Machine) EasesAt(now time.Time, budget *Budget) time.Time {
 	return time.Time{}
 }
 
-// expiry is from when on a spending does not count any more.
+// expiry is the time from which a spending no longer counts.
 func (b *Budget) expiry(s v1alpha1.LedgerSpending) time.Time {
 	return s.Until.Add(b.Window + Skew)
 }
@@ -68,11 +68,11 @@ func (b *Budget) spent(all []v1alpha1.LedgerSpending, now time.Time) int64 {
 	return n
 }
 
-// prune drops what does not count any more, and puts together what ended within the same part of the window, as if all of
-// it had ended when the last of it did.
+// prune drops the spendings that no longer count, and joins those that ended within the same part of the window, as if all had
+// ended with the last of them.
 func (b *Budget) prune(all []v1alpha1.LedgerSpending, now time.Time) []v1alpha1.LedgerSpending {
 	if b == nil {
-		return all // limits may come back; their number is bounded anyway
+		return all // limits may be set again; the number of spendings is bounded anyway
 	}
 	var kept []v1alpha1.LedgerSpending
 	width := max(b.Window/buckets, time.Microsecond)
@@ -89,7 +89,7 @@ func (b *Budget) prune(all []v1alpha1.LedgerSpending, now time.Time) []v1alpha1.
 	return kept
 }
 
-// spend adds n deletions that end now. The time never goes back, whatever the clocks of those who wrote before.
+// spend adds n deletions that end now. The time never decreases, even if the clocks of earlier leaders were ahead.
 func spend(all []v1alpha1.LedgerSpending, now time.Time, n int64) []v1alpha1.LedgerSpending {
 	if n == 0 {
 		return all
@@ -103,7 +103,7 @@ func spend(all []v1alpha1.LedgerSpending, now time.Time, n int64) []v1alpha1.Led
 	return halve(append(slices.Clip(all), s))
 }
 
-// roundUp gives the next time that can be written down.
+// roundUp gives the next time that a MicroTime can represent.
 func roundUp(t time.Time) time.Time {
 	if down := t.UTC().Truncate(time.Microsecond); down.Before(t) {
 		return down.Add(time.Microsecond)

@@ -17,7 +17,7 @@ import (
 
 func at(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(start.Add(d)) }
 
-// remove deletes objects, from the opening of their entries to their end.
+// remove deletes objects: it opens their entries and ends them.
 func (s *store) remove(k *ledger.Machine, entries ...ledger.Entry) {
 	s.Helper()
 	s.write(k, entries...)
@@ -35,13 +35,13 @@ func TestCharged(t *testing.T) {
 	is := func(charged int64, room int, free time.Duration) {
 		t.Helper()
 		expect.Equal(t, "charged", charged, k.Charged(s.now, budget))
-		expect.Equal(t, "there is room for", room, k.Draft(s.now).Room(s.now, budget))
+		expect.Equal(t, "room", room, k.Draft(s.now).Room(s.now, budget))
 		want := start.Add(free)
 		if free == 0 {
 			want = time.Time{}
 		}
 		if got := k.FreeAt(s.now, budget); !got.Equal(want) {
-			t.Errorf("free at %v, not %v", got, want)
+			t.Errorf("free at %v, want %v", got, want)
 		}
 	}
 	is(0, 3, 0)
@@ -51,21 +51,21 @@ func TestCharged(t *testing.T) {
 	s.write(k, entry("c", "1"))
 	is(3, 0, time.Hour+ledger.Skew)
 	s.send(k, entry("c", "1"), ledger.Refused)
-	is(3, 1, time.Hour+ledger.Skew) // it did nothing: what says so may open another
+	is(3, 1, time.Hour+ledger.Skew) // it had no effect: the update that ends it can open another
 	s.write(k)
 	s.remove(k, entry("d", "1"))
 	is(3, 0, time.Hour+ledger.Skew)
 	s.now = start.Add(time.Hour + ledger.Skew)
 	is(1, 2, 0)
 	s.write(k, entry("e", "1"), entry("f", "1"), entry("g", "1"))
-	is(4, 0, 2*time.Hour+2*ledger.Skew) // a smaller budget than what is open
+	is(4, 0, 2*time.Hour+2*ledger.Skew) // a budget smaller than the number of open entries
 }
 
 func TestInheritedEntriesAreCharged(t *testing.T) {
 	s := newStore(t)
 	s.write(s.keeper("first"), entry("a", "1"), entry("b", "1"))
 	k := s.keeper("second")
-	expect.Equal(t, "there is room for", 0, k.Draft(s.now).Room(s.now, &ledger.Budget{Max: 2, Window: time.Hour}))
+	expect.Equal(t, "room", 0, k.Draft(s.now).Room(s.now, &ledger.Budget{Max: 2, Window: time.Hour}))
 }
 
 func TestDoubtfulEntriesLeaveRoom(t *testing.T) {
@@ -75,13 +75,13 @@ func TestDoubtfulEntriesLeaveRoom(t *testing.T) {
 		d := k.Draft(s.now)
 		room := d.Room(s.now, nil)
 		if room != want {
-			t.Fatalf("there is room for %d, not %d", room, want)
+			t.Fatalf("room is %d, want %d", room, want)
 		}
 		for i := range room {
 			d.Open(entry(fmt.Sprint(leader, "-", i), "1"))
 		}
 		if d.Room(s.now, nil) != 0 || d.Open(entry("more", "1")) {
-			t.Error("there is room for more")
+			t.Error("there is more room")
 		}
 		s.land(d)
 		k.Wrote(d, s.ledger.DeepCopy())
@@ -90,7 +90,7 @@ func TestDoubtfulEntriesLeaveRoom(t *testing.T) {
 		open(s.keeper(fmt.Sprint(leader)), leader, ledger.MaxOpen)
 	}
 	if room := s.keeper("last").Draft(s.now).Room(s.now, nil); room != 0 {
-		t.Errorf("there is room for %d beside %d", room, ledger.MaxOpen+ledger.MaxDoubtful)
+		t.Errorf("room is %d with %d open", room, ledger.MaxOpen+ledger.MaxDoubtful)
 	}
 }
 
@@ -99,22 +99,22 @@ func TestSpent(t *testing.T) {
 		spent, want []v1alpha1.LedgerSpending
 		now         time.Duration
 	}{
-		"what ends within the same minute of an hour is one": {
+		"deletions that end in the same part of the window are joined": {
 			spent: []v1alpha1.LedgerSpending{{Until: at(time.Second), Count: 1}, {Until: at(59 * time.Second), Count: 2}, {Until: at(60 * time.Second), Count: 4}},
 			now:   61 * time.Second,
 			want:  []v1alpha1.LedgerSpending{{Until: at(59 * time.Second), Count: 3}, {Until: at(61 * time.Second), Count: 5}},
 		},
-		"what is out of the window is dropped": {
+		"a spending outside of the window is dropped": {
 			spent: []v1alpha1.LedgerSpending{{Until: at(0), Count: 1}, {Until: at(time.Minute), Count: 2}},
 			now:   time.Hour + ledger.Skew,
 			want:  []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 2}, {Until: at(time.Hour + ledger.Skew), Count: 1}},
 		},
-		"time does not go back": {
+		"time does not decrease": {
 			spent: []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 1}},
 			now:   0,
 			want:  []v1alpha1.LedgerSpending{{Until: at(time.Minute), Count: 2}},
 		},
-		"a time is rounded up to what can be written down": {
+		"a time is rounded up to a MicroTime": {
 			now:  time.Nanosecond,
 			want: []v1alpha1.LedgerSpending{{Until: at(time.Microsecond), Count: 1}},
 		},
@@ -129,11 +129,11 @@ func TestSpent(t *testing.T) {
 			d := k.Draft(now)
 			d.Room(now, s.budget)
 			if got := d.Object().Spent; fmt.Sprint(got) != fmt.Sprint(c.want) {
-				t.Errorf("%v, not %v", got, c.want)
+				t.Errorf("%v, want %v", got, c.want)
 			}
 		})
 	}
-	t.Run("without limits it is kept: they may come back", func(t *testing.T) {
+	t.Run("without limits spendings are kept, because limits may be set again", func(t *testing.T) {
 		s := newStore(t)
 		s.budget = &ledger.Budget{Max: 10, Window: time.Hour}
 		s.remove(s.keeper("first"), entry("a", "1"))
@@ -142,7 +142,7 @@ func TestSpent(t *testing.T) {
 		}
 		d := s.keeper("second").Draft(s.now)
 		if len(d.Object().Spent) != 1 {
-			t.Error("it was forgotten before anybody said what the limits are")
+			t.Error("spendings are dropped before the limits are known")
 		}
 		d.Room(s.now, nil)
 		if len(d.Object().Spent) != 1 {
@@ -151,8 +151,8 @@ func TestSpent(t *testing.T) {
 	})
 }
 
-// TestBudgetOverTime has leaders whose clocks differ delete as much as they may: never does more end in any window, and there
-// are never many spendings.
+// TestBudgetOverTime: leaders with different clocks delete as much as possible. The number of deletions in a window never exceeds
+// the budget, and the number of spendings is bounded.
 func TestBudgetOverTime(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -165,12 +165,12 @@ func TestBudgetOverTime(t *testing.T) {
 			}
 		}
 		if len(ended) < int(s.budget.Max)*3 {
-			t.Errorf("seed %d: only %d were deleted, by %v", seed, len(ended), s.budget)
+			t.Errorf("seed %d: only %d deletions with %v", seed, len(ended), s.budget)
 		}
 	}
 }
 
-// deleteAtRandom gives when what was deleted, by a clock that is right.
+// deleteAtRandom gives the times of the deletions by a correct clock.
 func (s *store) deleteAtRandom(random *rand.Rand) []time.Time {
 	var ended []time.Time
 	isGone := map[types.UID]bool{}
@@ -191,7 +191,7 @@ func (s *store) deleteAtRandom(random *rand.Rand) []time.Time {
 		for _, e := range slices.Concat(k.Unsent(), k.Doubtful()) {
 			switch {
 			case random.IntN(3) == 0:
-			case isGone[e.UID]: // the leader before did not get to write it
+			case isGone[e.UID]: // the previous leader did not write it
 				s.send(k, e, ledger.NotThere)
 			default:
 				s.send(k, e, ledger.Deleted)
@@ -214,7 +214,7 @@ func TestSpendingsAreBoundedWhateverTheWindow(t *testing.T) {
 		s.write(k, entry(fmt.Sprint(i), "1"))
 		s.send(k, entry(fmt.Sprint(i), "1"), ledger.Deleted)
 		d := k.Draft(s.now)
-		s.land(d) // nobody has said what the window is
+		s.land(d) // the window is unknown
 		k.Wrote(d, s.ledger.DeepCopy())
 	}
 	expect.Equal(t, "charged", 1000, k.Charged(s.now, s.budget))
@@ -224,7 +224,7 @@ func TestSpendingsAreBoundedWhateverTheWindow(t *testing.T) {
 	for i := range 400 {
 		s.ledger.Spent = append(s.ledger.Spent, v1alpha1.LedgerSpending{Until: metav1.NewMicroTime(s.now.Add(time.Duration(i))), Count: 1})
 	}
-	s.now, s.budget = s.now.Add(time.Second), nil // from now on nobody says what the window is
+	s.now, s.budget = s.now.Add(time.Second), nil // from now on the window is unknown
 	s.read(k)
 	s.write(k, entry("last", "1"))
 	s.send(k, entry("last", "1"), ledger.Deleted)

@@ -2,13 +2,13 @@ package ledger
 
 import "github.com/sunset-k8s/sunset/policy/v1alpha1"
 
-// The counters are bounded; what is beyond is counted under the name Rest.
+// Maximum numbers of counters. Everything above them is counted under the name Rest.
 const (
 	MaxOutcomes   = 32 // of each rule
 	MaxNamespaces = 200
-	MaxRules      = 256 // a policy has at most 64 at a time, but those that are no more stay
+	MaxRules      = 256 // a policy has at most 64 at a time, but deleted rules stay
 
-	// Rest is the name of all that have no counter of their own.
+	// Rest is the name of the common counter of all names without their own counter.
 	Rest = "*"
 )
 
@@ -19,7 +19,7 @@ func countOf(e end) v1alpha1.LedgerCount {
 	return v1alpha1.LedgerCount{Gone: 1}
 }
 
-// count adds what an entry came to: in all, by rule and outcome, by namespace.
+// count adds the result of an entry: in total, by rule and outcome, and by namespace.
 func count(o *v1alpha1.RetentionLedger, e Entry, n v1alpha1.LedgerCount) {
 	add(&o.Total, n)
 	rule := counter(&o.Rules, e.Rule, MaxRules,
@@ -42,7 +42,7 @@ func add(to *v1alpha1.LedgerCount, n v1alpha1.LedgerCount) {
 	to.Gone += n.Gone
 }
 
-// counter finds or makes the counter of that name, or that of the rest when there are most others.
+// counter finds or makes the counter of that name, or the counter Rest if there are most others.
 func counter[T any](all *[]T, name string, most int, nameOf func(*T) *string) *T {
 	own := 0
 	for i := range *all {

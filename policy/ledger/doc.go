@@ -1,31 +1,35 @@
-// Package ledger is the state machine of exact counts: what one leader writes into the RetentionLedger of one policy
-// before it deletes, and how each entry ends in the counters.
+// Package ledger is the state machine of exact counts: what one leader writes into the RetentionLedger of one policy before it
+// deletes, and how each entry ends in the counters.
 //
-// # The order of things
+// # Protocol
 //
-//  1. Read the ledger and write it with one's own holder: Draft, write, Wrote. This seals it.
-//  2. Only then list the objects, with a quorum read or one that is certainly not older than the seal.
-//  3. Open entries in a draft and write it. Only what the API server has confirmed may be sent: Sending.
-//  4. Send the DELETE once, with UID and resourceVersion as preconditions, and tell how it went: Answered. A client that tries
-//     again by itself hides an answer.
-//  5. Look at what is doubtful with a quorum read: Saw.
-//  6. The next draft moves what has ended into the counters, in the same update that opens others.
+//  1. Read the ledger, and write it with its own holder: Draft, write, Wrote. This seals the ledger.
+//  2. Only then list the objects, with a quorum read or a read that is certainly not older than the seal.
+//  3. Open entries in a draft, and write it. Send a DELETE only for entries that the API server has confirmed: Sending.
+//  4. Send the DELETE once, with UID and resourceVersion as preconditions, and report the result: Answered. The client must not
+//     retry automatically, because a retry hides the result of the first request.
+//  5. Read the objects of doubtful entries with a quorum read, and report the observation: Saw.
+//  6. The next draft moves ended entries into the counters, in the same update that opens others.
 //
-// # What it promises
+// # Guarantees
 //
-// Every object that a DELETE removed is counted exactly once, as deleted or as gone, whatever crashes, whichever answer is
-// lost, and however many believe to lead. Never do more deletions end within the window of a Budget than it allows.
+// Every object that a DELETE removed is counted exactly once, as deleted or as gone. This holds for every crash, for every lost
+// response, and if several controllers act as leader at the same time. The number of deletions that end within the window of a
+// Budget is never larger than its maximum.
 //
-// Why nothing is counted twice: an entry leaves the open ones in the update that counts it, and each update replaces
-// exactly the ledger it was made from (the optimistic lock). So an entry is counted once. Two entries about one object
-// are never both counted: one keeper has at most one open for a UID and opens none for a UID that it has counted. And a new leader
-// writes its holder before it lists: from then on every write of a former one fails, so all it has counted was counted before
-// the list began, and had gone by then. What the new leader knows to exist was not counted.
+// Why no object is counted twice: an update that counts an entry also removes it from the open entries. The optimistic lock
+// ensures that each update replaces exactly the ledger that it was made from. So an entry is counted once. Two entries about one
+// object are never both counted: a machine has at most one open entry for a UID, and opens no entry for a UID that it has
+// counted. A new leader writes its holder before it lists. From then on, every write of a former leader fails. So everything that
+// the former leader counted was counted before the list began, and those objects no longer existed then. An object in the list of
+// the new leader was therefore not counted.
 //
-// Why nothing is missed: no DELETE is sent before its entry is confirmed open, and an entry ends without being counted only
-// when no DELETE of its version has done or can still do anything, by the RequestLife at the latest. A crash leaves it open, for the next leader to look at.
+// Why the count misses no object: an entry must be confirmed open before its DELETE is sent. An entry ends without a count only
+// if no DELETE of its version has had an effect or can still have one, which is certain after RequestLife. After a crash the
+// entry stays open, and the next leader observes its object.
 //
-// # What it refuses
+// # Limits of the package
 //
-// It does no I/O, reads no clock and starts nothing. What it cannot read it does not drop: doubt keeps.
+// The package does no I/O, reads no clock and starts no goroutine. It does not drop a ledger that it cannot read: it returns an
+// error, and nothing is deleted.
 package ledger

@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	// MaxOpen is how many entries of a leader may be open beside those in doubt.
+	// MaxOpen is the maximum number of open entries of a leader, without the doubtful ones.
 	MaxOpen = 500
-	// MaxDoubtful is how many more may be open in all: what is in doubt, own or inherited, leaves the room of the others
-	// alone up to here, so that objects that refuse to go do not stop all the others.
+	// MaxDoubtful is how many more entries can be open in total. Doubtful entries, own or inherited, use no room of the other
+	// entries up to this number, so that objects that cannot be deleted do not stop all others.
 	MaxDoubtful = 1500
 )
 
-// Update is what to write next. It is of no use after the keeper's next Read, Lost, Wrote or Draft.
+// Update is the next write. It is invalid after the machine's next Read, Lost, Wrote or Draft.
 type Update struct {
 	keeper *Machine
-	object *v1alpha1.RetentionLedger // with everything but what is open
+	object *v1alpha1.RetentionLedger // without the open entries
 	left   []Entry                   // still open
 	opened []Entry
-	uids   map[types.UID]struct{} // of both
+	uids   map[types.UID]struct{} // of left and opened
 	closed int
-	owned  int // certain ones among left
+	owned  int // entries in left that are not doubtful
 	room   int
 
-	doubtful map[string]int // among left, by namespace
-	spare    int64          // how many more may be open, be they in doubt
+	doubtful map[string]int // entries in left, by namespace
+	spare    int64          // how many more may be open, even if they become doubtful
 }
 
-// Draft is what to write next: the ledger as last read, with all ends applied at the time now and our holder. It is empty, and
-// never Changed, when the keeper is deposed or must Read first.
+// Draft gives the next write: the ledger as last read, with all ended entries counted at now, and the holder of the machine. It
+// is empty, and never Changed, if the machine is deposed or must Read first.
 func (k *Machine) Draft(now time.Time) *Update {
 	d := &Update{keeper: k, uids: map[types.UID]struct{}{}, doubtful: map[string]int{}}
 	k.draft = d
@@ -49,7 +49,7 @@ func (k *Machine) Draft(now time.Time) *Update {
 	return d
 }
 
-// settle leaves an entry open or closes it, and gives how much that spends.
+// settle leaves an entry open or closes it, and returns how many deletions it spends.
 func (d *Update) settle(s *state) int64 {
 	if s.end == none {
 		d.left = append(d.left, s.Entry)
@@ -69,8 +69,8 @@ func (d *Update) settle(s *state) int64 {
 	return 1
 }
 
-// Room is how many more entries may be opened, by MaxOpen and by what the budget leaves; 0 until the ledger is ours. Without
-// having been asked there is none. It also drops the spendings that do not matter to this budget any more: all if it is nil.
+// Room is how many more entries can be opened, by MaxOpen and the budget; 0 until the ledger is sealed. Open adds nothing before
+// a call of Room. Room also drops the spendings that do not count for this budget any more: all if it is nil.
 func (d *Update) Room(now time.Time, budget *Budget) int {
 	d.room = 0
 	if !d.live() || !d.keeper.sealed {
@@ -86,14 +86,17 @@ func (d *Update) Room(now time.Time, budget *Budget) int {
 	return d.room
 }
 
-// Admits reports whether entries about a namespace may be opened: it must not have more of them in doubt than may be opened
-// beside. So a namespace whose objects cannot be deleted leaves half of the room to the others, two of them a quarter, and one with
-// nothing in doubt gets the last place.
+// Admits reports whether entries of a namespace can be opened: it must have fewer doubtful entries than the remaining room. So a
+// namespace whose objects cannot be deleted leaves half of the room to the others, and two such namespaces leave a quarter. A
+// namespace without doubtful entries can use the last place.
 func (d *Update) Admits(namespace string) bool { return int64(d.doubtful[namespace]) < d.spare }
 
-// Open adds an entry. It is false, and nothing is added, when there is no room, when another entry about this object is open,
-// when this very version is open in the ledger as last read even if it has ended since, when its object has been counted, or
-// when it cannot be written down.
+// Open adds an entry. It returns false and adds nothing in these cases:
+//   - The update has no room.
+//   - Another entry of this object is open.
+//   - This version is open in the ledger as last read, even if its entry has ended since.
+//   - The object has been counted.
+//   - The entry cannot be encoded.
 func (d *Update) Open(e Entry) bool {
 	if !d.live() || d.room == 0 || !packable(e) || d.taken(e) {
 		return false
@@ -106,20 +109,21 @@ func (d *Update) Open(e Entry) bool {
 	return true
 }
 
-// taken reports whether an entry would be the second of its object. One of another version may be opened in the update that
-// closes the first as void; one of the same version may not, since a lost write would leave open which of both is open.
+// taken reports whether the entry would be the second of its object. An entry of another version can be opened in the update that
+// closes the first as void. An entry of the same version cannot, because after a lost write it would be unknown which of both is
+// open.
 func (d *Update) taken(e Entry) bool {
 	_, open := d.uids[e.UID]
 	_, counted := d.keeper.counted[e.UID]
 	return open || counted || d.keeper.find(e.Target) != nil
 }
 
-// Changed reports whether it is worth writing.
+// Changed reports whether the update has changes to write.
 func (d *Update) Changed() bool {
 	return d.live() && (d.closed > 0 || len(d.opened) > 0 || !d.keeper.sealed)
 }
 
-// Object is to be written with its resourceVersion as optimistic lock. It is nil for an empty draft.
+// Object must be written with its resourceVersion as optimistic lock. It is nil for an empty draft.
 func (d *Update) Object() *v1alpha1.RetentionLedger {
 	if d.object == nil {
 		return nil

@@ -11,7 +11,7 @@ func TestEasesWhenTheNextSpendingDoesNotCountAnyMore(t *testing.T) {
 	s, budget := newStore(t), &ledger.Budget{Max: 5, Window: time.Hour}
 	k := s.keeper("first")
 	if at := k.EasesAt(s.now, budget); !at.IsZero() {
-		t.Errorf("eases at %s though nothing was spent", at)
+		t.Errorf("eases at %s without spendings", at)
 	}
 	for i, name := range []string{"a", "b"} {
 		e := entry(name, "7")
@@ -29,10 +29,10 @@ func TestEasesWhenTheNextSpendingDoesNotCountAnyMore(t *testing.T) {
 	}
 	first := start.Add(time.Hour + ledger.Skew)
 	if at := k.EasesAt(s.now, budget); !at.Equal(first) {
-		t.Errorf("eases at %s, not %s", at, first)
+		t.Errorf("eases at %s, want %s", at, first)
 	}
 	if at := k.EasesAt(first, budget); !at.Equal(first.Add(10 * time.Minute)) {
-		t.Errorf("eases at %s, not when the second does not count any more", at)
+		t.Errorf("eases at %s, want the end of the second spending", at)
 	}
 	if at := k.EasesAt(s.now, nil); !at.IsZero() {
 		t.Errorf("eases at %s without limits", at)

@@ -13,32 +13,32 @@ import (
 type Entry struct {
 	policy.Target
 	Rule    string // name of the rule that decided
-	Outcome string // what its outcome expression gave; empty without one
+	Outcome string // result of its outcome expression; empty without one
 }
 
-// Budget is how many deletions may end in any span as long as Window. A nil *Budget bounds nothing.
+// Budget is how many deletions may end within any period as long as Window. A nil *Budget has no limit.
 type Budget struct {
 	Max    int64
 	Window time.Duration
 }
 
-// DeleteResult is how a DELETE went, as far as its sender knows. The zero value is doubt.
+// DeleteResult is the result of a DELETE, as far as its sender knows. The zero value is Unknown.
 type DeleteResult int
 
 const (
-	// Unknown: no answer, or one that does not say: a timeout, a broken connection, any 5xx.
+	// Unknown: no response, or one that does not say whether the object was deleted: a timeout, a broken connection, any 5xx.
 	Unknown DeleteResult = iota
 	// Deleted: 2xx.
 	Deleted
-	// NotThere: 404, or a 409 that certainly says that the object has another UID.
+	// NotThere: 404, or a 409 that certainly means that the object has another UID.
 	NotThere
-	// Changed: a 409 that may be about the resourceVersion or about the UID.
+	// Changed: a 409 that may mean the resourceVersion or the UID.
 	Changed
-	// Refused: any other answer that surely deleted nothing: 400, 401, 403, 422, 429.
+	// Refused: any other response that certainly means that nothing was deleted: 400, 401, 403, 422, 429.
 	Refused
 )
 
-// Observation is what a quorum read of an entry's object showed. The zero value shows nothing.
+// Observation is the result of a quorum read of an entry's object. The zero value means that nothing is known.
 type Observation struct {
 	Absent          bool // 404
 	UID             types.UID
@@ -46,17 +46,17 @@ type Observation struct {
 	Terminating     bool
 }
 
-// SightOf is the sight of an object that is there.
+// SightOf is the observation of an object that exists.
 func SightOf(o metav1.Object) Observation {
 	return Observation{UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Terminating: o.GetDeletionTimestamp() != nil}
 }
 
-// Shows reports whether it shows a target as it is: alive, and of that version.
+// Shows reports whether the observation is the target itself: not terminating, and of the same version.
 func (s Observation) Shows(t policy.Target) bool {
 	return s == Observation{UID: t.UID, ResourceVersion: t.ResourceVersion}
 }
 
-// end says how the object of an entry showing s ends that entry, whose DELETE nobody saw the answer to.
+// end says how this observation ends the entry of t, whose DELETE may have had an effect but has no known result.
 func (s Observation) end(t policy.Target) end {
 	switch {
 	case s.Absent:
@@ -66,7 +66,7 @@ func (s Observation) end(t policy.Target) end {
 	case s.UID != t.UID || s.Terminating:
 		return gone
 	case s.ResourceVersion != t.ResourceVersion:
-		return void // versions never come back: the old DELETE can only fail
+		return void // a resourceVersion is never used again, so the old DELETE can only fail
 	default:
 		return none
 	}
@@ -76,31 +76,31 @@ func (s Observation) end(t policy.Target) end {
 type end int
 
 const (
-	none    end = iota // it is open
-	void               // no DELETE of its version has done or can do anything: not counted
-	gone               // its object went, by our DELETE or by somebody else's
-	deleted            // its object went by our DELETE
+	none    end = iota // the entry is open
+	void               // no DELETE of its version has had or can have an effect: not counted
+	gone               // its object no longer exists: deleted by our DELETE or by another client
+	deleted            // our DELETE deleted its object
 )
 
-// counts reports whether what ends so is counted and spent.
+// counts reports whether an entry with this end is counted and spent.
 func (e end) counts() bool { return e == gone || e == deleted }
 
-// state is what a keeper knows about one open entry.
+// state is the state of one open entry in a machine.
 type state struct {
 	Entry
-	// doubtful: it was inherited, or a DELETE of ours has an answer that nobody saw. It never becomes certain again.
+	// doubtful: the entry was inherited, or a DELETE of ours has an unknown result. A doubtful entry stays doubtful.
 	doubtful bool
-	underWay bool      // a DELETE of ours has been sent and not answered
-	doubted  time.Time // of a doubtful one: the first Look at it
-	quiet    time.Time // the first Look since the last DELETE of ours, or since the ledger is ours; zero before
-	rests    bool      // no DELETE is sent any more, so that the doubt can end
+	underWay bool      // a DELETE of ours was sent and has no response yet
+	doubted  time.Time // the first Look at a doubtful entry
+	quiet    time.Time // the first Look after our last DELETE, or after the ledger was sealed; zero before
+	rests    bool      // no more DELETE is sent, so that the doubt can end
 	end      end
 }
 
 const (
-	// RequestLife is longer than any DELETE can take from being sent to being carried out: docs/ledger.md says why.
+	// RequestLife is longer than a DELETE can take from being sent to having its effect; docs/ledger.md says why.
 	RequestLife = 15 * time.Minute
-	// sendAgainFor is how long DELETEs of a doubtful entry are sent again. Then it rests.
+	// sendAgainFor is how long DELETEs of a doubtful entry are sent again. After that the entry rests.
 	sendAgainFor = 5 * time.Minute
 )
 
@@ -115,22 +115,22 @@ func (s *state) look(now time.Time) {
 	s.rests = s.rests || elapsed(s.doubted, now) >= sendAgainFor
 }
 
-// outlived reports whether a read that began at a time began after every DELETE of the entry that was ever sent had been
-// carried out or can only be dropped.
+// outlived reports whether a read that began at this time began after every DELETE of the entry had its effect or can no longer
+// have one.
 func (s *state) outlived(began time.Time) bool {
 	return !s.quiet.IsZero() && elapsed(s.quiet, began) >= RequestLife
 }
 
-// elapsed is the lesser of what the monotonic clock and the wall clock say: the one stands still while a machine is suspended,
-// the other can be set.
+// elapsed is the smaller duration of the monotonic clock and the wall clock, because the monotonic clock stops while a machine is
+// suspended, and the wall clock can be set.
 func elapsed(since, now time.Time) time.Duration {
 	return min(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
-// idle reports whether nothing is known to happen to it.
+// idle reports whether the entry is open and no DELETE of ours is under way.
 func (s *state) idle() bool { return s.end == none && !s.underWay }
 
-// version is a version of an object, as a key.
+// version is a version of an object, as a map key.
 type version struct {
 	uid             types.UID
 	resourceVersion string

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Clone copies a keeper for the model, which goes on from one state in several ways.
+// Clone copies a machine for the model, which continues from one state in several ways.
 func (k *Machine) Clone() *Machine {
 	c := *k
 	c.open = make(map[types.UID]*state, len(k.open))
@@ -23,7 +23,7 @@ func (k *Machine) Clone() *Machine {
 	return &c
 }
 
-// AppendAges appends how old what is in doubt is, in parts of a time.
+// AppendAges appends the ages of doubtful entries, in units of RequestLife.
 func (k *Machine) AppendAges(b []byte, start time.Time) []byte {
 	age := func(t time.Time) byte {
 		if t.IsZero() {
@@ -38,8 +38,8 @@ func (k *Machine) AppendAges(b []byte, start time.Time) []byte {
 	return b
 }
 
-// AppendKey appends all that the keeper will ever act upon, while the API server has the ledger current. What it knows of
-// another ledger it can only fail to write.
+// AppendKey appends everything that affects future actions of the machine, while current is the ledger in the API server. If the
+// machine knows another ledger, its writes can only fail.
 func (k *Machine) AppendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 	isCurrent := k.stored != nil && k.stored.ResourceVersion == current.ResourceVersion
 	b = appendFlags(b, k.held, k.sealed, k.lost, k.deposed, isCurrent, k.Loose())
@@ -72,19 +72,19 @@ func appendFlags(b []byte, flags ...bool) []byte {
 	return append(b, all)
 }
 
-// What follows makes a keeper do what it must not.
+// The following functions make a machine do something wrong.
 
-// PretendSealed has it believe that the ledger is its own.
+// PretendSealed makes it act as if the ledger had its holder.
 func (k *Machine) PretendSealed() { k.sealed, k.held = !k.lost, true }
 
-// PretendCertain has it believe that all that is open is its own and certain.
+// PretendCertain makes it act as if all open entries were its own and not doubtful.
 func (k *Machine) PretendCertain() {
 	for _, s := range k.open {
 		s.doubtful = false
 	}
 }
 
-// SendingAged has a DELETE be sent, and the age of its entry go on.
+// SendingAged is Sending, but the age of the entry does not start again.
 func (k *Machine) SendingAged(t policy.Target) bool {
 	s := k.find(t)
 	if s == nil {
@@ -96,7 +96,7 @@ func (k *Machine) SendingAged(t policy.Target) bool {
 	return sending
 }
 
-// EndVoid ends an entry as void, whatever is known about it.
+// EndVoid ends an open entry as void without a check.
 func (k *Machine) EndVoid(t policy.Target) {
 	if s := k.find(t); s != nil && s.end == none {
 		s.underWay, s.end = false, void
@@ -109,7 +109,7 @@ func (k *Machine) IsDoubtful(t policy.Target) bool {
 	return s != nil && s.doubtful
 }
 
-// Ended are the entries that have ended and are open in the ledger as last read, if they count.
+// Ended are the counted ends of entries that are still open in the ledger as last read.
 func (k *Machine) Ended() []Entry {
 	var all []Entry
 	for _, s := range k.sorted() {
@@ -120,7 +120,7 @@ func (k *Machine) Ended() []Entry {
 	return all
 }
 
-// CountAgain counts an entry that is not open any more.
+// CountAgain counts an entry that is no longer open.
 func (d *Update) CountAgain(e Entry) {
 	if _, open := d.uids[e.UID]; d.object != nil && !open && d.keeper.find(e.Target) == nil {
 		d.closed++
@@ -128,7 +128,7 @@ func (d *Update) CountAgain(e Entry) {
 	}
 }
 
-// OpenTwice adds an entry whatever else is open about its object.
+// OpenTwice adds an entry even if another entry of its object is open.
 func (d *Update) OpenTwice(e Entry) bool {
 	delete(d.uids, e.UID)
 	return d.Open(e)

@@ -6,8 +6,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
 
-// TestInterleavingsFindEachFlaw makes the machine, or what drives it, wrong in one place each: the exploration must find a
-// schedule in which that breaks a promise.
+// TestInterleavingsFindEachFlaw adds one flaw at a time to the machine or its driver. The exploration must find a schedule in
+// which the flaw breaks a guarantee.
 func TestInterleavingsFindEachFlaw(t *testing.T) {
 	for f, b := range map[flaw]bounds{
 		listsFirst:      {things: 1, leaders: 2, losses: 1, opens: 2},
@@ -42,9 +42,9 @@ func TestInterleavingsFindEachFlaw(t *testing.T) {
 			b.flaw = f
 			x, _, err := explore(b, 100_000)
 			if err == nil || err == errMost {
-				t.Fatalf("nothing was found in %d states", len(x.schedules))
+				t.Fatalf("no violation in %d states", len(x.schedules))
 			}
-			t.Logf("%v: found among %d states, in %d steps:\n%v", err, len(x.schedules), len(x.path), x)
+			t.Logf("%v: found after %d states, in %d steps:\n%v", err, len(x.schedules), len(x.path), x)
 		})
 	}
 }

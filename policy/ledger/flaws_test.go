@@ -9,37 +9,37 @@ import (
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
 
-// flaw is one way to get the machine, or what drives it, wrong. The exploration must find each.
+// flaw is an error in the machine or its driver. The exploration must find each.
 type flaw string
 
 const (
 	listsFirst      flaw = "lists the objects before its holder is written"
-	sharesItsName   flaw = "has the same holder as the leaders before"
-	takesOverUnseen flaw = "acts on the ledger before its holder is written"
+	sharesItsName   flaw = "has the same holder as earlier leaders"
+	takesOverUnseen flaw = "uses the ledger before its holder is written"
 	ignoresLock     flaw = "writes without the optimistic lock"
-	countsLostAgain flaw = "counts the ends of a lost write again"
+	countsLostAgain flaw = "counts the ended entries of a lost write again"
 	sendsUnwritten  flaw = "sends without waiting for the write"
-	trustsInherited flaw = "takes an inherited entry for its own"
-	notThereIsVoid  flaw = "takes 404 in doubt for void"
-	changedIsVoid   flaw = "takes 409 in doubt for void"
-	refusedIsVoid   flaw = "takes a refusal in doubt for void"
-	unknownDeleted  flaw = "takes no answer for deleted"
-	unknownIsVoid   flaw = "takes no answer for void"
-	retriesUnseen   flaw = "has its client try again by itself"
-	sameIsVoid      flaw = "takes the same version for void"
-	otherIsChanged  flaw = "takes another UID for another version"
-	removingIsOld   flaw = "takes a terminating object for a changed one"
-	absentIsVoid    flaw = "takes an absent object for void"
-	opensCounted    flaw = "opens again what it has counted"
+	trustsInherited flaw = "treats an inherited entry as its own"
+	notThereIsVoid  flaw = "treats 404 in doubt as void"
+	changedIsVoid   flaw = "treats 409 in doubt as void"
+	refusedIsVoid   flaw = "treats a refusal in doubt as void"
+	unknownDeleted  flaw = "treats no response as deleted"
+	unknownIsVoid   flaw = "treats no response as void"
+	retriesUnseen   flaw = "uses a client with automatic retries"
+	sameIsVoid      flaw = "treats the same version as void"
+	otherIsChanged  flaw = "treats another UID as another version"
+	removingIsOld   flaw = "treats a terminating object as changed"
+	absentIsVoid    flaw = "treats an absent object as void"
+	opensCounted    flaw = "opens a counted object again"
 	opensTwice      flaw = "opens another version while one is open"
-	voidsSent       flaw = "withdraws what was sent"
+	voidsSent       flaw = "withdraws a sent entry"
 	endsEarly       flaw = "ends a doubt before its time"
-	endsUnread      flaw = "ends a doubt by a read that began before its time"
+	endsUnread      flaw = "ends a doubt with a read that began before its time"
 	agesOnRetry     flaw = "counts the time of a doubt from its first DELETE"
 
-	spendsNothing  flaw = "forgets what was spent"
-	chargesOwnOnly flaw = "does not charge what it has inherited"
-	ignoresSkew    flaw = "trusts the clock of the leader before"
+	spendsNothing  flaw = "forgets spent deletions"
+	chargesOwnOnly flaw = "does not charge inherited entries"
+	ignoresSkew    flaw = "trusts the clock of the previous leader"
 )
 
 func (f flaw) afterRead(l *leader) {
@@ -73,7 +73,7 @@ func (f flaw) open(d *ledger.Update, e ledger.Entry) bool {
 	return d.Open(e)
 }
 
-// sends has a leader send what is only being written.
+// sends lets a leader send an entry whose write is not confirmed.
 func (f flaw) sends(w *modelState, of int, e ledger.Entry) bool {
 	return f == sendsUnwritten && slices.ContainsFunc(w.requests, func(r request) bool {
 		return r.from == of && r.isWrite() && slices.ContainsFunc(targetsOf(r.object), e.Is)
@@ -92,7 +92,7 @@ func (f flaw) sight(k look) ledger.Observation {
 	return s
 }
 
-// began is when a leader says that a look began which it takes now.
+// began is the start time that a leader passes for a read.
 func (f flaw) began(k look, now time.Time) time.Time {
 	switch f {
 	case endsEarly:
@@ -127,7 +127,7 @@ func (f flaw) lost(l *leader) {
 	}
 }
 
-// now is the time at which a leader asks for room.
+// now is the time that a leader passes to Room.
 func (f flaw) now(t time.Time) time.Time {
 	if f == ignoresSkew {
 		return t.Add(ledger.Skew)
@@ -135,7 +135,7 @@ func (f flaw) now(t time.Time) time.Time {
 	return t
 }
 
-// budget is the one by which a leader asks for room.
+// budget is the budget that a leader passes to Room.
 func (f flaw) budget(l *leader, b *ledger.Budget) *ledger.Budget {
 	if f == chargesOwnOnly {
 		return &ledger.Budget{Max: b.Max + int64(len(l.keeper.Doubtful())), Window: b.Window}

@@ -16,36 +16,35 @@ import (
 // one is a budget of one deletion within two ticks.
 var one = &ledger.Budget{Max: 1, Window: 2 * tick}
 
-// explored are the bounds of what is explored by every run of the tests.
+// explored are the bounds of the explorations in every test run.
 var explored = map[string]bounds{
-	"one leader, others at work":          {things: 1, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, births: 1, opens: 2},
-	"one leader, refused and unwanted":    {things: 1, leaders: 1, losses: 2, refusals: 1, edits: 1, whims: 1, opens: 3},
-	"one leader, two objects":             {things: 2, leaders: 1, losses: 1, edits: 1, removals: 1, opens: 3},
-	"two leaders, a lost answer":          {things: 1, finalizers: 1, leaders: 2, losses: 1, opens: 2},
-	"two leaders, somebody else deletes":  {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2},
-	"one leader, a doubt that ends":       {things: 1, leaders: 1, losses: 2, opens: 3, lapses: 2},
-	"two leaders, a doubt that ends":      {things: 1, leaders: 2, losses: 1, opens: 2, lapses: 1},
-	"one leader, a budget":                {things: 3, leaders: 1, losses: 1, ticks: 4, opens: 3, budget: one},
-	"two leaders, a budget, a slow clock": {things: 2, leaders: 2, ticks: 3, opens: 2, budget: one, skew: ledger.Skew},
-	"two leaders, a budget, a fast clock": {things: 2, leaders: 2, ticks: 4, opens: 2, budget: one, skew: -ledger.Skew},
+	"one leader, other clients":              {things: 1, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, births: 1, opens: 2},
+	"one leader, refusals and withdrawals":   {things: 1, leaders: 1, losses: 2, refusals: 1, edits: 1, whims: 1, opens: 3},
+	"one leader, two objects":                {things: 2, leaders: 1, losses: 1, edits: 1, removals: 1, opens: 3},
+	"two leaders, a lost response":           {things: 1, finalizers: 1, leaders: 2, losses: 1, opens: 2},
+	"two leaders, another client deletes":    {things: 1, leaders: 2, losses: 1, removals: 1, opens: 2},
+	"one leader, doubt ends by RequestLife":  {things: 1, leaders: 1, losses: 2, opens: 3, lapses: 2},
+	"two leaders, doubt ends by RequestLife": {things: 1, leaders: 2, losses: 1, opens: 2, lapses: 1},
+	"one leader, a budget":                   {things: 3, leaders: 1, losses: 1, ticks: 4, opens: 3, budget: one},
+	"two leaders, a budget, a slow clock":    {things: 2, leaders: 2, ticks: 3, opens: 2, budget: one, skew: ledger.Skew},
+	"two leaders, a budget, a fast clock":    {things: 2, leaders: 2, ticks: 4, opens: 2, budget: one, skew: -ledger.Skew},
 }
 
-// exploredLong are those of what is explored beside with SUNSET_LONG=1: some ten times as much.
+// exploredLong are more explorations with SUNSET_LONG=1, which take about ten times as long.
 var exploredLong = map[string]bounds{
-	"one leader, more of it":               {things: 1, finalizers: 1, leaders: 1, losses: 3, refusals: 1, edits: 1, removals: 1, births: 1, opens: 3},
-	"one leader, two objects, more of it":  {things: 2, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, opens: 3},
-	"one leader, three objects":            {things: 3, leaders: 1, losses: 1, edits: 1, opens: 3},
-	"two leaders, two lost answers":        {things: 1, leaders: 2, losses: 2, opens: 2},
-	"two leaders, somebody changes it":     {things: 1, finalizers: 1, leaders: 2, losses: 1, edits: 1, opens: 2},
-	"two leaders, another under its name":  {things: 1, leaders: 2, removals: 1, births: 1, opens: 2},
-	"two leaders, two objects":             {things: 2, leaders: 2, opens: 2},
-	"two leaders, a budget, a lost answer": {things: 2, leaders: 2, losses: 1, ticks: 3, opens: 2, budget: one, skew: -ledger.Skew},
-	"three leaders":                        {things: 1, leaders: 3, opens: 2},
+	"one leader, larger bounds":               {things: 1, finalizers: 1, leaders: 1, losses: 3, refusals: 1, edits: 1, removals: 1, births: 1, opens: 3},
+	"one leader, two objects, larger bounds":  {things: 2, finalizers: 1, leaders: 1, losses: 2, edits: 1, removals: 1, opens: 3},
+	"one leader, three objects":               {things: 3, leaders: 1, losses: 1, edits: 1, opens: 3},
+	"two leaders, two lost responses":         {things: 1, leaders: 2, losses: 2, opens: 2},
+	"two leaders, another client changes it":  {things: 1, finalizers: 1, leaders: 2, losses: 1, edits: 1, opens: 2},
+	"two leaders, another object of the name": {things: 1, leaders: 2, removals: 1, births: 1, opens: 2},
+	"two leaders, two objects":                {things: 2, leaders: 2, opens: 2},
+	"two leaders, a budget, a lost response":  {things: 2, leaders: 2, losses: 1, ticks: 3, opens: 2, budget: one, skew: -ledger.Skew},
+	"three leaders":                           {things: 1, leaders: 3, opens: 2},
 }
 
-// TestInterleavings goes through every order in which everything can happen that bounds allow: requests are carried out
-// late or never, answers are lost, leaders go on without knowing that they lead no more, or never again, and others change,
-// delete and make objects all the while.
+// TestInterleavings explores every order of events within the bounds. Requests have their effect late or never, and responses are
+// lost. Former leaders continue, or have stopped. Other clients change, delete and create objects at any time.
 func TestInterleavings(t *testing.T) {
 	all := maps.Clone(explored)
 	if os.Getenv("SUNSET_LONG") != "" {
@@ -65,15 +64,15 @@ func TestInterleavings(t *testing.T) {
 	}
 }
 
-// exploration goes through all that can happen, each state once.
+// exploration visits every reachable state once.
 type exploration struct {
-	schedules map[key]float64 // by state: in how many orders things can go on to an end
+	schedules map[key]float64 // by state: number of ways to continue to an end
 	steps     int
 	path      []move
-	most      int // states to see; 0 for all
+	most      int // maximum number of states; 0 for all
 }
 
-var errMost = errors.New("there is more than was to be seen")
+var errMost = errors.New("the maximum number of states is reached")
 
 func explore(b bounds, most int) (*exploration, float64, error) {
 	x := &exploration{schedules: map[key]float64{}, most: most}
@@ -81,7 +80,7 @@ func explore(b bounds, most int) (*exploration, float64, error) {
 	return x, n, err
 }
 
-// from explores what can happen from a state on. It fails with the first promise that is broken; path is then how.
+// from explores everything that can happen after a state. It fails with the first broken guarantee; path is then the schedule.
 func (x *exploration) from(w *modelState) (float64, error) {
 	k := w.key()
 	if n, ok := x.schedules[k]; ok {
@@ -104,7 +103,7 @@ func (x *exploration) from(w *modelState) (float64, error) {
 	return all, err
 }
 
-// on makes each move that is possible. goesOn says whether one of them must happen some time.
+// on makes each possible move. goesOn reports whether one of them must happen eventually.
 func (x *exploration) on(w *modelState) (all float64, goesOn bool, err error) {
 	for _, m := range w.moves() {
 		next, err := w.make(m)

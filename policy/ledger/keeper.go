@@ -9,40 +9,40 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ErrDeposed says that somebody else has taken the ledger over. The keeper is of no more use.
+// ErrDeposed means that another controller has taken over the ledger. The machine cannot be used any more.
 var ErrDeposed = errors.New("another controller holds the ledger")
 
-// Machine is one leader's side of one policy's ledger. Not safe for concurrent use.
+// Machine is the state of one policy's ledger in one leader. It is not safe for concurrent use.
 type Machine struct {
 	holder string
 	stored *v1alpha1.RetentionLedger // as last read or written
-	open   map[types.UID]*state      // what is open there
-	// tried are the versions opened in drafts that were made from stored: such a draft may land yet, or have landed. The
-	// value says whether the entry is not wanted any more.
+	open   map[types.UID]*state      // the open entries in stored
+	// tried are the versions opened in drafts made from stored. Such a draft may still be written, or may have been written. The
+	// value is true if the entry is no longer wanted.
 	tried map[version]bool
-	// counted are objects that have ended as deleted or gone. Whoever decides may not have seen yet that they are gone.
-	counted map[types.UID]bool // the value says whether Forget has met it before
+	// counted are objects that have ended as deleted or gone. The caller may not have observed yet that they no longer exist.
+	counted map[types.UID]bool // the value is true if Forget has seen the UID before
 	draft   *Update            // the latest
-	lostAt  string             // the resourceVersion from which a draft was made that nobody knows the fate of
+	lostAt  string             // the resourceVersion of stored when the result of a write became unknown
 
-	held    bool // stored has had our holder
+	held    bool // stored has had our holder before
 	sealed  bool // stored has our holder
-	lost    bool // stored may not be what the API server has
+	lost    bool // stored may differ from the ledger in the API server
 	deposed bool
 }
 
-// New makes the keeper of one leader. The holder must be a name that no other keeper has had, also not an earlier one of
-// this process. Read comes next.
+// New makes the machine of one leader. The holder must be a name that no other machine has had, not even an earlier one of this
+// process. Call Read next.
 func New(holder string) *Machine {
 	return &Machine{holder: holder, lost: true, tried: map[version]bool{}, counted: map[types.UID]bool{}}
 }
 
-// Read takes the ledger as the API server has it, by a quorum read that began after the last write ended. The first read
-// adopts it: what is open there was written by a former holder and is doubtful, and the next Draft puts our holder in.
-// Nothing may be opened or sent before that is written.
+// Read takes the ledger as the API server has it, from a quorum read that began after the last write ended. The first read adopts
+// it: its open entries were written by a former holder and are doubtful, and the next Draft sets our holder. Before that write,
+// the machine opens no entries and permits no DELETE.
 //
-// It fails with ErrDeposed once another holder is found in a ledger that we have held, and otherwise if something in it
-// cannot be read; nothing is drafted or sent then until a Read succeeds. The keeper keeps stored: do not change it.
+// It fails with ErrDeposed if a ledger that we have held has another holder, and with another error if something in it cannot be
+// read. Then nothing is drafted or sent until a Read succeeds. The machine keeps stored, which must not change.
 func (k *Machine) Read(stored *v1alpha1.RetentionLedger) error {
 	k.draft, k.sealed, k.lost = nil, false, true
 	if k.held && stored.Holder != k.holder {
@@ -54,18 +54,18 @@ func (k *Machine) Read(stored *v1alpha1.RetentionLedger) error {
 	return k.adopt(stored)
 }
 
-// Wrote takes the API server's answer to writing d's object: its entries are confirmed open from now on. An answer to
-// any but the latest draft is taken like a lost one.
+// Wrote takes the API server's response to the write of d's object: its entries are confirmed open from now on. For all but the
+// latest draft it is the same as Lost.
 func (k *Machine) Wrote(d *Update, stored *v1alpha1.RetentionLedger) {
 	latest := d != nil && d == k.draft
 	k.Lost()
 	if latest && stored.Holder == k.holder {
-		_ = k.adopt(stored) // what cannot be read stays lost, and the next Read says why
+		_ = k.adopt(stored) // on an error the ledger stays lost, and the next Read returns the error
 	}
 }
 
-// Lost says that nobody knows whether the last draft was written (no answer), or that it was not (a conflict). Nothing more
-// may be drafted until Read.
+// Lost says that the last draft was not written (a conflict), or that the result is unknown (no response). Draft gives only empty
+// updates until Read.
 func (k *Machine) Lost() {
 	k.draft, k.lost = nil, true
 	if k.stored != nil {
@@ -73,18 +73,17 @@ func (k *Machine) Lost() {
 	}
 }
 
-// Loose reports whether a lost write may still land on the ledger as last read. What it would open is not known to be open
-// then: Read again after a while, unless something else is written before.
+// Loose reports whether a lost write may still replace the ledger as last read. Its entries are then not known to be open. Call
+// Read again after a while, unless something else is written before.
 func (k *Machine) Loose() bool {
 	return !k.deposed && k.stored != nil && k.lostAt != "" && k.lostAt == k.stored.ResourceVersion
 }
 
-// Stored is the ledger as last read or written; nil before that. It must not be changed.
+// Stored is the ledger as last read or written; nil before that. Do not change it.
 func (k *Machine) Stored() *v1alpha1.RetentionLedger { return k.stored }
 
-// Forget drops what is remembered about objects that have been counted, but for those that are still known to whoever
-// decides and those counted since the last time. Call it now and then: what has been counted is opened never again while it
-// is remembered.
+// Forget drops counted objects from memory, except those that the caller still knows and those counted since the last call. Call
+// it from time to time. A counted object is not opened again while it is in memory.
 func (k *Machine) Forget(known func(types.UID) bool) {
 	for uid, met := range k.counted {
 		switch {
@@ -97,7 +96,7 @@ func (k *Machine) Forget(known func(types.UID) bool) {
 	}
 }
 
-// adopt makes stored the ledger that is known. Entries that were known keep their state.
+// adopt replaces the known ledger with stored. Known entries keep their state.
 func (k *Machine) adopt(stored *v1alpha1.RetentionLedger) error {
 	entries, err := unpack(stored)
 	if err != nil {
@@ -108,7 +107,7 @@ func (k *Machine) adopt(stored *v1alpha1.RetentionLedger) error {
 		open[e.UID] = k.known(e)
 	}
 	if k.stored == nil || k.stored.ResourceVersion != stored.ResourceVersion {
-		clear(k.tried) // all drafts made before can only conflict
+		clear(k.tried) // all earlier drafts can only conflict
 	}
 	k.stored, k.open = stored, open
 	k.lost, k.sealed = false, stored.Holder == k.holder
@@ -116,7 +115,7 @@ func (k *Machine) adopt(stored *v1alpha1.RetentionLedger) error {
 	return nil
 }
 
-// known is the state of an entry that is open in the ledger.
+// known is the state of an open entry in the ledger.
 func (k *Machine) known(e Entry) *state {
 	if s, ok := k.open[e.UID]; ok && s.Is(e.Target) {
 		return s

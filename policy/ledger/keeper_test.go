@@ -18,7 +18,7 @@ var (
 	absent    = ledger.Observation{Absent: true}
 )
 
-// TestHowAnEntryEnds sends DELETEs for one entry, one after the other, and then looks at its object.
+// TestHowAnEntryEnds sends several DELETEs for one entry, and then reads its object.
 func TestHowAnEntryEnds(t *testing.T) {
 	type end struct{ deleted, gone, open int64 }
 	for name, c := range map[string]struct {
@@ -26,26 +26,26 @@ func TestHowAnEntryEnds(t *testing.T) {
 		looks   []ledger.Observation
 		want    end
 	}{
-		"deleted":                                  {[]ledger.DeleteResult{ledger.Deleted}, nil, end{deleted: 1}},
-		"404 to the only DELETE is void":           {[]ledger.DeleteResult{ledger.NotThere}, nil, end{}},
-		"409 to the only DELETE is void":           {[]ledger.DeleteResult{ledger.Changed}, nil, end{}},
-		"a refusal of the only DELETE is void":     {[]ledger.DeleteResult{ledger.Refused}, nil, end{}},
-		"no answer leaves it open":                 {[]ledger.DeleteResult{ledger.Unknown}, nil, end{open: 1}},
-		"no answer, then 404, is gone":             {[]ledger.DeleteResult{ledger.Unknown, ledger.NotThere}, nil, end{gone: 1}},
-		"no answer, then 2xx, is deleted":          {[]ledger.DeleteResult{ledger.Unknown, ledger.Deleted}, nil, end{deleted: 1}},
-		"no answer, then 409, says nothing":        {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, nil, end{open: 1}},
-		"no answer, then a refusal, says nothing":  {[]ledger.DeleteResult{ledger.Unknown, ledger.Refused}, nil, end{open: 1}},
-		"doubt stays":                              {[]ledger.DeleteResult{ledger.Unknown, ledger.Refused, ledger.NotThere}, nil, end{gone: 1}},
-		"no answer, and it is absent":              {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{absent}, end{gone: 1}},
-		"no answer, and another has its name":      {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{recreated}, end{gone: 1}},
-		"no answer, and it is terminating":         {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{removing}, end{gone: 1}},
-		"no answer, and it has changed":            {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{changed}, end{}},
-		"no answer, and it is as it was":           {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{unchanged}, end{open: 1}},
-		"no answer, and nothing was seen":          {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{{}}, end{open: 1}},
-		"409 in doubt, and it has changed":         {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, []ledger.Observation{changed}, end{}},
-		"409 in doubt, and another has its name":   {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, []ledger.Observation{recreated}, end{gone: 1}},
-		"what is not in doubt is not looked at":    {nil, []ledger.Observation{absent}, end{open: 1}},
-		"as it was at first, gone at another look": {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{unchanged, absent}, end{gone: 1}},
+		"deleted":                                            {[]ledger.DeleteResult{ledger.Deleted}, nil, end{deleted: 1}},
+		"404 to the only DELETE is void":                     {[]ledger.DeleteResult{ledger.NotThere}, nil, end{}},
+		"409 to the only DELETE is void":                     {[]ledger.DeleteResult{ledger.Changed}, nil, end{}},
+		"a refusal of the only DELETE is void":               {[]ledger.DeleteResult{ledger.Refused}, nil, end{}},
+		"no response leaves it open":                         {[]ledger.DeleteResult{ledger.Unknown}, nil, end{open: 1}},
+		"no response, then 404, is gone":                     {[]ledger.DeleteResult{ledger.Unknown, ledger.NotThere}, nil, end{gone: 1}},
+		"no response, then 2xx, is deleted":                  {[]ledger.DeleteResult{ledger.Unknown, ledger.Deleted}, nil, end{deleted: 1}},
+		"no response, then 409, leaves it open":              {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, nil, end{open: 1}},
+		"no response, then a refusal, leaves it open":        {[]ledger.DeleteResult{ledger.Unknown, ledger.Refused}, nil, end{open: 1}},
+		"a doubtful entry stays doubtful":                    {[]ledger.DeleteResult{ledger.Unknown, ledger.Refused, ledger.NotThere}, nil, end{gone: 1}},
+		"no response, and the object is absent":              {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{absent}, end{gone: 1}},
+		"no response, and another object has its name":       {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{recreated}, end{gone: 1}},
+		"no response, and the object is terminating":         {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{removing}, end{gone: 1}},
+		"no response, and the object has changed":            {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{changed}, end{}},
+		"no response, and the object is unchanged":           {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{unchanged}, end{open: 1}},
+		"no response, and an empty observation":              {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{{}}, end{open: 1}},
+		"409 in doubt, and the object has changed":           {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, []ledger.Observation{changed}, end{}},
+		"409 in doubt, and another object has its name":      {[]ledger.DeleteResult{ledger.Unknown, ledger.Changed}, []ledger.Observation{recreated}, end{gone: 1}},
+		"an entry that is not doubtful ignores observations": {nil, []ledger.Observation{absent}, end{open: 1}},
+		"unchanged at first, absent later":                   {[]ledger.DeleteResult{ledger.Unknown}, []ledger.Observation{unchanged, absent}, end{gone: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, e := newStore(t), entry("a", "7")
@@ -59,7 +59,7 @@ func TestHowAnEntryEnds(t *testing.T) {
 			}
 			if c.want.open == 1 {
 				if k.Draft(s.now).Changed() {
-					t.Error("it ended")
+					t.Error("the entry has ended")
 				}
 				return
 			}
@@ -74,10 +74,10 @@ func TestWhatIsSeenOfAnObject(t *testing.T) {
 	there := &metav1.ObjectMeta{UID: "u", ResourceVersion: "7"}
 	terminating := &metav1.ObjectMeta{UID: "u", ResourceVersion: "7", DeletionTimestamp: &now}
 	if got, want := ledger.SightOf(there), (ledger.Observation{UID: "u", ResourceVersion: "7"}); got != want {
-		t.Errorf("one that exists: %+v, want %+v", got, want)
+		t.Errorf("an object that exists: %+v, want %+v", got, want)
 	}
 	if got, want := ledger.SightOf(terminating), (ledger.Observation{UID: "u", ResourceVersion: "7", Terminating: true}); got != want {
-		t.Errorf("one that is terminating: %+v, want %+v", got, want)
+		t.Errorf("a terminating object: %+v, want %+v", got, want)
 	}
 }
 
@@ -88,17 +88,17 @@ func TestAnInheritedEntryIsDoubtful(t *testing.T) {
 	k := ledger.New("second")
 	s.read(k)
 	if k.Sending(e.Target) || len(k.Doubtful()) > 0 {
-		t.Error("it was touched before the ledger was taken over")
+		t.Error("the entry is used before the ledger is sealed")
 	}
 	k.Saw(e, absent, start)
 	s.write(k)
 	s.is(0, 0, e)
 	if doubtful := k.Doubtful(); len(doubtful) != 1 || doubtful[0] != e {
-		t.Errorf("doubtful are %v", doubtful)
+		t.Errorf("doubtful entries are %v", doubtful)
 	}
-	k.Withdrawn(e.Target) // the former holder may have sent it
+	k.Withdrawn(e.Target) // the former holder may have sent its DELETE
 	if k.Draft(s.now).Changed() {
-		t.Error("what may have been sent ended as void")
+		t.Error("an entry that may have been sent ended as void")
 	}
 	s.send(k, e, ledger.NotThere)
 	s.write(k)
@@ -115,17 +115,17 @@ func TestAnotherHolderDeposes(t *testing.T) {
 
 	s.keeper("second")
 	if s.land(d) {
-		t.Fatal("the former holder wrote")
+		t.Fatal("the former holder can write")
 	}
 	first.Lost()
 	if err := first.Read(s.ledger); !errors.Is(err, ledger.ErrDeposed) {
-		t.Errorf("reading gave %v", err)
+		t.Errorf("Read: %v", err)
 	}
 	if first.Sending(e.Target) || first.Draft(s.now).Changed() || first.Draft(s.now).Object() != nil {
-		t.Error("the former holder goes on")
+		t.Error("the former holder continues")
 	}
 	if err := first.Read(s.ledger); !errors.Is(err, ledger.ErrDeposed) {
-		t.Errorf("reading again gave %v", err)
+		t.Errorf("Read again: %v", err)
 	}
 }
 
@@ -133,15 +133,15 @@ func TestTheSealIsWrittenAlone(t *testing.T) {
 	s := newStore(t)
 	k := ledger.New("first")
 	if d := k.Draft(s.now); d.Changed() || d.Object() != nil {
-		t.Error("something was drafted before anything was read")
+		t.Error("an update before Read")
 	}
 	s.read(k)
 	d := k.Draft(s.now)
 	if d.Room(s.now, nil) != 0 || d.Open(entry("a", "7")) {
-		t.Error("an entry was opened in a ledger that is not ours")
+		t.Error("an entry is opened before the ledger is sealed")
 	}
 	if !d.Changed() || d.Object().Holder != "first" {
-		t.Error("the holder is not written")
+		t.Error("the update does not have the holder")
 	}
 }
 
@@ -157,56 +157,56 @@ func TestALostWrite(t *testing.T) {
 		d.Open(b)
 		k.Lost()
 		if k.Draft(s.now).Changed() || k.Sending(b.Target) {
-			t.Error("it goes on as if nothing were lost")
+			t.Error("the machine continues after a lost write")
 		}
 		return s, k, d
 	}
-	t.Run("that never lands", func(t *testing.T) {
+	t.Run("that is never written", func(t *testing.T) {
 		s, k, _ := lose(t)
 		s.read(k)
 		if !k.Loose() {
-			t.Error("it may land yet")
+			t.Error("it may still be written")
 		}
 		s.write(k, b)
 		s.is(1, 0, b)
 		if k.Loose() {
-			t.Error("it cannot land any more")
+			t.Error("it can no longer be written")
 		}
 	})
-	t.Run("that had landed", func(t *testing.T) {
+	t.Run("that was written", func(t *testing.T) {
 		s, k, d := lose(t)
 		s.land(d)
 		s.read(k)
 		if k.Draft(s.now).Changed() || k.Loose() {
-			t.Error("the deletion would be counted again")
+			t.Error("the deletion is counted again")
 		}
 		if unsent := k.Unsent(); len(unsent) != 1 || unsent[0] != b {
-			t.Errorf("unsent are %v", unsent)
+			t.Errorf("unsent entries are %v", unsent)
 		}
-		s.send(k, b, ledger.NotThere) // it is our own and was never sent before
+		s.send(k, b, ledger.NotThere) // our own entry, never sent before
 		s.write(k)
 		s.is(1, 0)
 	})
-	t.Run("that lands late", func(t *testing.T) {
+	t.Run("that is written late", func(t *testing.T) {
 		s, k, d := lose(t)
 		s.read(k)
 		again := k.Draft(s.now)
 		s.land(d)
 		if s.land(again) {
-			t.Fatal("both landed")
+			t.Fatal("both were written")
 		}
 		k.Lost()
-		k.Withdrawn(b.Target) // though nobody knows whether it is open
+		k.Withdrawn(b.Target) // it is unknown whether it is open
 		s.read(k)
 		s.write(k)
 		s.is(1, 0)
 	})
-	t.Run("whose answer comes too late", func(t *testing.T) {
+	t.Run("whose response comes too late", func(t *testing.T) {
 		s, k, d := lose(t)
 		s.land(d)
 		k.Wrote(d, s.ledger)
 		if k.Draft(s.now).Changed() || k.Sending(b.Target) {
-			t.Error("it goes on without having read")
+			t.Error("the machine continues without Read")
 		}
 	})
 }
@@ -215,20 +215,20 @@ func TestOneDeleteAtATime(t *testing.T) {
 	s, e := newStore(t), entry("a", "7")
 	k := s.keeper("first")
 	if k.Sending(e.Target) {
-		t.Error("it was never opened")
+		t.Error("the entry is not open")
 	}
 	s.write(k, e)
 	if !k.Sending(e.Target) || k.Sending(e.Target) {
-		t.Error("two are under way, or none")
+		t.Error("not exactly one DELETE is under way")
 	}
 	k.Withdrawn(e.Target)
 	k.Saw(e, absent, start)
 	if k.Draft(s.now).Changed() {
-		t.Error("it ended while one was under way")
+		t.Error("the entry ended while a DELETE was under way")
 	}
 	k.Answered(e.Target, ledger.Deleted)
 	if k.Sending(e.Target) {
-		t.Error("it has ended")
+		t.Error("an ended entry can be sent")
 	}
 	s.write(k)
 	s.is(1, 0)
@@ -245,36 +245,36 @@ func TestOneEntryAnObject(t *testing.T) {
 		return d.Open(e)
 	}
 	if opens(old) || opens(fresh) {
-		t.Error("there are two entries about one object")
+		t.Error("there are two entries of one object")
 	}
 	s.send(k, old, ledger.Changed)
 	if opens(old) {
-		t.Error("the same version was opened in the update that closes it")
+		t.Error("the same version is opened in the update that closes it")
 	}
 	s.write(k, fresh)
 	s.is(0, 0, fresh)
 	s.send(k, fresh, ledger.Refused)
 	s.write(k)
-	s.write(k, fresh) // tried again later
+	s.write(k, fresh) // retried later
 	s.send(k, fresh, ledger.Deleted)
 	if opens(fresh) || opens(entry("a", "9")) {
-		t.Error("what was deleted was opened before that was written")
+		t.Error("a deleted object is opened before the deletion is written")
 	}
 	s.write(k)
 	if opens(fresh) || opens(entry("a", "9")) {
-		t.Error("what was deleted was opened again")
+		t.Error("a deleted object is opened again")
 	}
 	k.Forget(func(uid types.UID) bool { return true })
 	if opens(fresh) {
-		t.Error("what is still known to exist was forgotten")
+		t.Error("an object that the caller knows is forgotten")
 	}
 	k.Forget(func(uid types.UID) bool { return false })
 	if opens(fresh) {
-		t.Error("what may still be asked for was forgotten the first time")
+		t.Error("an object is forgotten at the first call")
 	}
 	k.Forget(func(uid types.UID) bool { return false })
 	if !opens(entry("a", "9")) {
-		t.Error("it was not forgotten")
+		t.Error("an object is not forgotten")
 	}
 }
 
@@ -288,7 +288,7 @@ func TestWithdrawn(t *testing.T) {
 	s.land(d)
 	k.Wrote(d, s.ledger)
 	if k.Sending(e.Target) || len(k.Unsent()) > 0 {
-		t.Error("it is sent nevertheless")
+		t.Error("a withdrawn entry can be sent")
 	}
 	s.write(k)
 	s.is(0, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/build/shifted"
 )
 
-// unsure is an entry of a keeper whose DELETE got no certain answer.
+// unsure is an entry of a machine whose DELETE has an unknown result.
 func unsure(s *store, k *ledger.Machine, name string) ledger.Entry {
 	s.Helper()
 	e := entry(name, "7")
@@ -24,17 +24,17 @@ func asItWas(e ledger.Entry) ledger.Observation {
 func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
 	const life = ledger.RequestLife
 	for name, test := range map[string]struct {
-		first, began time.Duration // the looks after the DELETE
+		first, began time.Duration // the reads after the DELETE
 		again        time.Duration // when another DELETE is sent; 0 for never
 		sight        func(ledger.Entry) ledger.Observation
 		ends         bool
 	}{
-		"long after":                       {first: time.Second, began: time.Second + life, sight: asItWas, ends: true},
-		"one nanosecond earlier":           {first: time.Second, began: life + time.Second - 1, sight: asItWas},
-		"by the first look, however late":  {began: 10 * life, sight: asItWas},
-		"another DELETE starts it anew":    {first: time.Second, again: time.Minute, began: life + time.Minute, sight: asItWas},
-		"one that shows nothing":           {first: time.Second, began: 2 * life, sight: func(ledger.Entry) ledger.Observation { return ledger.Observation{} }},
-		"one that shows half of an object": {first: time.Second, began: 2 * life, sight: func(e ledger.Entry) ledger.Observation { return ledger.Observation{UID: e.UID} }},
+		"RequestLife after the first read":       {first: time.Second, began: time.Second + life, sight: asItWas, ends: true},
+		"one nanosecond less":                    {first: time.Second, began: life + time.Second - 1, sight: asItWas},
+		"at a late first read":                   {began: 10 * life, sight: asItWas},
+		"another DELETE starts the time again":   {first: time.Second, again: time.Minute, began: life + time.Minute, sight: asItWas},
+		"an empty observation":                   {first: time.Second, began: 2 * life, sight: func(ledger.Entry) ledger.Observation { return ledger.Observation{} }},
+		"an observation without resourceVersion": {first: time.Second, began: 2 * life, sight: func(e ledger.Entry) ledger.Observation { return ledger.Observation{UID: e.UID} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
@@ -51,13 +51,13 @@ func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
 			began := start.Add(test.began)
 			k.Look(began)
 			if ended := k.Saw(e, test.sight(e), began); ended != test.ends {
-				t.Fatalf("ended: %t", ended)
+				t.Fatalf("ended is %t", ended)
 			}
 			if !test.ends {
 				return
 			}
 			if d := k.Draft(s.now); d.Room(s.now, nil) == 0 || d.Open(e) {
-				t.Error("a second entry about the version is opened beside the first")
+				t.Error("a second entry of the version is opened")
 			}
 			s.write(k)
 			s.is(0, 0)
@@ -67,7 +67,7 @@ func TestADoubtEndsOnceNoRequestCanBeCarriedOut(t *testing.T) {
 	}
 }
 
-// TestAnInheritedDoubtLastsFromTheFirstLook: a former leader may have sent a DELETE just before its ledger was taken over.
+// TestAnInheritedDoubtLastsFromTheFirstLook: a former leader may have sent a DELETE directly before the ledger was sealed.
 func TestAnInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
 	s := newStore(t)
 	e := entry("x", "7")
@@ -75,28 +75,28 @@ func TestAnInheritedDoubtLastsFromTheFirstLook(t *testing.T) {
 	k := ledger.New("b")
 	s.read(k)
 	if len(k.Look(start)) > 0 {
-		t.Fatal("it is looked at before the ledger is ours")
+		t.Fatal("the object is read before the ledger is sealed")
 	}
 	s.write(k)
 	k.Look(start.Add(time.Hour))
 	if k.Saw(e, asItWas(e), start.Add(time.Hour)) {
-		t.Error("it ended by the first look")
+		t.Error("the entry ended at the first read")
 	}
 	k.Look(start.Add(time.Hour + ledger.RequestLife))
 	if !k.Saw(e, asItWas(e), start.Add(time.Hour+ledger.RequestLife)) {
-		t.Error("it has not ended")
+		t.Error("the entry has not ended")
 	}
 }
 
-// TestAClockThatIsSetEndsNoDoubt: the wall clock may be set, and the monotonic clock does not move while a machine is suspended. The one
-// that says less counts.
+// TestAClockThatIsSetEndsNoDoubt: the wall clock can be set, and the monotonic clock stops while a machine is suspended. The
+// smaller duration counts.
 func TestAClockThatIsSetEndsNoDoubt(t *testing.T) {
 	const life = ledger.RequestLife
 	first := time.Now()
 	for name, began := range map[string]time.Time{
-		"the wall clock is set forward":              shifted.Set(first.Add(time.Second), 2*life),
-		"the wall clock is set back":                 shifted.Set(first.Add(2*life), -2*life),
-		"neither says that no request can be around": first.Add(life - 1),
+		"the wall clock is set forward":         shifted.Set(first.Add(time.Second), 2*life),
+		"the wall clock is set back":            shifted.Set(first.Add(2*life), -2*life),
+		"both clocks say less than RequestLife": first.Add(life - 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
@@ -129,7 +129,7 @@ func TestAnEntryInDoubtIsRetriedLessOften(t *testing.T) {
 	}
 	s.read(k)
 	if !k.Rests(e.Target) {
-		t.Error("it does not rest any more once the ledger was read")
+		t.Error("it does not rest any more after Read")
 	}
 }
 
@@ -142,7 +142,7 @@ func TestEntriesInDoubtLeaveRoomToOtherNamespaces(t *testing.T) {
 		d.Room(s.now, s.budget)
 		if !d.Admits("ns") {
 			if i != 5 {
-				t.Errorf("the namespace is not admitted with %d of 10 in doubt", i)
+				t.Errorf("the namespace is not admitted with %d of 10 doubtful", i)
 			}
 			break
 		}
@@ -154,10 +154,10 @@ func TestEntriesInDoubtLeaveRoomToOtherNamespaces(t *testing.T) {
 		e := entry(string(rune('A'+i)), "7")
 		e.Namespace = "other"
 		if !d.Admits("other") || !d.Open(e) {
-			t.Errorf("%d of another namespace were opened", i)
+			t.Errorf("only %d entries of another namespace are opened", i)
 		}
 	}
 	if d.Admits("other") {
-		t.Error("more than all are opened")
+		t.Error("more entries are admitted than the budget allows")
 	}
 }

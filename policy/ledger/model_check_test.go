@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// counted is what the ledger has counted for each object.
+// counted are the counts of the ledger for each object.
 func (w *modelState) counted() [maxUIDs]v1alpha1.LedgerCount {
 	var all [maxUIDs]v1alpha1.LedgerCount
 	for _, rule := range w.ledger.Rules {
@@ -21,8 +21,8 @@ func (w *modelState) counted() [maxUIDs]v1alpha1.LedgerCount {
 	return all
 }
 
-// countedOnce must hold whenever the ledger is written: nothing is counted twice, nothing as deleted that we did not
-// delete, and nothing as gone but what may have gone by our DELETE.
+// countedOnce must hold after each write of the ledger. No object is counted twice. Only objects that our DELETE deleted are
+// counted as deleted. Only objects that our DELETE may have deleted are counted as gone.
 func (w *modelState) countedOnce() error {
 	for i, n := range w.counted() {
 		f, uid := w.fates[i], uidOf('A'+byte(i))
@@ -30,17 +30,17 @@ func (w *modelState) countedOnce() error {
 		case n.Deleted+n.Gone > 1:
 			return fmt.Errorf("object %s is counted twice: %v", uid, n)
 		case n.Deleted > 0 && !f.ours:
-			return fmt.Errorf("object %s is counted as deleted, and we did not", uid)
+			return fmt.Errorf("object %s is counted as deleted, but we have not deleted it", uid)
 		case n.Gone > 0 && !f.ours && !f.others:
-			return fmt.Errorf("object %s is counted as gone, and nobody has deleted it", uid)
+			return fmt.Errorf("object %s is counted as gone, but no client has deleted it", uid)
 		case n.Gone > 0 && !f.doubted:
-			return fmt.Errorf("object %s is counted as gone, and no answer about it was lost", uid)
+			return fmt.Errorf("object %s is counted as gone, but no response for it was lost", uid)
 		}
 	}
 	return nil
 }
 
-// wasCovered must hold whenever a DELETE removes something: its entry is open in the ledger, and the budget allows it.
+// wasCovered must hold when a DELETE removes an object: its entry is open in the ledger, and the budget allows it.
 func (w *modelState) wasCovered(r *request) error {
 	covered := false
 	for _, t := range w.openTargets() {
@@ -64,24 +64,24 @@ func (w *modelState) wasCovered(r *request) error {
 	return nil
 }
 
-// settled must hold whenever the last leader has nothing left to find out: each object that a DELETE of ours removed is
-// counted, and nothing is open about one that is gone or has changed.
+// settled must hold when the last leader has no open questions: each object that our DELETE removed is counted, and no entry is
+// open for an object that has changed or no longer exists.
 func (w *modelState) settled() error {
 	for i, n := range w.counted() {
 		if w.fates[i].ours && n.Deleted+n.Gone != 1 {
-			return fmt.Errorf("object %s was deleted by us and is not counted", uidOf('A'+byte(i)))
+			return fmt.Errorf("we deleted object %s, but it is not counted", uidOf('A'+byte(i)))
 		}
 	}
 	for _, t := range w.openTargets() {
 		now := w.things[t.Name[0]-'0']
 		if now.uid == 0 || types.UID(rune(now.uid)) != t.UID || versionOf(now) != t.ResourceVersion || now.terminating {
-			return fmt.Errorf("an entry about object %s stays open, and there is %v", t.UID, now)
+			return fmt.Errorf("the entry of object %s stays open, but the object is %v", t.UID, now)
 		}
 	}
 	return nil
 }
 
-// isSettled reports whether the last leader has nothing left to find out or to write.
+// isSettled reports whether the last leader has nothing left to read or to write.
 func (w *modelState) isSettled() bool {
 	if w.left.leaders > 0 {
 		return false
@@ -104,8 +104,8 @@ func (w *modelState) isSettled() bool {
 	return !l.keeper.Clone().Draft(w.now(of)).Changed()
 }
 
-// mustHappen reports whether a move is one that happens some time if nothing else does: nothing bad, and nothing that a
-// former leader does, which may have died.
+// mustHappen reports whether a move happens eventually if nothing else does. Failures and moves of former leaders, which may have
+// stopped, are not among them.
 func (w *modelState) mustHappen(m move) bool {
 	last := len(w.leaders) - 1
 	switch {
@@ -120,20 +120,20 @@ func (w *modelState) mustHappen(m move) bool {
 	}
 }
 
-// ended must hold where nothing must happen any more: the last leader has found everything out, and deleted what it wants
-// to.
+// ended must hold if no move must happen any more: the last leader has no open questions, and has deleted the objects that it
+// wants to delete.
 func (w *modelState) ended() error {
 	if w.touched > 0 || w.budget != nil && w.left.ticks > 0 {
 		return nil
 	}
 	if !w.isSettled() {
-		return errors.New("the last leader cannot go on")
+		return errors.New("the last leader cannot continue")
 	}
 	l := &w.leaders[len(w.leaders)-1]
 	for i := range w.things[:w.bounds.things] {
-		waits := w.bounds.lapses > 0 && l.keeper.Rests(l.known[i].entry(i).Target) // for a lapse more
+		waits := w.bounds.lapses > 0 && l.keeper.Rests(l.known[i].entry(i).Target) // for one more lapse
 		if l.wants(i) && !waits && w.left.opens > 0 && w.budget == nil {
-			return fmt.Errorf("object %d stays", i)
+			return fmt.Errorf("object %d is not deleted", i)
 		}
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// key stands for a state: two of one key go on alike. resourceVersions of the ledger are in it only as far as anybody
-// can tell: what was made from a former one can only conflict.
+// key identifies a state: states with the same key continue in the same way. It has resourceVersions of the ledger only as far as
+// they matter: updates made from an earlier ledger can only conflict.
 type key [2]uint64
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
@@ -101,7 +101,7 @@ func (l *leader) appendKey(b []byte, current *v1alpha1.RetentionLedger) []byte {
 	return append(b, '!')
 }
 
-// appendRequests appends them in whatever order they were sent.
+// appendRequests appends the requests, independent of the order in which they were sent.
 func (w *modelState) appendRequests(b []byte) []byte {
 	all := make([]string, 0, len(w.requests))
 	for _, r := range w.requests {

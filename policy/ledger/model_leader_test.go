@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
 
-// elect has another lead, and read the ledger.
+// elect starts another leader, which reads the ledger.
 func (w *modelState) elect() error {
 	w.left.leaders--
 	w.leaders = append(w.leaders, w.lead())
@@ -18,7 +18,7 @@ func (w *modelState) elect() error {
 	return w.read(of, &w.leaders[of])
 }
 
-// lead has somebody begin to lead, under a name of its own.
+// lead makes a leader with a unique holder.
 func (w *modelState) lead() leader {
 	holder := string(rune('a' + w.holders))
 	w.holders++
@@ -32,7 +32,7 @@ func (w *modelState) lead() leader {
 	return l
 }
 
-// errNothing says that a move changes nothing.
+// errNothing means that a move changes nothing.
 var errNothing = errors.New("nothing happens")
 
 // act makes a move of a leader.
@@ -67,7 +67,7 @@ func (w *modelState) act(m move, l *leader) error {
 	return nil
 }
 
-// bury ends a leader; what it has sent goes on.
+// bury stops a leader; its requests continue.
 func (w *modelState) bury(of int) {
 	w.leaders[of] = leader{}
 	w.requests = slices.DeleteFunc(w.requests, func(r request) bool { return r.from == of && r.done })
@@ -83,7 +83,7 @@ func (w *modelState) read(of int, l *leader) error {
 	if errors.Is(err, ledger.ErrDeposed) {
 		w.bury(of)
 		if of == len(w.leaders)-1 {
-			*l = w.lead() // a former leader took it over: it has noticed late that it leads no more
+			*l = w.lead() // a former leader took the ledger over, because it noticed late that it no longer leads
 		}
 		return nil
 	}
@@ -93,7 +93,7 @@ func (w *modelState) read(of int, l *leader) error {
 	return err
 }
 
-// write drafts and sends, if there is anything to write.
+// write drafts an update and sends it, if there is anything to write.
 func (w *modelState) write(m move, l *leader) error {
 	d := l.keeper.Draft(w.now(m.leader))
 	w.flaw.drafted(l, d)
@@ -106,7 +106,7 @@ func (w *modelState) write(m move, l *leader) error {
 		}
 	}
 	if !d.Changed() || m.step == write && opened == 0 && l.listed {
-		return errNothing // writing without opening is a move of its own
+		return errNothing // a write without new entries is a different move
 	}
 	o := d.Object()
 	if w.flaw == ignoresLock {
@@ -129,7 +129,7 @@ func (w *modelState) send(m move, l *leader) error {
 	return nil
 }
 
-// like is an object of the version that an entry is about.
+// like is an object of the version in an entry.
 func like(e ledger.Entry) metav1.Object {
 	return &metav1.ObjectMeta{UID: e.UID, ResourceVersion: e.ResourceVersion}
 }
@@ -152,7 +152,7 @@ func (w *modelState) handle(m move) error {
 	return nil
 }
 
-// execute carries a request out.
+// execute handles a request in the API server.
 func (w *modelState) execute(m move, r *request) error {
 	r.done = true
 	var err error
@@ -167,7 +167,7 @@ func (w *modelState) execute(m move, r *request) error {
 	return err
 }
 
-// store writes the ledger if it is what it was.
+// store writes the ledger, unless there is a conflict.
 func (w *modelState) store(r *request) error {
 	if r.object.ResourceVersion != w.ledger.ResourceVersion && r.object.ResourceVersion != "" {
 		return nil
@@ -182,7 +182,7 @@ func (w *modelState) store(r *request) error {
 	return w.countedOnce()
 }
 
-// doubtAll notes that what is open has another holder now.
+// doubtAll marks the open entries as inherited by another holder.
 func (w *modelState) doubtAll() {
 	for _, t := range w.openTargets() {
 		w.fate(t.UID).doubted = true
@@ -209,7 +209,7 @@ func (w *modelState) delete(m move, r *request) error {
 	return nil
 }
 
-// answer has an answer arrive.
+// answer delivers a response.
 func (w *modelState) answer(i int) error {
 	r := w.requests[i]
 	w.requests = slices.Delete(w.requests, i, i+1)
@@ -227,7 +227,7 @@ func (w *modelState) answer(i int) error {
 	return nil
 }
 
-// lose has an answer be lost: the request may have been carried out, may be later, or never.
+// lose loses a response: the request was handled before, or will be later, or never.
 func (w *modelState) lose(i int) {
 	r := w.requests[i]
 	l := w.own(r.from)
@@ -246,7 +246,7 @@ func (w *modelState) lose(i int) {
 	}
 }
 
-// own has a leader with a keeper of this state's own.
+// own gives a leader its own copy of its machine in this state.
 func (w *modelState) own(of int) *leader {
 	l := &w.leaders[of]
 	l.own()

@@ -7,52 +7,52 @@ import (
 	"github.com/sunset-k8s/sunset/policy/ledger"
 )
 
-// step is a sort of move.
+// step is a kind of move.
 type step int
 
 const (
-	edit     step = iota // somebody changes an object
-	removal              // somebody else deletes one
-	finalize             // its finalizer is taken off
-	birth                // somebody makes another under its name
-	election             // there is another leader
-	tickTock             // time goes on
-	lapsed               // so much time that what was sent before is carried out no more
+	edit     step = iota // another client changes an object
+	removal              // another client deletes an object
+	finalize             // the finalizer of an object is removed
+	birth                // another client creates an object of the same name
+	election             // another leader starts
+	tickTock             // time passes
+	lapsed               // RequestLife passes: earlier requests have no effect any more
 
-	read      // it reads the ledger
-	write     // it writes it, and opens what it wants to delete
-	writeOnly // it writes it, and opens nothing
+	read      // the leader reads the ledger
+	write     // it writes the ledger, and opens the entries that it wants to delete
+	writeOnly // it writes the ledger without new entries
 	list      // it lists the objects
-	watch     // its watch tells it about one
-	whim      // it does not want to delete one any more
-	withdraw  // it says so about an entry that was not sent
-	drop      // it drops one that was: see voidsSent
+	watch     // its watch delivers an object
+	whim      // it no longer wants to delete an object
+	withdraw  // it withdraws an entry that was not sent
+	drop      // it drops an entry that was sent: see voidsSent
 	send      // it sends a DELETE
-	glance    // it looks at an object
-	take      // it takes what that showed
+	glance    // it reads an object
+	take      // it uses the result
 
-	execute // the API server carries a request out
-	vague   // the same, and it does not tell another UID from another version
-	refuse  // it refuses it
-	answer  // the answer arrives
-	lose    // it never does
+	execute // the API server handles a request
+	vague   // the same, with a 409 that does not distinguish UID and version
+	refuse  // it refuses a request
+	answer  // the response arrives
+	lose    // the response is lost
 )
 
 var steps = map[step]string{
-	edit: "somebody changes object", removal: "somebody else deletes object", finalize: "a finalizer is taken off object",
-	birth: "somebody makes anew object", election: "elected is leader", tickTock: "the clock ticks to",
-	lapsed: "what was sent is carried out no more at",
+	edit: "another client changes object", removal: "another client deletes object", finalize: "the finalizer is removed from object",
+	birth: "another client creates again object", election: "start of leader", tickTock: "the clock advances to",
+	lapsed: "RequestLife passes until",
 	read:   "reads the ledger", write: "writes, opening", writeOnly: "writes, opening nothing", list: "lists",
-	watch: "hears of object", whim: "wants no more to delete", withdraw: "withdraws", drop: "drops", send: "sends a DELETE of",
-	glance: "looks at", take: "takes what it saw, first of", execute: "carried out is request", vague: "answered with a vague 409 is request",
-	refuse: "refused is request", answer: "answered is request", lose: "lost is the answer to request",
+	watch: "receives from its watch object", whim: "no longer wants to delete", withdraw: "withdraws", drop: "drops", send: "sends a DELETE of",
+	glance: "reads", take: "uses the result of read", execute: "the API server handles request", vague: "the API server answers with a vague 409 request",
+	refuse: "the API server refuses request", answer: "the response arrives for request", lose: "the response is lost for request",
 }
 
-// move is one step of somebody about something.
+// move is one step, by a leader or another client.
 type move struct {
 	step
-	leader int // -1 if of none
-	about  int // a name, a request, a leader
+	leader int // -1 for none
+	about  int // index of a name, request or leader
 }
 
 func (m move) String() string {
@@ -62,10 +62,10 @@ func (m move) String() string {
 	return fmt.Sprintf("leader %d %s %d", m.leader, steps[m.step], m.about)
 }
 
-// moves are what can happen next. Some turn out to be none when they are made.
+// moves are the possible next moves. Some of them turn out to change nothing.
 //
-// What others do to an object happens just before something touches the object: whatever comes in between would be the
-// same if it came before.
+// Other clients change an object only directly before a move that touches the object, because moves of other objects in between
+// could also come before.
 func (w *modelState) moves() []move {
 	all := make([]move, 0, 16)
 	add := func(s step, leader, about int, when bool) {
@@ -101,7 +101,7 @@ func (w *modelState) moves() []move {
 	return all
 }
 
-// touches reports whether a move has to do with an object: reads it or changes it.
+// touches reports whether a move reads or changes an object.
 func (w *modelState) touches(m move, name int) bool {
 	switch m.step {
 	case edit, removal, finalize, birth, watch:
@@ -120,7 +120,7 @@ func (w *modelState) touches(m move, name int) bool {
 func (w *modelState) movesOf(of int, add func(s step, leader, about int, when bool)) {
 	l := &w.leaders[of]
 	add(read, of, 0, l.blind)
-	add(read, of, 0, !l.blind && !w.writing(of) && of == len(w.leaders)-1 && !w.isCurrent(l)) // now and then
+	add(read, of, 0, !l.blind && !w.writing(of) && of == len(w.leaders)-1 && !w.isCurrent(l)) // from time to time
 	add(write, of, 0, !l.blind && !w.writing(of) && l.listed == l.sealed)
 	add(writeOnly, of, 0, !l.blind && !w.writing(of) && l.listed)
 	add(list, of, 0, !l.listed && l.sealed)
@@ -144,13 +144,13 @@ func (w *modelState) movesOf(of int, add func(s step, leader, about int, when bo
 
 func nameOf(e ledger.Entry) int { return int(e.Name[0] - '0') }
 
-// hasNews reports whether looking at an object would show anything but the version that may be deleted: that changes
-// nothing, and is left out.
+// hasNews reports whether a read of the object would give anything but the unchanged version. Other reads change nothing and are
+// skipped.
 func (w *modelState) hasNews(e ledger.Entry) bool {
 	return w.things[nameOf(e)].sight() != ledger.SightOf(like(e))
 }
 
-// make makes a move. It fails if that breaks a promise, and with errNothing if it turns out to be none.
+// make makes a move. It fails if the move breaks a guarantee, and with errNothing if the move changes nothing.
 func (w *modelState) make(m move) (*modelState, error) {
 	next := w.clone(m.leader)
 	next.touched = 0
@@ -175,7 +175,7 @@ func (w *modelState) make(m move) (*modelState, error) {
 	return next, err
 }
 
-// touch has others do something to an object.
+// touch is a change of an object by other clients.
 func (w *modelState) touch(m move, t *thing) {
 	switch m.step {
 	case edit:
@@ -193,8 +193,8 @@ func (w *modelState) touch(m move, t *thing) {
 	}
 }
 
-// lapse lets so much time go by that no DELETE which was sent before is carried out any more: its sender has given up waiting long
-// ago. Who does not lead any more has noticed: its lease has ended by both of its clocks.
+// lapse lets RequestLife pass, so that earlier DELETEs have no effect any more, and their senders have stopped waiting. Former
+// leaders have stopped, because their leases have ended by both clocks.
 func (w *modelState) lapse() {
 	w.left.lapses--
 	w.clock += lapse
@@ -209,7 +209,7 @@ func (w *modelState) lapse() {
 	}
 }
 
-// isVain reports whether a request can do nothing any more, and nobody waits for its answer.
+// isVain reports whether a request can have no effect any more, and no leader waits for its response.
 func (w *modelState) isVain(r request) bool {
 	if !r.orphan {
 		return false
@@ -221,7 +221,7 @@ func (w *modelState) isVain(r request) bool {
 	return uidOf(t.uid) != r.target.UID || versionOf(t) != r.target.ResourceVersion
 }
 
-// remove is what a DELETE does.
+// remove is the effect of a DELETE.
 func (w *modelState) remove(name int) {
 	t := &w.things[name]
 	if !t.finalizer {

@@ -13,22 +13,22 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// bounds are how much may happen in a model. Everything that can happen within them is explored, in every order.
+// bounds limit the events in a model. The exploration makes all events within the bounds, in every order.
 type bounds struct {
-	things     int // objects, each of another name
-	finalizers int // how many of them have one
-	leaders    int // how many are elected, one after the other; a former one goes on until it notices, or never again
-	losses     int // requests whose answer is lost: carried out before, later, or never
-	refusals   int // DELETEs that are answered with 429
-	edits      int // changes of objects by others
-	removals   int // objects that others delete
-	births     int // objects made again under the name of one that is gone
-	whims      int // objects that a leader does not want to delete any more
-	opens      int // entries opened in all
+	things     int // objects with different names
+	finalizers int // how many objects have a finalizer
+	leaders    int // leaders, one after the other; a former leader continues until it notices, or has stopped
+	losses     int // requests with a lost response: handled before, later, or never
+	refusals   int // DELETEs with response 429
+	edits      int // changes of objects by other clients
+	removals   int // objects that other clients delete
+	births     int // objects created again with the name of a deleted one
+	whims      int // objects that a leader no longer wants to delete
+	opens      int // entries opened in total
 	ticks      int // of the clock
-	lapses     int // of RequestLife: what was sent before is carried out no more, and former leaders have ended
+	lapses     int // of RequestLife: earlier requests have no effect, and former leaders have stopped
 	budget     *ledger.Budget
-	skew       time.Duration // by how much the clock of each second leader is behind
+	skew       time.Duration // how far the clock of every second leader is behind
 	flaw       flaw
 }
 
@@ -39,24 +39,24 @@ const (
 	maxUIDs   = 6
 )
 
-// modelState is a state of the model. It is never changed: each move makes another.
+// modelState is a state of the model. It does not change: each move makes another state.
 type modelState struct {
 	*bounds
 	left     bounds // what may still happen
 	ledger   *v1alpha1.RetentionLedger
 	things   [maxThings]thing
-	born     byte // how many objects there have been
+	born     byte // number of objects created so far
 	fates    [maxUIDs]fate
 	leaders  []leader
-	holders  int // how many keepers there have been
+	holders  int // number of machines so far
 	requests []request
 	clock    int
-	touched  int // one more than the object that others have just changed; see moves
+	touched  int // 1 + the object that another client has just changed; see moves
 }
 
-// thing is what the API server has under one name.
+// thing is the object of one name in the API server.
 type thing struct {
-	uid, version byte // 0 if there is nothing
+	uid, version byte // 0 without an object
 	terminating  bool
 	finalizer    bool
 }
@@ -70,7 +70,7 @@ func (t thing) sight() ledger.Observation {
 	return ledger.Observation{UID: uidOf(t.uid), ResourceVersion: versionOf(t), Terminating: t.terminating}
 }
 
-// entry has the UID as outcome, so that the ledger tells what it has counted.
+// entry has the UID as outcome, so that the ledger shows which objects it has counted.
 func (t thing) entry(name int) ledger.Entry {
 	return ledger.Entry{Rule: "r", Outcome: string(uidOf(t.uid)),
 		Target: policy.Target{Kind: jobs, Name: strconv.Itoa(name), UID: uidOf(t.uid), ResourceVersion: versionOf(t)}}
@@ -80,55 +80,55 @@ func uidOf(b byte) types.UID { return types.UID(rune(b)) }
 
 func versionOf(t thing) string { return string(rune(t.version)) }
 
-// fate is what has become of an object, which nobody in the model knows.
+// fate is the real history of an object, which no leader knows.
 type fate struct {
 	ours    bool // a DELETE of ours removed it
-	others  bool // somebody else did
-	doubted bool // an entry about it may have been in doubt
-	at      int  // when ours did
+	others  bool // another client removed it
+	doubted bool // an entry of it may have been doubtful
+	at      int  // time of our DELETE
 }
 
-// leader is one that was elected.
+// leader is a leader, current or former.
 type leader struct {
 	holder string
 	keeper *ledger.Machine
 	alive  bool
-	blind  bool             // it must read
-	sealed bool             // it has seen its holder in the ledger
+	blind  bool             // it must Read
+	sealed bool             // it has read its holder in the ledger
 	listed bool             // it has listed the objects
-	known  [maxThings]thing // as its list and its watch have told, the watch any time later
-	whims  [maxThings]bool  // what it does not want to delete any more
+	known  [maxThings]thing // from its list and its watch, which may be late
+	whims  [maxThings]bool  // objects that it no longer wants to delete
 	looks  []look
 	ended  []ledger.Entry // see countsLostAgain
 }
 
-// own gives a leader a keeper of its own.
+// own gives a leader its own copy of its machine.
 func (l *leader) own() {
 	l.keeper, l.looks = l.keeper.Clone(), slices.Clone(l.looks)
 }
 
-// wants reports whether a leader wants to delete what it knows under a name.
+// wants reports whether a leader wants to delete the object that it knows by a name.
 func (l *leader) wants(name int) bool {
 	t := l.known[name]
 	return l.listed && t.exists() && !t.terminating && !l.whims[name]
 }
 
-// look is what a quorum read has found and the leader has not taken yet.
+// look is the result of a quorum read that the leader has not used yet.
 type look struct {
 	entry ledger.Entry
 	sight ledger.Observation
 	began time.Time
 }
 
-// request is one that was sent and not answered.
+// request is a request without a response so far.
 type request struct {
 	from   int
-	orphan bool // nobody waits for the answer
-	done   bool // the API server has carried it out
+	orphan bool // no leader waits for the response
+	done   bool // the API server has handled it
 
 	draft  *ledger.Update            // of a write
-	object *v1alpha1.RetentionLedger // what it writes
-	stored *v1alpha1.RetentionLedger // what it wrote; nil if that was a conflict
+	object *v1alpha1.RetentionLedger // the object to write
+	stored *v1alpha1.RetentionLedger // the written object; nil after a conflict
 
 	name   int                 // of a DELETE
 	target policy.Target       // of a DELETE
@@ -154,7 +154,7 @@ func (w *modelState) bear(name int) {
 
 func (w *modelState) fate(uid types.UID) *fate { return &w.fates[uid[0]-'A'] }
 
-// clone copies a state, with a keeper of its own for one leader.
+// clone copies a state, with its own machine for one leader.
 func (w *modelState) clone(of int) *modelState {
 	c := *w
 	c.leaders = append(make([]leader, 0, len(w.leaders)+1), w.leaders...)
@@ -174,12 +174,12 @@ func (w *modelState) now(of int) time.Time {
 	return now
 }
 
-// writing reports whether a leader waits for a write.
+// writing reports whether a leader waits for the response to a write.
 func (w *modelState) writing(of int) bool {
 	return slices.ContainsFunc(w.requests, func(r request) bool { return r.from == of && !r.orphan && r.isWrite() })
 }
 
-// openTargets are what is open in the ledger.
+// openTargets are the open entries in the ledger.
 func (w *modelState) openTargets() []policy.Target { return targetsOf(w.ledger) }
 
 func targetsOf(o *v1alpha1.RetentionLedger) []policy.Target {
@@ -193,7 +193,7 @@ func targetsOf(o *v1alpha1.RetentionLedger) []policy.Target {
 	return all
 }
 
-// isCurrent reports whether a leader knows the ledger as it is.
+// isCurrent reports whether a leader knows the current ledger.
 func (w *modelState) isCurrent(l *leader) bool {
 	return l.keeper.Stored().ResourceVersion == w.ledger.ResourceVersion
 }

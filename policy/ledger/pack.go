@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// packable reports whether an entry can be written down so that it is read back as the same.
+// packable reports whether an entry can be encoded, so that decoding gives the same entry.
 func packable(e Entry) bool {
 	back, err := parseLine(line(e))
 	kind, kindErr := schema.ParseGroupVersion(e.Kind.GroupVersion().String())
@@ -21,7 +21,7 @@ func packable(e Entry) bool {
 		kind == e.Kind.GroupVersion() && e.Kind.Version != "" && e.Kind.Kind != "" && e.Rule != ""
 }
 
-// pack writes entries down, in an order that depends on nothing but them.
+// pack encodes entries, in an order that depends only on the entries.
 func pack(entries []Entry) []v1alpha1.LedgerIntents {
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, compare)
@@ -53,7 +53,7 @@ func line(e Entry) string {
 	return e.Name + " " + string(e.UID) + " " + e.ResourceVersion
 }
 
-// unpack reads what is open in a ledger. It fails if anything there cannot be read, or was never written like this.
+// unpack decodes the open entries of a ledger. It fails if an entry cannot be decoded, or if pack cannot have written it.
 func unpack(o *v1alpha1.RetentionLedger) ([]Entry, error) {
 	var entries []Entry
 	lines := map[types.UID]string{}
@@ -86,7 +86,7 @@ func unpack(o *v1alpha1.RetentionLedger) ([]Entry, error) {
 	return entries, nil
 }
 
-// parseLine reads "NAME UID RESOURCEVERSION" from its end: some kinds allow spaces in names.
+// parseLine reads "NAME UID RESOURCEVERSION" from its end, because names of some kinds can contain spaces.
 func parseLine(text string) (policy.Target, error) {
 	rest, resourceVersion, ok := cutLast(text)
 	name, uid, ok2 := cutLast(rest)

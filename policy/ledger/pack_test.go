@@ -89,13 +89,13 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 			bad.ResourceVersion, bad.Open = "99", nil
 			change(bad)
 			if err := k.Read(bad); err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("reading gave %v, not %s", err, want)
+				t.Errorf("Read: %v, want %s", err, want)
 			}
 			if k.Draft(s.now).Object() != nil || k.Sending(e.Target) {
-				t.Error("it goes on as if it knew what is open")
+				t.Error("the machine continues with an unreadable ledger")
 			}
 			s.read(k)
-			s.send(k, e, ledger.Deleted) // it was mended
+			s.send(k, e, ledger.Deleted) // after the ledger is fixed
 			s.write(k)
 			s.is(1, 0)
 		})
@@ -118,13 +118,13 @@ func TestWhatCannotBeWrittenDownIsNotOpened(t *testing.T) {
 			d.Room(s.now, nil)
 			spoil(&e)
 			if d.Open(e) {
-				t.Errorf("%+v was opened", e)
+				t.Errorf("%+v is opened", e)
 			}
 		})
 	}
 }
 
-// FuzzRoundTrip opens any entries and has another leader read them: it finds the same.
+// FuzzRoundTrip opens any entries, and another leader must read the same entries.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("old", "failed", "batch", "v1", "Job", "ns", "a", "0b5f", "7", "b", "1c2d")
 	f.Add("old", "", "", "v1", "Pod", "", "a b", "0b5f", "7", " ", "0b5f")

@@ -11,9 +11,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// FuzzRead has a new leader take over any ledger. What cannot be read is an error, and nothing is drafted or sent. Else nothing is
-// lost: what was open is doubtful, counts against every budget, and stands in the next draft; counters stay, and grow by what has
-// ended; and another leader reads the same.
+// FuzzRead lets a new leader take over any ledger. If the ledger cannot be read, Read fails, and the machine drafts and sends
+// nothing. Otherwise nothing is lost. Open entries are doubtful, count against every budget, and are in the next update. Counters
+// only grow by ended entries. Another leader reads the same.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`{}`,
@@ -31,13 +31,13 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, most, seconds int64) {
 		stored := &v1alpha1.RetentionLedger{}
 		if json.Unmarshal(data, stored) != nil {
-			t.Skip() // the API server has none like that
+			t.Skip() // the API server rejects it
 		}
 		stored.ResourceVersion = "1"
 		k := ledger.New("new")
 		if err := k.Read(stored.DeepCopy()); err != nil {
 			if k.Draft(start).Object() != nil || len(k.Doubtful())+len(k.Unsent()) > 0 {
-				t.Errorf("%v, and it goes on", err)
+				t.Errorf("%v, but the machine continues", err)
 			}
 			return
 		}
@@ -48,25 +48,25 @@ func FuzzRead(f *testing.F) {
 		k.Wrote(sealing, s.ledger.DeepCopy())
 		open := k.Doubtful()
 		if want := lines(stored); len(open) != want || len(k.Unsent()) > 0 || lines(s.ledger) != want {
-			t.Fatalf("%d of %d are doubtful, and %d stand", len(open), want, lines(s.ledger))
+			t.Fatalf("%d of %d are doubtful, %d are written", len(open), want, lines(s.ledger))
 		}
 		expect.Equal(t, "counters", stored.Total, s.ledger.Total)
 		checkRoom(s, k, budget, int64(len(open)))
 		s.ledger.ResourceVersion = strconv.Itoa(100)
-		expect.Equal(t, "what another leader reads", open, readAgain(t, s.ledger))
+		expect.Equal(t, "entries for another leader", open, readAgain(t, s.ledger))
 		for _, e := range open {
 			k.Saw(e, ledger.Observation{Absent: true}, start)
 		}
 		ended := k.Draft(s.now).Object()
 		if n := ended.Total.Gone - stored.Total.Gone; n != int64(len(open)) || lines(ended) != 0 || ended.Total.Deleted != stored.Total.Deleted {
-			t.Errorf("%d of %d are counted as gone, and %d stand", n, len(open), lines(ended))
+			t.Errorf("%d of %d are counted as gone, %d are still open", n, len(open), lines(ended))
 		}
 	})
 }
 
 func abs(n int64) int64 { return max(n, -(n + 1)) }
 
-// lines is how many objects are open in a ledger.
+// lines is the number of open entries in a ledger.
 func lines(l *v1alpha1.RetentionLedger) (n int) {
 	for _, group := range l.Open {
 		n += len(group.Objects)
@@ -74,7 +74,7 @@ func lines(l *v1alpha1.RetentionLedger) (n int) {
 	return n
 }
 
-// checkRoom compares the room that is left with what was spent within the window, one by one.
+// checkRoom compares the room with the spendings within the window, one by one.
 func checkRoom(s *store, k *ledger.Machine, budget *ledger.Budget, open int64) {
 	spent := open
 	for _, spending := range s.ledger.Spent {
@@ -83,15 +83,15 @@ func checkRoom(s *store, k *ledger.Machine, budget *ledger.Budget, open int64) {
 		}
 	}
 	if room := int64(k.Draft(s.now).Room(s.now, budget)); room > 0 && room+spent > budget.Max {
-		s.Errorf("there is room for %d of %d, and %d were spent: %+v", room, budget.Max, spent, s.ledger.Spent)
+		s.Errorf("room is %d of %d, but %d are spent: %+v", room, budget.Max, spent, s.ledger.Spent)
 	}
 }
 
-// readAgain is what is open for the next leader.
+// readAgain are the open entries for the next leader.
 func readAgain(t *testing.T, l *v1alpha1.RetentionLedger) []ledger.Entry {
 	k := ledger.New("newer")
 	if err := k.Read(l.DeepCopy()); err != nil {
-		t.Fatalf("what was written cannot be read: %v", err)
+		t.Fatalf("read the written ledger: %v", err)
 	}
 	s := &store{T: t, ledger: l, now: start}
 	d := k.Draft(start)

@@ -8,9 +8,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Sending reports whether a DELETE of this version may be sent now: it is confirmed open in a ledger that is ours, has
-// not ended, does not rest, and no other DELETE is under way. It notes that one is, until Answered: each true must be followed by exactly
-// one.
+// Sending reports whether a DELETE of this version may be sent now: its entry is confirmed open in the sealed ledger, has not
+// ended and does not rest, and no other DELETE is under way. If it returns true, the DELETE is under way, and the caller must
+// call Answered exactly once.
 func (k *Machine) Sending(t policy.Target) bool {
 	s := k.find(t)
 	if s == nil || !k.sealed || !s.idle() || s.rests {
@@ -20,7 +20,7 @@ func (k *Machine) Sending(t policy.Target) bool {
 	return true
 }
 
-// Answered takes how that DELETE went. Whoever gives up waiting for the answer says Unknown.
+// Answered takes the result of that DELETE. If the caller stops waiting for the response, the result is Unknown.
 func (k *Machine) Answered(t policy.Target, a DeleteResult) {
 	s := k.find(t)
 	if s == nil {
@@ -34,14 +34,14 @@ func (k *Machine) Answered(t policy.Target, a DeleteResult) {
 	case a == Unknown:
 		s.doubtful = true
 	case !s.doubtful:
-		k.finish(s, void) // all that were ever sent did nothing
+		k.finish(s, void) // no DELETE that was ever sent had an effect
 	case a == NotThere:
 		k.finish(s, gone)
 	}
 }
 
-// Withdrawn says that an entry is not wanted any more. If it was surely never sent, it ends as void; otherwise it stays
-// open until its object has changed or is gone.
+// Withdrawn says that an entry is no longer wanted. If it was certainly never sent, it ends as void. Otherwise it stays open
+// until its object has changed or no longer exists.
 func (k *Machine) Withdrawn(t policy.Target) {
 	if s := k.find(t); s != nil {
 		if s.idle() && !s.doubtful {
@@ -60,26 +60,26 @@ func (k *Machine) Stands(t policy.Target) bool {
 	return s != nil && k.sealed && s.end == none && !s.rests
 }
 
-// Rests reports whether an entry about this version is open and no DELETE of it is sent any more, until its doubt has ended.
+// Rests reports whether an entry of this version is open, and no more DELETE of it is sent until its doubt has ended.
 func (k *Machine) Rests(t policy.Target) bool {
 	s := k.find(t)
 	return s != nil && s.end == none && s.rests
 }
 
-// Unsent are the open entries that nothing was sent for yet: those just confirmed, and those of a lost write that was found
-// to have landed. Each is to be sent or withdrawn.
+// Unsent are the open entries without a DELETE so far: those just confirmed, and those of a lost write that was found in the
+// ledger. Each must be sent or withdrawn.
 func (k *Machine) Unsent() []Entry {
 	return k.entries(func(s *state) bool { return s.idle() && !s.doubtful })
 }
 
-// Doubtful are the open entries whose object must be looked at, with a quorum read: inherited ones, and those with a DELETE
-// nobody saw the answer to; none that have one of ours under way. There are none until the ledger is ours.
+// Doubtful are the open entries whose object must be read, with a quorum read: inherited entries, and entries with a DELETE of
+// unknown result. Entries with a DELETE of ours under way are not among them. There are none until the ledger is sealed.
 func (k *Machine) Doubtful() []Entry {
 	return k.entries(func(s *state) bool { return s.idle() && s.doubtful })
 }
 
-// Look returns the Doubtful entries. The caller reads their objects from now on and gives Saw this time as the beginning of
-// each read.
+// Look returns the Doubtful entries. The caller then reads their objects, and passes now to Saw as the time at which each read
+// began.
 func (k *Machine) Look(now time.Time) []Entry {
 	entries := k.Doubtful()
 	for _, e := range entries {
@@ -88,8 +88,8 @@ func (k *Machine) Look(now time.Time) []Entry {
 	return entries
 }
 
-// Saw takes the result of a quorum read that began after Look returned the entry at the time began, and reports whether the
-// entry ended. The result is dropped if the entry is not doubtful any more or another DELETE is under way by now.
+// Saw takes the result of a quorum read that began after Look returned the entry at the time began, and reports whether the entry
+// ended. It ignores the result if the entry is no longer doubtful, or if another DELETE is under way now.
 func (k *Machine) Saw(e Entry, s Observation, began time.Time) (ended bool) {
 	known := k.find(e.Target)
 	if known == nil || !k.sealed || !known.doubtful || !known.idle() {
@@ -131,7 +131,7 @@ func (k *Machine) entries(wanted func(*state) bool) []Entry {
 	return entries
 }
 
-// sorted gives what is open in the order in which it is written.
+// sorted gives the open entries in the order in which they are written.
 func (k *Machine) sorted() []*state {
 	return slices.SortedFunc(maps.Values(k.open), func(a, b *state) int { return compare(a.Entry, b.Entry) })
 }

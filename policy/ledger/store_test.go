@@ -20,7 +20,7 @@ var (
 	jobs  = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 )
 
-// entry is one about a Job: its UID is "uid-" + name.
+// entry is an entry of a Job with UID "uid-" + name.
 func entry(name, resourceVersion string) ledger.Entry {
 	return ledger.Entry{
 		Target: policy.Target{Kind: jobs, Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: resourceVersion},
@@ -28,7 +28,7 @@ func entry(name, resourceVersion string) ledger.Entry {
 	}
 }
 
-// store has one ledger and writes it as the API server does: only if it is what it was, and never for nothing.
+// store has one ledger and writes it like the API server: only without a conflict. It fails if there is nothing to write.
 type store struct {
 	*testing.T
 	ledger *v1alpha1.RetentionLedger
@@ -42,7 +42,7 @@ func newStore(t *testing.T) *store {
 	return s
 }
 
-// keeper is one that holds the ledger.
+// keeper is a machine that holds the ledger.
 func (s *store) keeper(holder string) *ledger.Machine {
 	s.Helper()
 	k := ledger.New(holder)
@@ -56,7 +56,7 @@ func (s *store) read(k *ledger.Machine) {
 	expect.NoError(s.T, k.Read(s.ledger.DeepCopy()))
 }
 
-// land writes a draft; the keeper does not get to know.
+// land writes an update without a response to the machine.
 func (s *store) land(d *ledger.Update) bool {
 	s.Helper()
 	o := d.Object()
@@ -70,39 +70,39 @@ func (s *store) land(d *ledger.Update) bool {
 	return true
 }
 
-// write drafts and writes with these entries opened, which there must be room for.
+// write drafts and writes an update with these new entries. There must be room for them.
 func (s *store) write(k *ledger.Machine, entries ...ledger.Entry) {
 	s.Helper()
 	d := k.Draft(s.now)
 	d.Room(s.now, s.budget)
 	for _, e := range entries {
 		if !d.Open(e) {
-			s.Fatalf("%v was not opened", e)
+			s.Fatalf("%v is not opened", e)
 		}
 	}
 	if !d.Changed() {
-		s.Fatal("there is nothing to write")
+		s.Fatal("nothing to write")
 	}
 	if !s.land(d) {
-		s.Fatal("a conflict")
+		s.Fatal("conflict")
 	}
 	k.Wrote(d, s.ledger.DeepCopy())
 }
 
-// send sends a DELETE and has it answered.
+// send sends a DELETE with this result.
 func (s *store) send(k *ledger.Machine, e ledger.Entry, a ledger.DeleteResult) {
 	s.Helper()
 	if !k.Sending(e.Target) {
-		s.Fatalf("%v may not be sent", e)
+		s.Fatalf("%v cannot be sent", e)
 	}
 	k.Answered(e.Target, a)
 }
 
-// is compares what is counted in all and what is open.
+// is compares the total counts and the open entries.
 func (s *store) is(deleted, gone int64, open ...ledger.Entry) {
 	s.Helper()
 	if s.ledger.Total != (v1alpha1.LedgerCount{Deleted: deleted, Gone: gone}) {
-		s.Errorf("counted %v, not %d deleted and %d gone", s.ledger.Total, deleted, gone)
+		s.Errorf("counted %v, want %d deleted and %d gone", s.ledger.Total, deleted, gone)
 	}
 	var want, is []string
 	for _, e := range open {
@@ -112,6 +112,6 @@ func (s *store) is(deleted, gone int64, open ...ledger.Entry) {
 		is = append(is, group.Objects...)
 	}
 	if fmt.Sprint(is) != fmt.Sprint(want) {
-		s.Errorf("open are %q, not %q", is, want)
+		s.Errorf("open entries are %q, want %q", is, want)
 	}
 }

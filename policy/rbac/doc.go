@@ -1,7 +1,7 @@
-// Package rbac writes down the rights that policies need, as YAML that kubectl apply takes.
+// Package rbac writes the permissions that policies need, as YAML for kubectl apply.
 //
-// It promises that the role for a policy and a resource is the same whoever asks, has every verb that the policy's rules need and
-// no other, and takes nothing away from other policies, whose roles have other names.
+// The role for a policy and a resource does not depend on the caller, has exactly the verbs that the rules of the policy need,
+// and does not change the roles of other policies, which have other names.
 //
-// It refuses to know what anybody may do already: that is for the API server to say.
+// The package does not know which permissions exist already: only the API server knows that.
 package rbac

@@ -46,16 +46,16 @@ func TestAPolicyNeeds(t *testing.T) {
 		rules []policy.Rule
 		want  string
 	}{
-		"to find and delete":                {[]policy.Rule{{Kind: job}}, "list watch delete"},
-		"to see what counts exactly":        {[]policy.Rule{{Kind: job, Ledger: true}}, "list watch get delete"},
-		"to see what owners take along":     {[]policy.Rule{{Kind: job, Owner: true}}, "list watch get"},
-		"to mark":                           {[]policy.Rule{{Kind: job, Mark: "m"}}, "list watch delete patch"},
-		"what any rule needs":               {[]policy.Rule{{Kind: job, Mark: "m"}, {Kind: job, Owner: true}}, "list watch get delete patch"},
-		"nothing for other kinds":           {[]policy.Rule{{Kind: pod, Mark: "m"}, {Kind: job}}, "list watch delete"},
-		"nothing without a rule":            {[]policy.Rule{{Kind: pod}}, ""},
-		"nothing for what is not carried":   {[]policy.Rule{{Kind: job, Problems: []policy.Problem{{}}}}, ""},
-		"nothing for what agents remove":    {[]policy.Rule{{Kind: v1alpha1.ImageKind}}, ""},
-		"the same while it is only counted": {[]policy.Rule{{Kind: job, Mode: v1alpha1.DryRun}}, "list watch delete"},
+		"list, watch and delete":       {[]policy.Rule{{Kind: job}}, "list watch delete"},
+		"get for a ledger":             {[]policy.Rule{{Kind: job, Ledger: true}}, "list watch get delete"},
+		"get for owners":               {[]policy.Rule{{Kind: job, Owner: true}}, "list watch get"},
+		"patch for marks":              {[]policy.Rule{{Kind: job, Mark: "m"}}, "list watch delete patch"},
+		"the verbs of all rules":       {[]policy.Rule{{Kind: job, Mark: "m"}, {Kind: job, Owner: true}}, "list watch get delete patch"},
+		"no verbs for other kinds":     {[]policy.Rule{{Kind: pod, Mark: "m"}, {Kind: job}}, "list watch delete"},
+		"no verbs without a rule":      {[]policy.Rule{{Kind: pod}}, ""},
+		"no verbs for an invalid rule": {[]policy.Rule{{Kind: job, Problems: []policy.Problem{{}}}}, ""},
+		"no verbs for images":          {[]policy.Rule{{Kind: v1alpha1.ImageKind}}, ""},
+		"the same verbs for a dry run": {[]policy.Rule{{Kind: job, Mode: v1alpha1.DryRun}}, "list watch delete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := rbac.OfSunset(of("batch", test.rules...), job.GroupKind(), jobs)
@@ -63,7 +63,7 @@ func TestAPolicyNeeds(t *testing.T) {
 		})
 	}
 	if right := rbac.OfSunset(of("e", policy.Rule{Kind: events}), policy.StoredAs(events), schema.GroupResource{Group: "events.k8s.io", Resource: "events"}); len(right.Verbs) != 3 {
-		t.Errorf("Events have two names: %v", right)
+		t.Errorf("verbs for events.k8s.io: %v", right)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestARightOfAnAccount(t *testing.T) {
 	}
 }
 
-// TestNoPolicyTakesAwayFromAnother: roles have a name for each policy and resource.
+// TestNoPolicyTakesAwayFromAnother: each policy and resource has a role with a different name.
 func TestNoPolicyTakesAwayFromAnother(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range []string{"batch", "batch.jobs", "batch-jobs", "a/batch", "a/b", "a.b", "a-b"} {
@@ -107,7 +107,7 @@ func TestNoPolicyTakesAwayFromAnother(t *testing.T) {
 			_, name, _ := strings.Cut(right.YAML(), "name: ")
 			name, _, _ = strings.Cut(name, "\n")
 			if names[name] {
-				t.Errorf("%s is there twice", name)
+				t.Errorf("%s is not unique", name)
 			}
 			names[name] = true
 		}
@@ -124,13 +124,14 @@ func TestAMessageIsYAML(t *testing.T) {
 		t.Errorf("%d roles in\n%s", got, message)
 	}
 	expect.Equal(t, "the sentence", "may not: no", rbac.Sentence(message))
-	expect.Equal(t, "another message became", "nothing is missing\nat all", rbac.Sentence("nothing is missing\nat all"))
+	expect.Equal(t, "another message", "nothing is missing\nat all", rbac.Sentence("nothing is missing\nat all"))
 }
 
-// breaks end a line, and with it a comment, for one YAML reader or another, or are not to be printed.
+// breaks end a line, and so a comment, for some YAML parsers, or are not printable.
 var breaks = []string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029", "\v", "\f", "\x00", "\x1b", "\ufeff", "\xff"}
 
-// TestNothingInASentenceIsAnythingButAComment, whatever a policy names: it is applied with the rights of who applies the role.
+// TestNothingInASentenceIsAnythingButAComment: names of policies must not add YAML, because administrators apply it with their
+// permissions.
 func TestNothingInASentenceIsAnythingButAComment(t *testing.T) {
 	right := rbac.OfAccount(of("team-a/own", policy.Rule{Kind: job}), job.GroupKind(), jobs)
 	for _, end := range breaks {
@@ -138,7 +139,7 @@ func TestNothingInASentenceIsAnythingButAComment(t *testing.T) {
 		message := rbac.Message(sentence, right)
 		expected := strings.SplitN(message, "\n", 2)[1]
 		if expected != right.YAML() {
-			t.Errorf("%q: the roles are\n%s", end, expected)
+			t.Errorf("%q: roles are\n%s", end, expected)
 		}
 		for name, read := range map[string]func(string) ([]any, error){"v2": documentsV2, "v3": documentsV3, "as kubectl": documentsOfKubectl} {
 			got, err := read(message)
@@ -154,7 +155,7 @@ func TestNothingInASentenceIsAnythingButAComment(t *testing.T) {
 			t.Errorf("%q: the line is %q, the sentence %q", end, got, want)
 		}
 	}
-	expect.Equal(t, "what can be printed became", "möglich — 可以 🌇", rbac.Line("möglich — 可以 🌇"))
+	expect.Equal(t, "printable text", "möglich — 可以 🌇", rbac.Line("möglich — 可以 🌇"))
 }
 
 func documentsV2(text string) ([]any, error) {
@@ -164,7 +165,7 @@ func documentsV3(text string) ([]any, error) {
 	return documents(yamlv3.NewDecoder(strings.NewReader(text)).Decode)
 }
 
-// documentsOfKubectl splits the text and reads each part as kubectl does.
+// documentsOfKubectl splits and decodes the text as kubectl does.
 func documentsOfKubectl(text string) ([]any, error) {
 	return documents(kubectl.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096).Decode)
 }
@@ -182,13 +183,13 @@ func documents(decode func(any) error) (all []any, err error) {
 	}
 }
 
-// TestAMessageIsNeverTooLong for a condition: what it has no room for is counted.
+// TestAMessageIsNeverTooLong for a condition: roles above the limit are only counted.
 func TestAMessageIsNeverTooLong(t *testing.T) {
 	right := rbac.OfSunset(of(strings.Repeat("p", 253), policy.Rule{Kind: job}), job.GroupKind(), jobs)
 	message := rbac.Message("may not", slices.Repeat([]rbac.Right{right}, 100)...)
 	shown := strings.Count(message, "kind: ClusterRole\n")
 	if len(message) > 32<<10 || shown < 50 || !strings.HasSuffix(message, fmt.Sprintf("\n# and %d more\n", 100-shown)) {
-		t.Errorf("%d bytes, %d roles, and at last %q", len(message), shown, message[len(message)-40:])
+		t.Errorf("%d bytes, %d roles, and %q at the end", len(message), shown, message[len(message)-40:])
 	}
 }
 
@@ -208,9 +209,9 @@ func TestARightToWatchEverythingThatRefers(t *testing.T) {
 func TestWhoMayNotDoWhat(t *testing.T) {
 	p := of("team-a/own", policy.Rule{Kind: job})
 	for want, right := range map[string]rbac.Right{
-		"Sunset may not watch, delete jobs.batch":                                          rbac.OfSunset(p, job.GroupKind(), jobs),
-		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a":      rbac.OfAccount(p, job.GroupKind(), jobs),
-		"Sunset may not watch, delete everything that may refer to ConfigMaps and Secrets": rbac.OfReferences(p, jobs),
+		"Sunset may not watch, delete jobs.batch":                                         rbac.OfSunset(p, job.GroupKind(), jobs),
+		"ServiceAccount cleaner may not watch, delete jobs.batch in namespace team-a":     rbac.OfAccount(p, job.GroupKind(), jobs),
+		"Sunset may not watch, delete all kinds that may refer to ConfigMaps and Secrets": rbac.OfReferences(p, jobs),
 	} {
 		missing := rbac.Missing{Right: right, Denied: []string{"watch", "delete"}}
 		expect.Equal(t, "missing", want, missing.String())

@@ -10,34 +10,34 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Right is to do something with the objects of resources.
+// Right is a permission: verbs on resources.
 type Right struct {
-	Policy string // that needs it, as policy.Policy has its Name
-	// Namespace and Account are those of the ServiceAccount that needs it; both are empty for Sunset's own.
+	Policy string // Name of the policy.Policy that needs it
+	// Namespace and Account are the ServiceAccount that needs the permission; both are empty for Sunset itself.
 	Namespace, Account string
 
-	For       string // what it is for: the resource that rules are about, or References
+	For       string // purpose: the resource that rules target, or References
 	Resources []schema.GroupResource
 	Verbs     []string // in the order of order
 }
 
-// References is what a Right is For that rules need which read references.
+// References is the purpose of a Right for rules that read references.
 const References = "references"
 
-// Missing is a right, and those of its verbs that somebody may not use.
+// Missing is a permission with the verbs that are not allowed.
 type Missing struct {
 	Right
 	Denied []string
 }
 
-// String says who may not do what.
+// String says who lacks which permission.
 func (m Missing) String() string {
 	who, what := "Sunset", m.For
 	if m.Account != "" {
 		who = "ServiceAccount " + m.Account
 	}
 	if m.For == References {
-		what = "everything that may refer to ConfigMaps and Secrets"
+		what = "all kinds that may refer to ConfigMaps and Secrets"
 	}
 	said := fmt.Sprintf("%s may not %s %s", who, strings.Join(m.Denied, ", "), what)
 	if m.Namespace != "" {
@@ -46,11 +46,11 @@ func (m Missing) String() string {
 	return said
 }
 
-// order is that in which Sunset comes to need verbs.
+// order is the order of verbs in a Right.
 var order = []string{"list", "watch", "get", "delete", "patch"}
 
-// OfSunset is what Sunset needs where a resource serves a kind, as policy.StoredAs has it, for the policy to be enforced. It has no
-// verbs where no rule is about the kind. Owners that rules let go are another matter: objects name them.
+// OfSunset is the permission that Sunset needs to enforce the policy, for a resource that serves a kind (see policy.StoredAs). It
+// has no verbs if no rule targets the kind. It does not include owners that rules delete, because only objects name their owners.
 func OfSunset(p *policy.Policy, kind schema.GroupKind, resource schema.GroupResource) Right {
 	right := on(p, resource)
 	for _, r := range about(p, kind) {
@@ -58,7 +58,7 @@ func OfSunset(p *policy.Policy, kind schema.GroupKind, resource schema.GroupReso
 		if !r.Owner {
 			right = right.And("delete")
 		}
-		if r.Owner || r.Ledger { // what becomes of the object is looked at
+		if r.Owner || r.Ledger { // Sunset reads the object after the DELETE
 			right = right.And("get")
 		}
 		if r.Mark != "" {
@@ -68,12 +68,12 @@ func OfSunset(p *policy.Policy, kind schema.GroupKind, resource schema.GroupReso
 	return right
 }
 
-// OfOwners is what Sunset needs of a kind of owners that rules of a policy let go.
+// OfOwners is the permission that Sunset needs for a kind of owners that rules of a policy delete.
 func OfOwners(p *policy.Policy, resource schema.GroupResource) Right {
 	return on(p, resource).And("get", "delete")
 }
 
-// OfReferences is what Sunset needs of everything that may refer to what rules of a policy ask about.
+// OfReferences is the permission that Sunset needs for all kinds that may refer to the objects that rules of a policy ask about.
 func OfReferences(p *policy.Policy, referrers ...schema.GroupResource) Right {
 	return Right{Policy: p.Name, For: References, Resources: referrers}.And("list", "watch")
 }
@@ -82,7 +82,7 @@ func on(p *policy.Policy, resource schema.GroupResource) Right {
 	return Right{Policy: p.Name, For: resource.String(), Resources: []schema.GroupResource{resource}}
 }
 
-// OfAccount is what the ServiceAccount of a RetentionPolicy needs, beside what Sunset itself does.
+// OfAccount is the permission that the ServiceAccount of a RetentionPolicy needs, in addition to those of Sunset.
 func OfAccount(p *policy.Policy, kind schema.GroupKind, resource schema.GroupResource) Right {
 	right := on(p, resource)
 	right.Namespace, right.Account = p.Namespace, p.ServiceAccount
@@ -92,7 +92,7 @@ func OfAccount(p *policy.Policy, kind schema.GroupKind, resource schema.GroupRes
 	return right
 }
 
-// AccountVerbs are what the ServiceAccount of a rule needs of what the rule is about.
+// AccountVerbs are the verbs that the ServiceAccount of a rule needs for the kind that the rule targets.
 func AccountVerbs(r *policy.Rule) []string {
 	if r.Mark != "" {
 		return []string{"list", "delete", "patch"}
@@ -100,7 +100,7 @@ func AccountVerbs(r *policy.Rule) []string {
 	return []string{"list", "delete"}
 }
 
-// about are the rules that are about a kind and can be carried out.
+// about are the valid rules that target a kind of API objects.
 func about(p *policy.Policy, kind schema.GroupKind) (rules []*policy.Rule) {
 	for _, r := range p.Rules {
 		if policy.StoredAs(r.Kind) == kind && !r.Invalid() && !r.OnNodes() {
@@ -110,7 +110,7 @@ func about(p *policy.Policy, kind schema.GroupKind) (rules []*policy.Rule) {
 	return rules
 }
 
-// And is the right with more verbs.
+// And is the permission with more verbs.
 func (r Right) And(verbs ...string) Right {
 	had := r.Verbs
 	r.Verbs = nil

@@ -9,11 +9,11 @@ import (
 	"unicode"
 )
 
-// CollectedLabel is what makes a ClusterRole one of those that the chart's ClusterRole sunset-kinds collects.
+// CollectedLabel adds a ClusterRole to those that the chart's ClusterRole sunset-kinds aggregates.
 const CollectedLabel = "rbac.sunset.x-k8s.io/aggregate-to-controller"
 
-// YAML is the role that gives the right: for Sunset's own a ClusterRole that is collected, for others a Role and its binding.
-// It ends with a line break.
+// YAML is the role that grants the permission: an aggregated ClusterRole for Sunset, a Role with its RoleBinding for a
+// ServiceAccount. It ends with a line break.
 func (r Right) YAML() string {
 	if r.Account == "" {
 		return role("ClusterRole", fmt.Sprintf("  name: %q\n  labels: {%s: \"true\"}\n", r.name(), CollectedLabel), r)
@@ -27,7 +27,7 @@ subjects: [{kind: ServiceAccount, namespace: %q, name: %q}]
 `, metadata, r.name(), r.Namespace, r.Account)
 }
 
-// Between stands between two documents.
+// Between separates two YAML documents.
 const Between = "---\n"
 
 func role(kind, metadata string, r Right) string {
@@ -44,7 +44,7 @@ func role(kind, metadata string, r Right) string {
 	return text
 }
 
-// name is one that no other policy's role has, as nothing that is named has a colon.
+// name is unique for the policy, because names of policies and resources contain no colon.
 func (r Right) name() string {
 	of := strings.ReplaceAll(r.Policy, "/", ":")
 	if r.Account != "" {
@@ -53,11 +53,11 @@ func (r Right) name() string {
 	return "sunset:" + of + ":" + r.For
 }
 
-// longest is less than the API server takes as the message of a condition.
+// longest is below the maximum length of a condition message at the API server.
 const longest = 30_000
 
-// Message is a sentence and what grants rights: YAML as a whole, since the sentence is a comment. Rights that it has no room for are
-// counted.
+// Message is a sentence, followed by the roles that grant the permissions. The whole text is YAML, because the sentence is a
+// comment. If there are too many roles, the message has the number of the others.
 func Message(sentence string, rights ...Right) string {
 	text := comment + Line(sentence) + "\n"
 	for i, r := range rights {
@@ -75,8 +75,9 @@ func Message(sentence string, rights ...Right) string {
 
 const comment = "# "
 
-// Line is a text with spaces for whatever cannot be printed. Policies and objects name what sentences tell, and whoever may write a
-// Role applies what stands beside one: nothing in it may end a line. YAML ends one at \n, \r, U+0085, U+2028 and U+2029.
+// Line is a text with spaces instead of unprintable characters. Authors of policies and objects choose the names in the
+// sentences, and administrators apply the YAML next to a sentence, so no name may end a line. YAML ends a line at \n, \r, U+0085,
+// U+2028 and U+2029.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -86,7 +87,7 @@ func Line(text string) string {
 	}, text)
 }
 
-// Sentence is that of a Message; any other text is itself.
+// Sentence is the sentence of a Message; any other text is returned unchanged.
 func Sentence(message string) string {
 	commented, is := strings.CutPrefix(message, comment)
 	if !is {

@@ -6,35 +6,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Conditions of a policy that are True while its rules keep eligible objects for the reason of that name, until somebody changes the
-// objects or the rules; the message has how many, and the first of them. There are no such conditions otherwise.
+// Conditions of a policy. Each is True while rules of the policy keep eligible objects for the reason of that name, until you
+// change the objects or the rules. The message has the number of these objects and names the first of them. The condition is
+// absent if there are no such objects.
 const (
-	// ConditionRecreated: others of their name came back as fast as Sunset deleted them.
+	// ConditionRecreated: objects of the same name were created again as fast as Sunset deleted them.
 	ConditionRecreated = "Recreated"
-	// ConditionManagedByMultiKueue: a MultiKueue manager cluster manages them, and the rule does not allow for that.
+	// ConditionManagedByMultiKueue: a MultiKueue manager cluster manages the objects, and the rule does not set allowManaged.
 	ConditionManagedByMultiKueue = "ManagedByMultiKueue"
-	// ConditionManagedByArgoCD is the same of Argo CD.
+	// ConditionManagedByArgoCD is the same for Argo CD.
 	ConditionManagedByArgoCD = "ManagedByArgoCD"
-	// ConditionManagedByFlux is the same of Flux.
+	// ConditionManagedByFlux is the same for Flux.
 	ConditionManagedByFlux = "ManagedByFlux"
-	// ConditionManagedByHelm is the same of hooks of Helm.
+	// ConditionManagedByHelm is the same for Helm hooks.
 	ConditionManagedByHelm = "ManagedByHelm"
-	// ConditionNoOwner: the rule deletes the owners of objects, and these have none.
+	// ConditionNoOwner: the rule deletes the owners of objects, and these objects have no owner.
 	ConditionNoOwner = "NoOwner"
 )
 
-// chosen are the reasons of Blocked that somebody has chosen with the other policy, or that the conditions of the other policy report.
+// chosen are the reasons of Blocked that the author of the blocking policy intends, or that the conditions of that policy report.
 var chosen = []string{
 	"KeptNewest", "NeverDue", "Unmarked", ConditionNoOwner,
 	ConditionManagedByMultiKueue, ConditionManagedByArgoCD, ConditionManagedByFlux, ConditionManagedByHelm,
 }
 
-// IsChosen reports whether a rule that keeps objects of another policy for this reason works as its author wants. It does not where it
-// fails, is suspended, waits for an approval, or lacks knowledge; a reason that is not known counts as such a failure.
+// IsChosen reports whether a rule that keeps objects of another policy for this reason works as its author intends. That is false
+// if the rule fails, is suspended, waits for approval, or lacks knowledge. It is also false for an unknown reason.
 func IsChosen(reason string) bool { return slices.Contains(chosen, reason) }
 
-// StopsDeletions reports whether a condition of a policy shows that something stops deletions. What Valid, Watching and most
-// reasons of Enforcing say, Ready says too. Blocked for a reason that IsChosen does not count.
+// StopsDeletions reports whether a condition of a policy shows that deletions are stopped. Ready includes Valid, Watching and
+// most reasons of Enforcing. Blocked counts unless IsChosen reports true for its reason.
 func StopsDeletions(c *metav1.Condition) bool {
 	switch c.Type {
 	case ConditionReady:

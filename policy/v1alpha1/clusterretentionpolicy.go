@@ -126,9 +126,9 @@ type Approval struct {
 type ApprovalRequired string
 
 const (
-	// ApprovalWhenLarge has changes wait that delete more than the thresholds allow.
+	// ApprovalWhenLarge makes a change wait if it deletes more objects than the thresholds allow.
 	ApprovalWhenLarge ApprovalRequired = "WhenLarge"
-	// ApprovalAlways has every form of a policy wait, and every other change that deletes an object.
+	// ApprovalAlways makes every version of a policy wait, and every other change that deletes an object.
 	ApprovalAlways ApprovalRequired = "Always"
 )
 
@@ -152,10 +152,10 @@ type Limits struct {
 type Mode string
 
 const (
-	// DryRun counts and shows what would go; it has no say in what happens to any object.
+	// DryRun counts and shows what Enforce would delete. It has no effect on any object.
 	DryRun Mode = "DryRun"
-	// Enforce deletes what is due.
+	// Enforce deletes due objects.
 	Enforce Mode = "Enforce"
-	// Suspended deletes nothing and keeps what its rules find eligible.
+	// Suspended deletes nothing, and keeps the objects that its rules find eligible.
 	Suspended Mode = "Suspended"
 )

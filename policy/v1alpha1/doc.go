@@ -1,6 +1,7 @@
-// Package v1alpha1 holds the API types of sunset.x-k8s.io/v1alpha1: what administrators write and what Sunset reports.
+// Package v1alpha1 holds the API types of sunset.x-k8s.io/v1alpha1, for the objects that administrators write and the status that
+// Sunset reports.
 //
-// The types carry shape, defaults and documentation, nothing else. What a policy means is the business of package policy.
+// The types have shape, defaults and documentation, and no other behaviour. Package policy interprets them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=sunset.x-k8s.io

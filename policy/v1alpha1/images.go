@@ -7,7 +7,7 @@ import (
 
 // Images has the settings of a rule about images of nodes.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.highThresholdPercent) == has(self.lowThresholdPercent)",message="highThresholdPercent and lowThresholdPercent go together"
+// +kubebuilder:validation:XValidation:rule="has(self.highThresholdPercent) == has(self.lowThresholdPercent)",message="set both highThresholdPercent and lowThresholdPercent, or neither"
 // +kubebuilder:validation:XValidation:rule="!has(self.highThresholdPercent) || !has(self.lowThresholdPercent) || self.lowThresholdPercent < self.highThresholdPercent",message="lowThresholdPercent must be below highThresholdPercent"
 type Images struct {
 	// minAge is the minimum time that the rule keeps an image after the agent first saw it, even if the disk is full. Absent
@@ -169,13 +169,14 @@ type NodeImageReportList struct {
 const (
 	// ConditionRuntimeReachable is False while the container runtime does not answer, or not completely.
 	ConditionRuntimeReachable = "RuntimeReachable"
-	// ConditionPodsKnown is False while the agent is not told which Pods are bound to its node.
+	// ConditionPodsKnown is False while the agent does not receive the Pods that are bound to its node.
 	ConditionPodsKnown = "PodsKnown"
-	// ConditionStateKept is False while the ages of the images cannot be written to disk, and for a day after they were lost.
+	// ConditionStateKept is False while the agent cannot write the ages of the images to disk, and for a day after they were
+	// lost.
 	ConditionStateKept = "StateKept"
-	// ConditionFilesystemSeen is False while a rule has thresholds and the agent cannot see how full the disk is.
+	// ConditionFilesystemSeen is False while a rule has thresholds and the agent cannot read the disk usage.
 	ConditionFilesystemSeen = "FilesystemSeen"
-	// ConditionRulesKnown is False while the agent cannot read the rules, or not those in force.
+	// ConditionRulesKnown is False while the agent cannot read the rules, or its rules are outdated.
 	ConditionRulesKnown = "RulesKnown"
 )
 

@@ -34,7 +34,7 @@ type Referrer struct {
 	Kind string `json:"kind"`
 }
 
-// Referred is a kind of object whose references are followed.
+// Referred is a kind of object whose references Sunset tracks.
 //
 // +kubebuilder:validation:Enum=ConfigMap;Secret
 type Referred string

@@ -24,8 +24,8 @@ var NodeImageRulesKind = GroupVersion.WithKind("NodeImageRules")
 // NodeImageReportKind is the kind of a NodeImageReport.
 var NodeImageReportKind = GroupVersion.WithKind("NodeImageReport")
 
-// ImageKind is the kind that rules about images of nodes target. No API server serves it: agents on the nodes do what
-// such rules say.
+// ImageKind is the kind that rules about images of nodes target. No API server serves it: agents on the nodes carry out these
+// rules.
 var ImageKind = schema.GroupVersionKind{Group: "node.sunset.x-k8s.io", Version: "v1alpha1", Kind: "Image"}
 
 // AddToScheme adds the types of this package to a scheme.

@@ -43,7 +43,7 @@ type RetentionPolicyList struct {
 
 // RetentionPolicySpec has the settings of a RetentionPolicy.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.rules) || size(self.rules) == 0 || has(self.serviceAccountName)",message="rules of its own need serviceAccountName: they act with its rights"
+// +kubebuilder:validation:XValidation:rule="!has(self.rules) || size(self.rules) == 0 || has(self.serviceAccountName)",message="rules need serviceAccountName: they delete with the permissions of this ServiceAccount"
 // +kubebuilder:validation:XValidation:rule="has(self.rules) && size(self.rules) > 0 || has(self.overrides) && size(self.overrides) > 0",message="one of overrides and rules must be set"
 type RetentionPolicySpec struct {
 	// mode sets what the policy's own rules do, and whether overrides that keep objects for a shorter time apply. DryRun, the

@@ -139,7 +139,7 @@ type KeepNewest struct {
 // Capacity is the maximum number of eligible objects. If there are more, those with the earliest start times are due at once.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.max) != has(self.percentOfQuota)",message="exactly one of max and percentOfQuota must be set"
-// +kubebuilder:validation:XValidation:rule="!has(self.percentOfQuota) || !has(self.share) || self.share == 'PerNamespace'",message="percentOfQuota counts in each namespace: share can only be PerNamespace"
+// +kubebuilder:validation:XValidation:rule="!has(self.percentOfQuota) || !has(self.share) || self.share == 'PerNamespace'",message="percentOfQuota counts in each namespace: set share to PerNamespace, or omit it"
 type Capacity struct {
 	// max is the maximum number of eligible objects.
 	// +optional
@@ -166,7 +166,7 @@ type Share string
 const (
 	// SharePerNamespace gives each namespace the whole capacity.
 	SharePerNamespace Share = "PerNamespace"
-	// ShareFair divides the capacity: what is too much is taken from the namespaces that have most.
+	// ShareFair divides the capacity: objects above it are deleted from the namespaces with the most objects first.
 	ShareFair Share = "Fair"
 )
 
@@ -207,8 +207,8 @@ type TTLBounds struct {
 
 // Delete sets which object a rule deletes, and how.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.what) && self.what == 'Owner'",message="allowUnfinishedOwner is about owners: set what: Owner"
-// +kubebuilder:validation:XValidation:rule="!has(self.what) || self.what != 'Owner' || !has(self.propagationPolicy) || self.propagationPolicy != 'Orphan'",message="Orphan would leave the object behind when its owner goes: set Background or Foreground"
+// +kubebuilder:validation:XValidation:rule="!has(self.allowUnfinishedOwner) || !self.allowUnfinishedOwner || has(self.what) && self.what == 'Owner'",message="allowUnfinishedOwner applies only to owners: set what: Owner"
+// +kubebuilder:validation:XValidation:rule="!has(self.what) || self.what != 'Owner' || !has(self.propagationPolicy) || self.propagationPolicy != 'Orphan'",message="Orphan would keep the object when its owner is deleted: set Background or Foreground"
 type Delete struct {
 	// what to delete: with Subject, the default, the object itself. With Owner, the controller of the object, such as the Job
 	// of a Workload; garbage collection then deletes the object, as all dependents of the owner. The owner must have finished,
@@ -231,26 +231,26 @@ type Delete struct {
 	PropagationPolicy metav1.DeletionPropagation `json:"propagationPolicy,omitempty"`
 }
 
-// DeleteWhat says what goes. The zero value means Subject.
+// DeleteWhat says which object a rule deletes. The zero value means Subject.
 //
 // +kubebuilder:validation:Enum=Subject;Owner
 type DeleteWhat string
 
 const (
-	// DeleteSubject deletes the object that the rule is about.
+	// DeleteSubject deletes the object that the rule selects.
 	DeleteSubject DeleteWhat = "Subject"
 	// DeleteOwner deletes its controller.
 	DeleteOwner DeleteWhat = "Owner"
 )
 
-// EventMode says how deletions are told. The zero value means Aggregate.
+// EventMode says how Events report deletions. The zero value means Aggregate.
 //
 // +kubebuilder:validation:Enum=Aggregate;PerObject
 type EventMode string
 
 const (
-	// EventsAggregate sums deletions up in Events on the policy.
+	// EventsAggregate summarizes deletions in Events on the policy.
 	EventsAggregate EventMode = "Aggregate"
-	// EventsPerObject also writes one Event for each deleted object, at most 50 a second.
+	// EventsPerObject also writes one Event for each deleted object, at most 50 per second.
 	EventsPerObject EventMode = "PerObject"
 )

@@ -6,32 +6,33 @@ import (
 
 // Condition types of a policy.
 const (
-	// ConditionReady is True when every rule is valid, its kind is fully listed and nothing stands in the way of the
-	// policy's mode. Its reason names the first thing that does.
+	// ConditionReady is True when every rule is valid, its kind is fully listed, and the policy does what its mode says.
+	// Otherwise its reason names the first obstacle.
 	ConditionReady = "Ready"
 	// ConditionValid is False when a rule is invalid; the message says where and what to do.
 	ConditionValid = "Valid"
 	// ConditionWatching is False while a target kind cannot be listed and watched; the message names the verb and resource.
 	ConditionWatching = "Watching"
-	// ConditionEnforcing is True while the policy deletes what is due. Its reason says why not.
+	// ConditionEnforcing is True while the policy deletes due objects. Otherwise its reason says why not.
 	ConditionEnforcing = "Enforcing"
 	// ConditionApprovalRequired is True while a change would delete more than approval allows and no dry run has counted it; the
 	// message has the count, and the hash to approve.
 	ConditionApprovalRequired = "ApprovalRequired"
-	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a right that its rules need.
+	// ConditionPermitted is False while the ServiceAccount of a RetentionPolicy lacks a permission that its rules need.
 	ConditionPermitted = "Permitted"
-	// ConditionReferencesKnown is False while it is not known completely what refers to the ConfigMaps or Secrets that rules
-	// ask about; the message says which referrers are in doubt, and why. The rules keep all of them meanwhile.
+	// ConditionReferencesKnown is False while Sunset does not know all references to the ConfigMaps or Secrets that rules ask
+	// about. The message names the referrers that are unknown, and why. Until then, the rules keep all these ConfigMaps or
+	// Secrets.
 	ConditionReferencesKnown = "ReferencesKnown"
-	// ConditionBlocked is True while rules of other policies keep objects that are due by the policy's own rules; the message names
-	// the rule that keeps the most of them, and why. There is no such condition otherwise.
+	// ConditionBlocked is True while rules of other policies keep objects that are due by the policy's own rules. The message
+	// names the rule that keeps the most of them, and why. Otherwise the condition is absent.
 	ConditionBlocked = "Blocked"
-	// ConditionDelayed is True while objects that are due cannot be deleted; the message has the first of them, and why.
-	// There is no such condition otherwise.
+	// ConditionDelayed is True while due objects cannot be deleted. The message names the first of them, and why. Otherwise the
+	// condition is absent.
 	ConditionDelayed = "Delayed"
 )
 
-// RetentionPolicyStatus is what Sunset sees and has done. Its size does not depend on the number of objects.
+// RetentionPolicyStatus is the observed state of a policy. Its size does not depend on the number of objects.
 type RetentionPolicyStatus struct {
 	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
@@ -194,9 +195,9 @@ func (d DueCounts) Plus(o DueCounts) DueCounts {
 }
 
 const (
-	// AllNamespaces stands for all namespaces in RuleStatus.DistrustedMarks.
+	// AllNamespaces means all namespaces in RuleStatus.DistrustedMarks.
 	AllNamespaces = "*"
-	// MaxDistrusted is how many namespaces RuleStatus.DistrustedMarks has at most; more are AllNamespaces.
+	// MaxDistrusted is the maximum number of namespaces in RuleStatus.DistrustedMarks. If there are more, it has AllNamespaces.
 	MaxDistrusted = 100
 )
 

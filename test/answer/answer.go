@@ -1,5 +1,5 @@
-// Package answer has the answers of an API server that is a http.RoundTripper of a test: no socket, so that it can be
-// used in a bubble of testing/synctest.
+// Package answer builds responses of an API server for tests that implement it as an http.RoundTripper. It opens no socket,
+// so a testing/synctest bubble can use it.
 package answer
 
 import (
@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reasons are those that API servers give with a code.
+// reasons are the status reasons that API servers return with each code.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusForbidden:           metav1.StatusReasonForbidden,
 	http.StatusNotFound:            metav1.StatusReasonNotFound,
@@ -25,18 +25,18 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusServiceUnavailable:  metav1.StatusReasonServiceUnavailable,
 }
 
-// Func answers requests.
+// Func is a function that answers requests.
 type Func func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f Func) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Text is an answer with a body that is JSON already.
+// Text is a response whose body is already JSON.
 func Text(code int, body string) *http.Response {
 	return of(code, io.NopCloser(strings.NewReader(body)))
 }
 
-// JSON is an answer with a body. What cannot be written as JSON panics.
+// JSON is a response with a body. It panics if the body cannot be encoded.
 func JSON(code int, body any) *http.Response {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -45,15 +45,15 @@ func JSON(code int, body any) *http.Response {
 	return Text(code, string(data))
 }
 
-// Status is an answer with a failure.
+// Status is a response with a failure.
 func Status(code int) *http.Response { return Text(code, StatusText(code)) }
 
-// StatusText is the failure with a code.
+// StatusText is the JSON body of a failure with this code.
 func StatusText(code int) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reasons[code], code)
 }
 
-// Stream is an answer that goes on until its request ends, or the writer is closed.
+// Stream is a response that stays open until its request ends or the caller closes the writer.
 func Stream(r *http.Request) (*http.Response, *io.PipeWriter) {
 	reader, writer := io.Pipe()
 	context.AfterFunc(r.Context(), func() { reader.CloseWithError(context.Canceled) })
@@ -64,7 +64,7 @@ func of(code int, body io.ReadCloser) *http.Response {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}
 }
 
-// Event writes an event of a watch. A watch that has been closed takes none.
+// Event writes an event of a watch. It does nothing if the watch is closed.
 func Event(w io.Writer, event, object string) {
 	data, err := json.Marshal(map[string]any{"type": event, "object": json.RawMessage(object)})
 	if err == nil {

@@ -14,14 +14,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// waits is how long each of several things took.
+// waits are durations of one kind of operation.
 type waits []time.Duration
 
 func (w waits) text() string {
 	return fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(w, .5)), milliseconds(percentile(w, .99)))
 }
 
-// beside compares with others.
+// beside compares these durations with others.
 func (w waits) beside(other waits) string {
 	times := func(share float64) float64 {
 		return percentile(w, share).Seconds() / percentile(other, share).Seconds()
@@ -29,14 +29,14 @@ func (w waits) beside(other waits) string {
 	return fmt.Sprintf("p50 %.2f times, p99 %.2f times", times(.5), times(.99))
 }
 
-// admitted is the Jobs that wait for Kueue, and how long others have waited.
+// admitted counts the Jobs that wait for Kueue and how long the admitted ones waited.
 type admitted struct {
 	mu    sync.Mutex
-	began map[string]time.Time // of Jobs that wait, by name
+	began map[string]time.Time // creation of each waiting Job, by name
 	waits waits
 }
 
-// see notes a Workload that Kueue has admitted.
+// see records a Workload that Kueue has admitted.
 func (a *admitted) see(workload *unstructured.Unstructured, at time.Time) {
 	if !isTrue(workload, "Admitted") {
 		return
@@ -75,7 +75,7 @@ func isTrue(u *unstructured.Unstructured, kind string) bool {
 	return false
 }
 
-// admissionsFor creates Jobs for a time and gives how long each waited.
+// admissionsFor creates Jobs for a duration and returns how long each waited.
 func (l *lab) admissionsFor(ctx context.Context, d time.Duration) (waits, error) {
 	done := make(chan struct{})
 	timer := time.AfterFunc(d, func() { close(done) })
@@ -83,8 +83,8 @@ func (l *lab) admissionsFor(ctx context.Context, d time.Duration) (waits, error)
 	return l.admissions(ctx, done)
 }
 
-// admissions creates Jobs at a steady pace until done is closed and gives, once Kueue has admitted all of them, how long
-// each waited: from the request that created it to the event, at this client, by which its Workload is admitted.
+// admissions creates Jobs at a steady pace until done is closed. Once Kueue has admitted all of them, it returns how long
+// each waited: from the create request to the event that reports the admission of its Workload to this client.
 func (l *lab) admissions(ctx context.Context, done <-chan struct{}) (waits, error) {
 	dynamic, err := dynamic.NewForConfig(l.plane.Config())
 	if err != nil {
@@ -106,7 +106,7 @@ func (l *lab) admissions(ctx context.Context, done <-chan struct{}) (waits, erro
 			creating, done = false, nil
 		case event, ok := <-w.ResultChan():
 			if !ok {
-				return nil, fmt.Errorf("the watch ended while %d Jobs wait", a.waiting())
+				return nil, fmt.Errorf("the watch ended while %d Jobs were waiting", a.waiting())
 			}
 			if u, isWorkload := event.Object.(*unstructured.Unstructured); isWorkload {
 				a.see(u, time.Now())
@@ -121,8 +121,8 @@ func (l *lab) admissions(ctx context.Context, done <-chan struct{}) (waits, erro
 	return a.waits, nil
 }
 
-// createQueued creates a Job for Kueue, suspended as Kueue's webhook would have it. One that cannot be created waits for
-// ever, and with it the benchmark: there is nothing to measure then.
+// createQueued creates a Job for Kueue, suspended as Kueue's webhook expects. If it cannot create the Job, the benchmark
+// waits forever: there is nothing to measure.
 func (l *lab) createQueued(ctx context.Context, a *admitted, name string) {
 	job := batch{namespace: kueueNew, prefix: "job"}.job(0)
 	job.Name, job.Labels["kueue.x-k8s.io/queue-name"], job.Spec.Suspend = name, kueueNew, ptr.To(true)

@@ -11,16 +11,17 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// lanes are scenarios that go on beside each other in the test, each lane on control planes of its own: most of the time
-// they wait, as for the end of a quiet period.
+// lanes are groups of scenarios that the test runs in parallel, each group on its own control planes: most of the time
+// scenarios wait, for example for the end of a quiet period.
 var lanes = []string{"drain,ttl,fences,ledger,standing", "kueue", "cel,ranks,images,pods", "references"}
 
-// TestTheBenchmarkStillWorks goes through every scenario with small sizes. No figure is judged: the machine decides those.
+// TestTheBenchmarkStillWorks runs every scenario with small sizes. It checks no figure, because figures depend on the
+// machine.
 func TestTheBenchmarkStillWorks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}
-	if err := flag.Set("test.benchtime", "10ms"); err != nil { // of what is measured without a control plane
+	if err := flag.Set("test.benchtime", "10ms"); err != nil { // for the scenarios without a control plane
 		t.Fatal(err)
 	}
 	ctrllog.SetLogger(logr.Discard())
@@ -53,11 +54,11 @@ func TestTheBenchmarkStillWorks(t *testing.T) {
 	}
 }
 
-// TestEveryScenarioIsTested: no lane has forgotten one, nor has one twice.
+// TestEveryScenarioIsTested: every scenario is in exactly one lane.
 func TestEveryScenarioIsTested(t *testing.T) {
 	tested := strings.Split(strings.Join(lanes, ","), ",")
 	if len(tested) != len(scenarios) {
-		t.Errorf("%d scenarios are tested, of %d", len(tested), len(scenarios))
+		t.Errorf("%d of %d scenarios are tested", len(tested), len(scenarios))
 	}
 	for _, lane := range lanes {
 		if _, err := (options{only: lane}).chosen(); err != nil {

@@ -29,7 +29,7 @@ const podsPolicy = `
     ttl: 0s
 `
 
-// podsOn runs something in a lab with fake nodes, a Job controller and a collector of finished Pods.
+// podsOn calls run in a lab with fake nodes, a Job controller and the controller that collects finished Pods.
 func (l *lab) podsOn(ctx context.Context, run func(*lab, context.Context) (podsRun, error)) (podsRun, error) {
 	own, err := openLab(ctx, l.options, cluster.Options{
 		Nodes:       1,
@@ -41,7 +41,7 @@ func (l *lab) podsOn(ctx context.Context, run func(*lab, context.Context) (podsR
 	}
 	defer own.close()
 	config := own.plane.Config()
-	config.ContentType = "application/vnd.kubernetes.protobuf" // as kube-controller-manager does: encoded once for both
+	config.ContentType = "application/vnd.kubernetes.protobuf" // as kube-controller-manager uses: the API server encodes once for both
 	if own.client, err = kubernetes.NewForConfig(config); err != nil {
 		return podsRun{}, err
 	}
@@ -51,7 +51,7 @@ func (l *lab) podsOn(ctx context.Context, run func(*lab, context.Context) (podsR
 	return run(own, ctx)
 }
 
-// runJobWithSunset is runJob beside Sunset.
+// runJobWithSunset is runJob while Sunset runs.
 func (l *lab) runJobWithSunset(ctx context.Context) (podsRun, error) {
 	if _, err := l.apply(ctx, "pods", podsPolicy); err != nil {
 		return podsRun{}, err
@@ -72,12 +72,12 @@ func (l *lab) runJobWithSunset(ctx context.Context) (podsRun, error) {
 	return run, err
 }
 
-// runJob runs one Job to its end. Its Pods stay, but for what the collector of finished Pods takes.
+// runJob runs one Job to completion. Only the collector of finished Pods deletes its Pods.
 func (l *lab) runJob(ctx context.Context) (podsRun, error) {
 	return l.measureJob(ctx, func(podCounts) bool { return true })
 }
 
-// measureJob runs one Job to its end, and waits until its Pods are as they should be then.
+// measureJob runs one Job to completion, and waits until its Pods satisfy settled.
 func (l *lab) measureJob(ctx context.Context, settled func(podCounts) bool) (run podsRun, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -130,7 +130,7 @@ func (l *lab) bigJob() *batchv1.Job {
 	return job
 }
 
-// jobEnd waits until a Job is complete. It looks twice a second, as the status of a big Job is long.
+// jobEnd waits until a Job is complete. It polls only twice a second because the status of a big Job is large.
 func (l *lab) jobEnd(ctx context.Context, name string) (batchv1.JobStatus, error) {
 	for {
 		job, err := l.client.BatchV1().Jobs(podsNamespace).Get(ctx, name, metav1.GetOptions{})
@@ -144,13 +144,13 @@ func (l *lab) jobEnd(ctx context.Context, name string) (batchv1.JobStatus, error
 				return job.Status, fmt.Errorf("the Job failed: %s", c.Message)
 			case c.Type == batchv1.JobComplete:
 				if u := job.Status.UncountedTerminatedPods; u != nil && len(u.Succeeded)+len(u.Failed) > 0 {
-					return job.Status, errors.New("the Job is complete, and has Pods that are not counted")
+					return job.Status, errors.New("the Job is complete but has uncounted Pods")
 				}
 				return job.Status, nil
 			}
 		}
 		if err := pause(ctx, 500*time.Millisecond); err != nil {
-			return batchv1.JobStatus{}, fmt.Errorf("%d of %d have succeeded: %w", job.Status.Succeeded, l.size.completions, err)
+			return batchv1.JobStatus{}, fmt.Errorf("%d of %d Pods have succeeded: %w", job.Status.Succeeded, l.size.completions, err)
 		}
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// bystanderEvery is how often the bystander asks.
+// bystanderEvery is the interval between two requests of the bystander.
 const bystanderEvery = 20 * time.Millisecond
 
-// bystander is another client of the API server: it reads and writes one small object at a steady pace while work goes
-// on, and gives the 99th percentile of how long it waited.
+// bystander is another client of the API server. It reads and writes one small object at a steady pace while work runs, and
+// returns the 99th percentile of its latency.
 func (l *lab) bystander(ctx context.Context, work func(context.Context) error) (time.Duration, error) {
 	maps := l.client.CoreV1().ConfigMaps("default")
 	if _, err := maps.Get(ctx, "bystander", metav1.GetOptions{}); err != nil {
@@ -48,7 +48,7 @@ func (l *lab) bystander(ctx context.Context, work func(context.Context) error) (
 	}
 }
 
-// percentile gives the value that a share of all values do not exceed; 0 when there are none.
+// percentile returns the value that this share of all values does not exceed; 0 without values.
 func percentile(values []time.Duration, share float64) time.Duration {
 	if len(values) == 0 {
 		return 0

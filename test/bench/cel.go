@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// cel measures what a rule costs on a finished Job, beside decoding that Job.
+// cel measures the cost of a rule on a finished Job, compared with decoding that Job.
 func (l *lab) cel(ctx context.Context) error {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// workers is how many DELETE requests are under way at a time, for the bare loop as for Sunset.
+// workers is the number of DELETE requests in flight, for the bare loop and for Sunset.
 const workers = 16
 
 const drainPolicy = `
@@ -32,20 +32,20 @@ const drainPolicy = `
     ttl: 0s
 `
 
-// drainRun is how a backlog went.
+// drainRun is the result of draining one backlog.
 type drainRun struct {
 	took  time.Duration
 	calls float64       // API calls for each deletion
-	p99   time.Duration // of another client meanwhile
+	p99   time.Duration // latency of another client during the drain
 	cpu   time.Duration // of Sunset; 0 without it
-	peak  int64         // of Sunset's resident memory, where images are drained
+	peak  int64         // resident memory of Sunset; only for images
 
-	writes int // of the ledger
+	writes int // writes of the ledger
 }
 
-// drains measures the same backlog with nothing but DELETE requests, with a watch beside them that looks at nothing, and
-// with Sunset, in turns: the API server grows slower as its history grows. What counts is the median round. A bystander's
-// requests go beside each.
+// drains measures the same backlog in turns: with bare DELETE requests, with a watch beside them whose events are
+// discarded, and with Sunset. The order rotates because the API server slows down as its history grows. The median round is
+// reported. A bystander sends requests during each round.
 func (l *lab) drains(ctx context.Context) error {
 	quiet, err := l.bystander(ctx, func(ctx context.Context) error { return pause(ctx, l.size.idle/2) })
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *lab) drains(ctx context.Context) error {
 	}{{&bare, l.drainBare}, {&seen, l.drainSeen}, {&sunset, l.drainWithSunset}}
 	for round := range l.size.rounds {
 		for i := range ways {
-			way := ways[(round+i)%len(ways)] // each is first in a round once
+			way := ways[(round+i)%len(ways)] // each way is first in one round
 			run, err := way.drain(ctx)
 			if err != nil {
 				return err
@@ -86,7 +86,7 @@ func (l *lab) addDrains(quiet time.Duration, bare, seen, sunset []drainRun) {
 		fmt.Sprintf("while bare DELETE drains %s, idle %s", milliseconds(median(bare, p99)), milliseconds(quiet)))
 }
 
-// median is the middle one of a figure of all rounds.
+// median returns the median of a figure over all rounds.
 func median[T cmp.Ordered](runs []drainRun, figure func(drainRun) T) T {
 	var values []T
 	for _, r := range runs {
@@ -121,13 +121,13 @@ func (l *lab) drain(ctx context.Context, namespace string, work func(context.Con
 	return run, err
 }
 
-// backlog creates what is to be drained.
+// backlog creates the Jobs to drain.
 func (l *lab) backlog(ctx context.Context, namespace string) error {
 	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
 	return batch{namespace: namespace, prefix: "job", count: l.size.drain, finished: past}.create(ctx, l.client)
 }
 
-// drainBare is the raw limit: the same fenced DELETE that Sunset sends for each Job of a list, and nothing else.
+// drainBare is the raw limit: for each Job of a list it sends only the DELETE with preconditions that Sunset sends.
 func (l *lab) drainBare(ctx context.Context) (drainRun, error) {
 	list, err := l.listBacklog(ctx, "bare")
 	if err != nil {
@@ -136,8 +136,8 @@ func (l *lab) drainBare(ctx context.Context) (drainRun, error) {
 	return l.drain(ctx, "bare", func(ctx context.Context) error { return l.deleteAll(ctx, list.Items) })
 }
 
-// drainSeen is the limit for whoever sees what happens to Jobs: the API server also has to tell a watch, whose events
-// nobody looks at.
+// drainSeen is the limit for a client that watches Jobs: the API server also sends every event to a watch, and this client
+// discards them.
 func (l *lab) drainSeen(ctx context.Context) (drainRun, error) {
 	list, err := l.listBacklog(ctx, "seen")
 	if err != nil {
@@ -159,11 +159,11 @@ func (l *lab) drainSeen(ctx context.Context) (drainRun, error) {
 	case err := <-told:
 		return run, err
 	case <-time.After(time.Minute):
-		return drainRun{}, errors.New("the watch has not told of every deletion")
+		return drainRun{}, errors.New("the watch did not report every deletion")
 	}
 }
 
-// skipLines reads n lines, each an event of a watch.
+// skipLines reads n lines, each of which is an event of a watch.
 func skipLines(from io.Reader, n int) error {
 	lines := bufio.NewReader(from)
 	for seen := 0; seen < n; {
@@ -171,7 +171,7 @@ func skipLines(from io.Reader, n int) error {
 		case err == nil:
 			seen++
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("the API server cut the watch off after %d of %d events: %w", seen, n, err)
+			return fmt.Errorf("the API server closed the watch after %d of %d events: %w", seen, n, err)
 		}
 	}
 	return nil
@@ -204,8 +204,8 @@ func (l *lab) drainWithSunset(ctx context.Context) (drainRun, error) {
 	return l.drainBy(ctx, drainPolicy)
 }
 
-// drainBy lets Sunset see the backlog in a dry run of a policy first, so that only draining is measured. A ledger that it
-// keeps is there by then too.
+// drainBy first applies a dry run of the policy, so that Sunset knows the backlog and only draining is measured. If the
+// policy keeps a ledger, the ledger exists by then too.
 func (l *lab) drainBy(ctx context.Context, spec string) (drainRun, error) {
 	sunset, err := l.startSunset()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// fences measures a backlog spread over many namespaces, each with a policy of its own: what the live reads before the
-// deletions cost when there is most to read.
+// fences measures a backlog in many namespaces, each with its own policy: the cost of the live reads before deletions when
+// there is most to read.
 func (l *lab) fences(ctx context.Context) error {
 	each := max(1, l.size.drain/4/l.size.policies)
 	n := each * l.size.policies

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// imageAgent is an agent under measurement. Its log tells of every image that it removes.
+// imageAgent is an agent under measurement. Its log reports every image that it removes.
 type imageAgent struct {
 	*process
 	log     *os.File
 	lines   *bufio.Reader
-	line    []byte      // what there is of the one that is being written
-	removed []time.Time // when each image was
+	line    []byte      // the incomplete last line of the log
+	removed []time.Time // when each image was removed
 }
 
-// startAgent runs an agent on a node, which knows no ages yet.
+// startAgent starts an agent on a node. The agent knows no image ages yet.
 func (b *imageBench) startAgent(n *imageNode, flags ...string) (*imageAgent, error) {
 	state, err := os.MkdirTemp(b.dir, "agent-")
 	if err != nil {
@@ -29,7 +29,7 @@ func (b *imageBench) startAgent(n *imageNode, flags ...string) (*imageAgent, err
 	path := filepath.Join(state, "log")
 	args := append([]string{"--kubeconfig", b.plane.Kubeconfig(), "--node-name", b.node, "--runtime-endpoint", n.Endpoint,
 		"--state-dir", filepath.Join(state, "ages"), "--metrics-bind-address=0", "--health-probe-bind-address=0",
-		// Otherwise it tells of no more than a hundred in a second.
+		// Otherwise the agent logs at most a hundred messages a second.
 		"--zap-devel", "--zap-log-level=debug", "--zap-encoder=json", "--zap-time-encoding=rfc3339nano"}, flags...)
 	p, err := start(b.agent, path, nil, args...)
 	if err != nil {
@@ -48,10 +48,10 @@ func (a *imageAgent) stop() {
 	_ = a.log.Close()
 }
 
-// agentPatience is how long an agent may remove nothing.
+// agentPatience is how long an agent may go without removing an image.
 const agentPatience = time.Minute
 
-// until waits until an agent has removed so many images.
+// until waits until an agent has removed this many images.
 func (a *imageAgent) until(ctx context.Context, removed int) error {
 	for last := time.Now(); len(a.removed) < removed; {
 		before := len(a.removed)
@@ -63,7 +63,7 @@ func (a *imageAgent) until(ctx context.Context, removed int) error {
 		}
 		if time.Since(last) > agentPatience {
 			text, _ := os.ReadFile(a.log.Name())
-			return fmt.Errorf("%d of %d images are removed, and no more; the agent says:\n%s", len(a.removed), removed, text[max(0, len(text)-2000):])
+			return fmt.Errorf("the agent stopped after %d of %d images; its log:\n%s", len(a.removed), removed, text[max(0, len(text)-2000):])
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return err
@@ -72,7 +72,7 @@ func (a *imageAgent) until(ctx context.Context, removed int) error {
 	return nil
 }
 
-// read takes in what the log has more.
+// read reads what the agent has added to its log.
 func (a *imageAgent) read() error {
 	for {
 		part, err := a.lines.ReadBytes('\n')

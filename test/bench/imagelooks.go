@@ -20,11 +20,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// imageLooks is how often images are listed, and looked at.
+// imageLooks is how often the images are listed and snapshots are taken.
 const imageLooks = 20
 
-// looks measures a bare listing of the images, and what an agent does until it has judged all: list the images and what uses
-// them, keep their ages, and ask a rule.
+// looks compares a bare ListImages call with the work of an agent until it has evaluated all images: list images and what
+// uses them, update their ages, and evaluate a rule.
 func (b *imageBench) looks(ctx context.Context, n *imageNode) error {
 	var lists waits
 	for range imageLooks {
@@ -40,11 +40,11 @@ func (b *imageBench) looks(ctx context.Context, n *imageNode) error {
 	}
 	version, _, _ := strings.Cut(n.Version(), "+")
 	b.table.add(fmt.Sprintf("ListImages, %d images", b.size.images), lists.text(), "containerd "+version)
-	b.table.add("look at the node and judge all", looks.text(), looks.beside(lists)+" ListImages")
+	b.table.add("snapshot of the node and evaluation of all images", looks.text(), looks.beside(lists)+" ListImages")
 	return nil
 }
 
-// lookAndJudge lets an agent's Source look at a node again and again, each time as if it had never looked.
+// lookAndJudge lets an agent's Source take repeated snapshots of a node. Each starts without results of earlier ones.
 func (b *imageBench) lookAndJudge(ctx context.Context, n *imageNode) (looks waits, err error) {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -85,7 +85,7 @@ func (b *imageBench) lookAndJudge(ctx context.Context, n *imageNode) (looks wait
 	return looks, nil
 }
 
-// firstLook runs a Source until it has told of all images.
+// firstLook runs a Source until it has reported all images.
 func firstLook(ctx context.Context, s retention.Source) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -104,7 +104,7 @@ func firstLook(ctx context.Context, s retention.Source) (time.Duration, error) {
 	return took, err
 }
 
-// seen is a retention.Sink that is given something once all images have been told, or why they are not known.
+// seen is a retention.Sink. It receives nil once the Source has reported all images, or the reason why it cannot.
 type seen chan error
 
 func (s seen) tell(err error) {

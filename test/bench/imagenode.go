@@ -12,17 +12,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// podImage is what Pods are started from. No rule is about it.
+// podImage is the image that Pods run. No rule selects it.
 var podImage = containerd.Image{Tags: []string{"stay.test/pod:v1"}, Digest: true, Runnable: true}
 
-// imageNode is a containerd with many images, each unpacked, and with a layer of its own.
+// imageNode is a containerd with many unpacked images, each of which has its own layer.
 type imageNode struct {
 	*containerd.Daemon
-	ids  []string // of the many
+	ids  []string // of the images to remove
 	pods int      // started so far
 }
 
-// onNode does something on a node whose images are all there.
+// onNode calls do with a node that has all its images.
 func (b *imageBench) onNode(ctx context.Context, do func(*imageNode) error) error {
 	d, err := containerd.Start(ctx, containerd.Options{Lane: containerd.Module})
 	if err != nil {
@@ -30,7 +30,7 @@ func (b *imageBench) onNode(ctx context.Context, do func(*imageNode) error) erro
 	}
 	n := &imageNode{Daemon: d}
 	if err = n.fill(ctx, b.size.images); err == nil {
-		err = pause(ctx, b.size.idle/10) // in which containerd settles
+		err = pause(ctx, b.size.idle/10) // until containerd is idle
 	}
 	if err == nil {
 		err = do(n)
@@ -38,7 +38,7 @@ func (b *imageBench) onNode(ctx context.Context, do func(*imageNode) error) erro
 	return errors.Join(err, d.Stop())
 }
 
-// fill imports images, so many and the one of Pods: as that one is to run, all are unpacked.
+// fill imports this many images and the image of Pods. Containerd unpacks all of them because that one is runnable.
 func (n *imageNode) fill(ctx context.Context, many int) error {
 	all := []containerd.Image{podImage}
 	for i := range many {
@@ -49,12 +49,12 @@ func (n *imageNode) fill(ctx context.Context, many int) error {
 	}
 	var err error
 	if n.ids, err = n.there(ctx); err == nil && len(n.ids) != many {
-		err = fmt.Errorf("%d of %d images are there", len(n.ids), many)
+		err = fmt.Errorf("containerd has %d of %d images", len(n.ids), many)
 	}
 	return err
 }
 
-// there are the IDs of those of the many that are listed.
+// there returns the IDs of the images to remove that containerd still lists.
 func (n *imageNode) there(ctx context.Context) (ids []string, err error) {
 	listed, err := n.Runtime().Images(ctx)
 	for _, i := range listed {
@@ -65,7 +65,7 @@ func (n *imageNode) there(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-// empty is an error if one of the many is still there.
+// empty returns an error if one of the images to remove still exists.
 func (n *imageNode) empty(ctx context.Context) error {
 	left, err := n.there(ctx)
 	if err == nil && len(left) > 0 {
@@ -74,8 +74,7 @@ func (n *imageNode) empty(ctx context.Context) error {
 	return err
 }
 
-// removeBare makes nothing but calls of RemoveImage, so many at a time, until all images are gone. One at a time is how the
-// kubelet does it.
+// removeBare calls only RemoveImage, this many at a time, until all images are gone. The kubelet removes one at a time.
 func (n *imageNode) removeBare(ctx context.Context, atATime int) (time.Duration, error) {
 	began := time.Now()
 	group, within := errgroup.WithContext(ctx)
@@ -91,7 +90,7 @@ func (n *imageNode) removeBare(ctx context.Context, atATime int) (time.Duration,
 	return took, err
 }
 
-// startPod runs a Pod with a container until it has started, and gives how long that took. Then it removes the Pod.
+// startPod runs a Pod with one container and returns how long the start took. Then it removes the Pod.
 func (n *imageNode) startPod(ctx context.Context) (time.Duration, error) {
 	n.pods++
 	began := time.Now()
@@ -104,7 +103,7 @@ func (n *imageNode) startPod(ctx context.Context) (time.Duration, error) {
 	return took, errors.Join(err, n.RemovePod(ctx, pod))
 }
 
-// podsBeside starts one Pod after the other while work goes on.
+// podsBeside starts Pods one after the other while work runs.
 func (n *imageNode) podsBeside(ctx context.Context, work func(context.Context) error) (starts waits, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

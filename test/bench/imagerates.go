@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// rates measures how fast all images go: as the kubelet does it, as fast as the runtime can with so many calls at a time, and
-// by an agent that may make as many. No Pods start meanwhile.
+// rates measures how fast all images are removed: as the kubelet does it, as fast as the runtime can with this many
+// concurrent calls, and by an agent that may make as many. No Pods start during the measurement.
 func (b *imageBench) rates(ctx context.Context) error {
 	var bare, sunset []drainRun
 	for range b.size.imageRounds {
@@ -34,11 +34,11 @@ func (b *imageBench) rates(ctx context.Context) error {
 		fmt.Sprintf("%.0f %% of the bare rate, %.1f times the kubelet's way; rounds: %s", 100*times(sunset, bare), times(sunset, kubelet), rates(n, sunset)))
 	own := median(sunset, func(r drainRun) time.Duration { return r.cpu })
 	b.table.add("Sunset, its own CPU for each image", fmt.Sprintf("%.2f ms", float64(own)/float64(n)/1e6),
-		fmt.Sprintf("peak of resident memory meanwhile %s", megabytes(median(sunset, func(r drainRun) int64 { return r.peak }))))
+		fmt.Sprintf("peak of resident memory during the drain %s", megabytes(median(sunset, func(r drainRun) int64 { return r.peak }))))
 	return nil
 }
 
-// rate adds a run on a node of its own.
+// rate adds a run on a new node.
 func (b *imageBench) rate(ctx context.Context, what string, to *[]drainRun, drain func(*imageNode) (drainRun, error)) error {
 	return b.onNode(ctx, func(n *imageNode) error {
 		run, err := drain(n)
@@ -53,10 +53,10 @@ func (n *imageNode) drainBare(ctx context.Context, atATime int) (run drainRun, e
 	return run, err
 }
 
-// alone does nothing beside work.
+// alone runs work and nothing else.
 func alone(ctx context.Context, work func(context.Context) error) error { return work(ctx) }
 
-// drainImages lets an agent remove all images of a node, from the first to the last of them.
+// drainImages lets an agent remove all images of a node, and measures from the first removal to the last.
 func (b *imageBench) drainImages(ctx context.Context, n *imageNode, beside func(context.Context, func(context.Context) error) error) (run drainRun, err error) {
 	agent, err := b.startAgent(n, fmt.Sprintf("--max-in-flight=%d", b.atATime))
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *imageBench) drainImages(ctx context.Context, n *imageNode, beside func(
 	return run, errors.Join(err, n.empty(ctx))
 }
 
-// podStarts measures how long Pods take to start on a node with many images: while nothing is removed, and while all are.
+// podStarts measures how long Pods take to start on a node with many images: while no image is removed, and while all are.
 func (b *imageBench) podStarts(ctx context.Context) error {
 	var quiet, bare, sunset waits
 	for range (b.size.imageRounds + 1) / 2 {

@@ -17,7 +17,7 @@ import (
 
 const (
 	imagesName = "images"
-	// imagesTTL is such that nothing is due, and imagesDue that all is soon after an agent has started.
+	// With imagesTTL no image is due. With imagesDue all are due soon after an agent has started.
 	imagesTTL, imagesDue = "30d", "3s"
 )
 
@@ -31,14 +31,14 @@ const imagesPolicy = `
     images: {minAge: 1s}
 `
 
-// imageBench measures what a node agent does to a node with many images, and what that costs the agent.
+// imageBench measures the effect of a node agent on a node with many images, and the cost of the agent itself.
 type imageBench struct {
 	*lab
 	agent string // path of the program
 	node  string // name of the node
 }
 
-// images goes through all that is measured of images. Every measure has a containerd of its own with the same images.
+// images measures everything about images. Each measurement uses a new containerd with the same images.
 func (l *lab) images(ctx context.Context) error {
 	b := &imageBench{lab: l, node: "bench"}
 	var err error
@@ -70,7 +70,7 @@ func (l *lab) images(ctx context.Context) error {
 	return nil
 }
 
-// allDue makes every image due once an agent has seen it for some seconds.
+// allDue makes every image due a few seconds after an agent first sees it.
 func (b *imageBench) allDue(ctx context.Context) error {
 	if err := b.edit(ctx, imagesName, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = imagesDue }); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (b *imageBench) allDue(ctx context.Context) error {
 	return err
 }
 
-// told waits until nodes are told of the policy as wanted.
+// told waits until the controller publishes the wanted policy to nodes.
 func (b *imageBench) told(ctx context.Context, want func(v1alpha1.NodeImagePolicy) bool) (v1alpha1.NodeImagePolicy, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -104,7 +104,7 @@ func (b *imageBench) told(ctx context.Context, want func(v1alpha1.NodeImagePolic
 			return rules.Policies[of], nil
 		}
 		if paused := pause(ctx, 100*time.Millisecond); paused != nil {
-			return v1alpha1.NodeImagePolicy{}, fmt.Errorf("what nodes are told of policy %s: %w", imagesName, errors.Join(err, paused))
+			return v1alpha1.NodeImagePolicy{}, fmt.Errorf("policy %s as published to nodes: %w", imagesName, errors.Join(err, paused))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// batch is Jobs to create, all finished at a time.
+// batch is a set of Jobs to create, all finished at a given time.
 type batch struct {
 	namespace string
 	prefix    string
@@ -21,15 +21,15 @@ type batch struct {
 	finished  func(i int) time.Time
 	ttl       *int32 // spec.ttlSecondsAfterFinished
 	labels    map[string]string
-	ttlOf     func(i int) time.Duration // kept in an annotation; nil for none
+	ttlOf     func(i int) time.Duration // stored in an annotation; nil for none
 }
 
 func (b batch) name(i int) string { return fmt.Sprintf("%s-%06d", b.prefix, i) }
 
-// creators is how many requests create Jobs at a time.
+// creators is the number of concurrent requests that create Jobs.
 const creators = 32
 
-// create makes the namespace and the Jobs of a batch, finished.
+// create creates the namespace and the Jobs of a batch, and marks the Jobs as finished.
 func (b batch) create(ctx context.Context, client kubernetes.Interface) error {
 	if err := ensureNamespace(ctx, client, b.namespace); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (b batch) createOne(ctx context.Context, client kubernetes.Interface, i int
 	return nil
 }
 
-// job looks like those that people run: labels, environment, resources.
+// job returns a Job that looks like those that people run: labels, environment, resources.
 func (b batch) job(i int) *batchv1.Job {
 	labels := map[string]string{"app": "etl", "team": "data", "app.kubernetes.io/part-of": "nightly"}
 	for k, v := range b.labels {
@@ -118,8 +118,8 @@ func remaining(ctx context.Context, client kubernetes.Interface, namespace strin
 	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), nil
 }
 
-// drained waits until a namespace has no Jobs and gives the time it took. It asks the more rarely the more are left, as
-// counting many costs the API server time that the drain needs.
+// drained waits until a namespace has no Jobs and returns the time that this took. The more Jobs are left, the less often
+// it polls, because counting many of them takes time from the API server that the drain needs.
 func drained(ctx context.Context, client kubernetes.Interface, namespace string, since time.Time) (time.Duration, error) {
 	for {
 		left, err := remaining(ctx, client, namespace)

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// kueuePolicy deletes finished Workloads at once.
+// kueuePolicy deletes finished Workloads immediately.
 const kueuePolicy = `
   mode: Enforce
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kueue-backlog}}
@@ -23,15 +23,15 @@ const kueuePolicy = `
 `
 
 const (
-	// admitEvery is the pause between two Jobs for Kueue: what it writes for them is well below the 50 requests a
-	// second that its manifest allows.
+	// admitEvery is the pause between two Jobs for Kueue: their writes stay well below the 50 requests a second that
+	// Kueue's manifest allows.
 	admitEvery = 300 * time.Millisecond
-	// kueueDueEvery is the pause between Jobs of another rule that fall due while Workloads are deleted.
+	// kueueDueEvery is the pause between Jobs of another rule that become due while Workloads are deleted.
 	kueueDueEvery = 100 * time.Millisecond
 )
 
-// kueue measures how long Jobs wait until a real Kueue, as its manifest has it, admits them beside a backlog of finished
-// Workloads: while nobody deletes those, while Kueue does by itself, and while Sunset does.
+// kueue measures how long Jobs wait until a real Kueue, configured as in its manifest, admits them beside a backlog of
+// finished Workloads: without deletions, while Kueue deletes the Workloads, and while Sunset deletes them.
 func (l *lab) kueue(ctx context.Context) error {
 	if err := l.kueueBacklog(ctx); err != nil {
 		return err
@@ -40,14 +40,14 @@ func (l *lab) kueue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.table.add(fmt.Sprintf("Kueue admits a Job, %d finished Workloads beside it", l.size.kueue), quiet.text(), fmt.Sprintf("the measure of what follows; %d Jobs", len(quiet)))
+	l.table.add(fmt.Sprintf("Kueue admits a Job, %d finished Workloads beside it", l.size.kueue), quiet.text(), fmt.Sprintf("the baseline; %d Jobs", len(quiet)))
 	if err := l.kueueDeletes(ctx, quiet); err != nil {
 		return err
 	}
 	return l.sunsetDeletes(ctx, quiet)
 }
 
-// kueueDeletes has Kueue delete as it can by itself, for a while: the whole backlog would take it very long.
+// kueueDeletes lets Kueue's own garbage collection run for a while: the whole backlog would take very long.
 func (l *lab) kueueDeletes(ctx context.Context, quiet waits) error {
 	if err := l.plane.StartKueue(ctx, cluster.KueueOptions{Configuration: "objectRetentionPolicies: {workloads: {afterFinished: 0s}}"}); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (l *lab) kueueDeletes(ctx context.Context, quiet waits) error {
 	return l.settle(ctx)
 }
 
-// sunsetDeletes starts Sunset beside the backlog and has it delete all, while Jobs of another rule fall due.
+// sunsetDeletes starts Sunset beside the backlog and lets it delete all Workloads while Jobs of another rule become due.
 func (l *lab) sunsetDeletes(ctx context.Context, quiet waits) error {
 	for name, policy := range map[string]string{"kueue": kueuePolicy, "lateness": fmt.Sprintf(latenessPolicy, "lateness")} {
 		if _, err := l.apply(ctx, name, policy); err != nil {
@@ -103,24 +103,24 @@ func (l *lab) sunsetDeletes(ctx context.Context, quiet waits) error {
 	}
 	l.table.add("the same while Sunset deletes them", run.admitted.text(),
 		fmt.Sprintf("%s; %d Jobs; %d Workloads in %s from Sunset's start, %s once it deletes", run.admitted.beside(quiet), len(run.admitted), n, run.took.Round(100*time.Millisecond), perSecond(n, run.drained)))
-	l.table.add("Sunset, lateness of another rule meanwhile", waits(run.late).text(), "after the drain "+waits(after).text())
+	l.table.add("Sunset, lateness of another rule during the drain", waits(run.late).text(), "after the drain "+waits(after).text())
 	return nil
 }
 
-// kueueRun is how a backlog of Workloads went.
+// kueueRun is the result of draining a backlog of Workloads.
 type kueueRun struct {
-	took, drained time.Duration // since the start of Sunset, and since the first was gone
+	took, drained time.Duration // since the start of Sunset, and since the first deletion
 	admitted      waits
 	late          []time.Duration
 }
 
-// kueueDue are the Jobs of the other rule.
+// kueueDue returns the Jobs of the other rule.
 func (l *lab) kueueDue() dueJobs {
 	return dueJobs{namespace: "lateness", n: l.size.kueueDue, every: kueueDueEvery, first: time.Now().Add(l.size.kueueAhead)}
 }
 
-// kueueDrain waits until the backlog is gone. Jobs are admitted from beginning to end; those of another rule fall due once
-// deletion goes on.
+// kueueDrain waits until the backlog is gone. Kueue admits Jobs during the whole drain; Jobs of another rule become due
+// once deletions have begun.
 func (l *lab) kueueDrain(ctx context.Context, n int) (run kueueRun, err error) {
 	began := time.Now()
 	done := make(chan struct{})
@@ -146,7 +146,7 @@ func (l *lab) kueueDrain(ctx context.Context, n int) (run kueueRun, err error) {
 	return run, group.Wait()
 }
 
-// settle waits until a Kueue that has just been started has seen what there is and admits Jobs.
+// settle waits until a newly started Kueue has read the existing objects and admits Jobs.
 func (l *lab) settle(ctx context.Context) error {
 	if _, err := l.admissionsFor(ctx, l.size.kueueFor/2); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// lab is the control plane everything is measured on.
+// lab is the control plane on which the benchmark runs.
 type lab struct {
 	options
 	plane  *cluster.Cluster
@@ -28,7 +28,7 @@ type lab struct {
 	dir    string // of logs
 	kcm    string // path of kube-controller-manager
 	table  table
-	perJob time.Duration // how long creating one of the standing Jobs took
+	perJob time.Duration // average time to create one standing Job
 	queued int           // Jobs created for Kueue
 }
 
@@ -36,7 +36,7 @@ func newLab(ctx context.Context, o options) (*lab, error) {
 	return openLab(ctx, o, cluster.Options{Controllers: []string{}})
 }
 
-// openLab is a lab on a control plane of its own.
+// openLab opens a lab on a new control plane.
 func openLab(ctx context.Context, o options, plane cluster.Options) (*lab, error) {
 	paths, err := cluster.Binaries(ctx, os.Stderr, cluster.ControllerManager)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *lab) close() {
 	_ = os.RemoveAll(l.dir)
 }
 
-// startSunset runs the controller as a process of its own.
+// startSunset starts the controller as a separate process.
 func (l *lab) startSunset(env ...string) (*process, error) {
 	args := append([]string{"--kubeconfig", l.plane.Kubeconfig(), "--leader-elect=false",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--pprof-bind-address=" + l.pprof}, l.flags...)
@@ -106,7 +106,7 @@ func (l *lab) apply(ctx context.Context, name, spec string) (*v1alpha1.ClusterRe
 	u.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
 	u.SetName(name)
 	if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "approval"); !found {
-		// What a scenario measures must not wait for an approval.
+		// Scenarios must not wait for an approval.
 		approval := map[string]any{"backlogCount": int64(1000000), "backlogPercent": int64(100)}
 		if err := unstructured.SetNestedMap(u.Object, approval, "spec", "approval"); err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func (l *lab) apply(ctx context.Context, name, spec string) (*v1alpha1.ClusterRe
 	return p, l.policy.Get(ctx, client.ObjectKey{Name: name}, p)
 }
 
-// edit changes a policy's spec.
+// edit changes the spec of a policy.
 func (l *lab) edit(ctx context.Context, name string, change func(*v1alpha1.ClusterRetentionPolicySpec)) error {
 	p := &v1alpha1.ClusterRetentionPolicy{}
 	if err := l.policy.Get(ctx, client.ObjectKey{Name: name}, p); err != nil {
@@ -130,7 +130,7 @@ func (l *lab) edit(ctx context.Context, name string, change func(*v1alpha1.Clust
 	return l.policy.Patch(ctx, p, client.MergeFrom(before))
 }
 
-// matched waits until a policy's status counts n objects as matched.
+// matched waits until the status of a policy counts n matched objects.
 func (l *lab) matched(ctx context.Context, name string, n int) error {
 	for {
 		p := &v1alpha1.ClusterRetentionPolicy{}

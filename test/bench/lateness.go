@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// dueEvery spaces the due times: 100 a second.
+// dueEvery is the interval between due times: 100 a second.
 const dueEvery = 10 * time.Millisecond
 
 const latenessPolicy = `
@@ -28,8 +28,8 @@ const latenessPolicy = `
     ttlExpression: duration(object.metadata.annotations['example.com/ttl'])
 `
 
-// lateness measures how long after they were due Jobs go, seen by a watch of its own: the time from the due moment to
-// the arrival of the DELETED event.
+// lateness measures how long after their due time Jobs are deleted. It ends when the DELETED event arrives at a separate
+// watch.
 func (l *lab) lateness(ctx context.Context) error {
 	if _, err := l.apply(ctx, "lateness", fmt.Sprintf(latenessPolicy, "lateness")); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (l *lab) lateness(ctx context.Context) error {
 	return l.remove(ctx, "lateness")
 }
 
-// dueJobs are Jobs that fall due one after the other.
+// dueJobs are Jobs that become due one after the other.
 type dueJobs struct {
 	namespace string
 	n         int
@@ -51,7 +51,7 @@ type dueJobs struct {
 	first     time.Time // when the first is due
 }
 
-// lateBy has Jobs fall due, and gives how late each goes.
+// lateBy creates Jobs that become due and returns how late each is deleted.
 func (l *lab) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration, error) {
 	due, err := l.createDue(ctx, jobs)
 	if err != nil {
@@ -60,13 +60,13 @@ func (l *lab) lateBy(ctx context.Context, jobs dueJobs) ([]time.Duration, error)
 	return l.watchDeletions(ctx, jobs.namespace, due)
 }
 
-// firstDue is when the first of so many lots of Jobs may be due, in twice the time that creating them took when nobody
-// watched, and some more: none may be due before all are there.
+// firstDue is when the first of this many lots of Jobs may become due. It allows twice the time that creating them took
+// without a watch, and a margin: no Job may be due before all exist.
 func (l *lab) firstDue(lots int) time.Time {
 	return time.Now().Add(l.size.ahead + 2*time.Duration(lots*l.size.lateness)*l.perJob)
 }
 
-// createDue creates finished Jobs that fall due one after the other, and gives when.
+// createDue creates finished Jobs that become due one after the other, and returns the due times.
 func (l *lab) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time, error) {
 	if err := ensureNamespace(ctx, l.client, jobs.namespace); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (l *lab) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time
 	first := jobs.first
 	due := make(map[string]time.Time, jobs.n)
 	b := batch{namespace: jobs.namespace, prefix: "job", count: jobs.n, labels: map[string]string{"due": "true"}}
-	finished := first.Truncate(time.Second) // after the creation of all: a TTL never starts before that
+	finished := first.Truncate(time.Second) // after all creations: a TTL never starts before the object's creation
 	b.finished = func(int) time.Time { return finished }
 	b.ttlOf = func(i int) time.Duration {
 		at := first.Add(time.Duration(i) * jobs.every)
@@ -87,12 +87,12 @@ func (l *lab) createDue(ctx context.Context, jobs dueJobs) (map[string]time.Time
 		return nil, err
 	}
 	if late := time.Since(first); late > 0 {
-		return nil, fmt.Errorf("the last Job was created %s after the first was due: nothing can be said about lateness", late)
+		return nil, fmt.Errorf("the last Job was created %s after the first was due: lateness cannot be measured", late)
 	}
 	return due, nil
 }
 
-// watchDeletions waits until all are gone and gives how late each was.
+// watchDeletions waits until all Jobs are gone and returns how late each deletion was.
 func (l *lab) watchDeletions(ctx context.Context, namespace string, due map[string]time.Time) ([]time.Duration, error) {
 	w, err := l.client.BatchV1().Jobs(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -116,8 +116,8 @@ func (l *lab) watchDeletions(ctx context.Context, namespace string, due map[stri
 	return late, nil
 }
 
-// redecide measures an edit of the TTL that all standing Jobs wait for: one of them, with a rule of its own, becomes due
-// by the same edit and goes when all have been judged again.
+// redecide measures an edit of the TTL of all standing Jobs. The same edit makes one of them, with its own rule, due.
+// Sunset deletes it after evaluating all Jobs again.
 func (l *lab) redecide(ctx context.Context) error {
 	now := time.Now()
 	marker := batch{namespace: "standing", prefix: "marker", count: 1, finished: func(int) time.Time { return now }, labels: map[string]string{"marker": "true"}}
@@ -151,7 +151,7 @@ func (l *lab) redecide(ctx context.Context) error {
 		return err
 	}
 	lists := after.since(before, func(key string) bool { return strings.HasSuffix(key, " jobs") && strings.Contains(key, "LIST") })
-	l.table.add(fmt.Sprintf("Sunset, %d judged again after a TTL edit, and the one then due gone", l.size.standing), milliseconds(took), fmt.Sprintf("%d listings", lists))
+	l.table.add(fmt.Sprintf("Sunset, %d evaluated again after a TTL edit, and the one due Job deleted", l.size.standing), milliseconds(took), fmt.Sprintf("%d listings", lists))
 	return nil
 }
 

@@ -11,12 +11,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ledgerFields make a policy whose last lines are a rule keep a ledger: by an outcome, and by limits that are far away.
+// ledgerFields give a policy whose last lines are a rule a ledger: an outcome, and limits that are never reached.
 const ledgerFields = `    outcome: "succeeded(object) ? 'Succeeded' : 'Failed'"
   limits: {maxDeletions: 10000000, window: 1h}
 `
 
-// ledger measures what exact counts cost: the drain of a backlog, and scheduled deletions, without a ledger and with one.
+// ledger measures the cost of exact counts: the drain of a backlog and scheduled deletions, with and without a ledger.
 func (l *lab) ledger(ctx context.Context) error {
 	if err := l.ledgerDrains(ctx); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (l *lab) ledgerDrains(ctx context.Context) error {
 	took := func(r drainRun) time.Duration { return r.took }
 	calls := func(r drainRun) float64 { return r.calls }
 	own := func(r drainRun) time.Duration { return r.cpu }
-	var shares []drainRun // each round has its own speed of the machine: how one went beside the other counts
+	var shares []drainRun // the machine's speed differs between rounds: compare the two runs of one round
 	for i := range plain {
 		shares = append(shares, drainRun{took: plain[i].took * 100 / counted[i].took})
 	}
@@ -74,7 +74,7 @@ func (l *lab) drainInto(ctx context.Context, runs *[]drainRun, fields string) er
 	return err
 }
 
-// rates says how fast each run was.
+// rates formats the rate of each run.
 func rates(n int, runs []drainRun) string {
 	var texts []string
 	for _, r := range runs {
@@ -83,7 +83,7 @@ func rates(n int, runs []drainRun) string {
 	return strings.Join(texts, ", ")
 }
 
-// beginLedger enforces a policy that finds nothing yet until it has a ledger, and makes it a dry run again.
+// beginLedger enforces a policy that has no due objects yet until its ledger exists, then sets it back to a dry run.
 func (l *lab) beginLedger(ctx context.Context, name string) error {
 	mode := func(m v1alpha1.Mode) error {
 		return l.edit(ctx, name, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = m })
@@ -97,7 +97,7 @@ func (l *lab) beginLedger(ctx context.Context, name string) error {
 	return mode(v1alpha1.DryRun)
 }
 
-// recorded waits until a policy's status names its ledger.
+// recorded waits until the status of a policy names its ledger.
 func (l *lab) recorded(ctx context.Context, name string) error {
 	for {
 		p, err := l.get(ctx, name)
@@ -113,8 +113,8 @@ func (l *lab) recorded(ctx context.Context, name string) error {
 	}
 }
 
-// ledgerLateness has Jobs fall due under a policy without and under one with a ledger, at the same time: what else the
-// machine does is the same for both.
+// ledgerLateness makes Jobs due under a policy without a ledger and under one with a ledger at the same time, so that the
+// load of the machine affects both equally.
 func (l *lab) ledgerLateness(ctx context.Context) error {
 	ways := []struct{ namespace, fields string }{{"lateness", ""}, {"counted", ledgerFields}}
 	late := make([][]time.Duration, len(ways))
@@ -147,7 +147,7 @@ func (l *lab) ledgerLateness(ctx context.Context) error {
 	return nil
 }
 
-// howLate says how late most were.
+// howLate formats the median and the 99th percentile.
 func howLate(late []time.Duration) string {
 	return fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(late, .5)), milliseconds(percentile(late, .99)))
 }

@@ -15,32 +15,32 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// sizes is how much each scenario does.
+// sizes is how much work each scenario does.
 type sizes struct {
 	drain      int // Jobs to drain
 	rounds     int // how often
 	ttlDefault int // Jobs for the TTL controller as shipped, which deletes ten a second
 	ttlTuned   int
-	standing   int           // finished Jobs that nothing deletes
-	lateness   int           // Jobs that fall due one after the other, 100 a second
-	ahead      time.Duration // before the first of them is due, beside the time it takes to create all
-	policies   int           // and as many namespaces, for the fences
+	standing   int           // finished Jobs that are not due
+	lateness   int           // Jobs that become due one after the other, 100 a second
+	ahead      time.Duration // from the creation of all until the first is due
+	policies   int           // and as many namespaces, in scenario fences
 	kueue      int           // finished Workloads of Kueue
-	kueueDue   int           // Jobs of another rule that fall due meanwhile, 10 a second
+	kueueDue   int           // Jobs of another rule that become due during the drain, 10 a second
 	kueueAhead time.Duration // before the first of these is due
 	idle       time.Duration
 	kueueFor   time.Duration // how long Kueue admits Jobs
 
 	completions int // Pods that a Job needs to succeed
-	parallelism int // how many of them at a time
+	parallelism int // of these Pods at a time
 
 	images      int // on a node
-	imageRounds int // how often they are removed, bare and by Sunset
+	imageRounds int // how often all are removed, bare and by Sunset
 
 	referred  int // ConfigMaps that Pods use
-	referring int // these Pods
+	referring int // the Pods that use them
 	spares    int // ConfigMaps that nothing uses
-	races     int // ConfigMaps that fall due as a Pod comes
+	races     int // ConfigMaps that become due when a Pod is created
 }
 
 var (
@@ -57,14 +57,14 @@ var (
 )
 
 func main() {
-	brief := flag.Bool("short", false, "small sizes: shows that the benchmark works, measures nothing")
-	only := flag.String("only", "", "measure only these scenarios, with commas between them: "+strings.Join(names(scenarios), ", "))
-	completions := flag.Int("completions", 0, "Pods that the Job of scenario pods needs; 0 is what the size says")
-	pprof := flag.String("pprof", "", "address where Sunset serves its profiles meanwhile")
-	flags := flag.String("flags", "", "more flags for Sunset, such as --max-in-flight=4, separated by spaces")
-	backlog := flag.Int("workloads", 0, "how many finished Workloads the scenario kueue has, if not 50000; creating them takes most of its time")
-	atATime := flag.Int("images-at-a-time", agentInFlight, "how many images are removed at a time, bare and by the node agent")
-	many := flag.Int("images", 0, "how many images the node of the scenario images has, if not 2000")
+	brief := flag.Bool("short", false, "use small sizes: checks that the benchmark works; its figures mean nothing")
+	only := flag.String("only", "", "measure only these scenarios, separated by commas: "+strings.Join(names(scenarios), ", "))
+	completions := flag.Int("completions", 0, "completions of the Job in scenario pods; 0 for the default")
+	pprof := flag.String("pprof", "", "address where Sunset serves its profiles during the benchmark")
+	flags := flag.String("flags", "", "additional flags for Sunset, such as --max-in-flight=4, separated by spaces")
+	backlog := flag.Int("workloads", 0, "finished Workloads in scenario kueue, if not 50000; creating them takes most of its time")
+	atATime := flag.Int("images-at-a-time", agentInFlight, "concurrent image removals, bare and by the node agent")
+	many := flag.Int("images", 0, "images on the node in scenario images, if not 2000")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
 	size := full
@@ -95,22 +95,22 @@ func main() {
 // options is what to measure.
 type options struct {
 	size  sizes
-	only  string   // the scenarios to run, with commas; empty for all
-	pprof string   // where Sunset serves its profiles; empty for nowhere
-	flags []string // more flags for Sunset
+	only  string   // the scenarios to run, separated by commas; empty for all
+	pprof string   // address where Sunset serves its profiles; empty for none
+	flags []string // additional flags for Sunset
 
-	atATime int    // images removed
-	sunset  string // path of the controller; empty to have it built
+	atATime int    // concurrent image removals
+	sunset  string // path of the controller; empty to build it
 }
 
-// agentInFlight is --max-in-flight of the node agent by default.
+// agentInFlight is the default of the node agent's flag --max-in-flight.
 const agentInFlight = 16
 
 // scenario is something to measure.
 type scenario struct {
 	name  string
 	run   func(*lab, context.Context) error
-	apart bool // it has control planes of its own, and needs none of others
+	apart bool // it starts its own control planes
 }
 
 // scenarios are in the order in which they are measured.
@@ -135,7 +135,7 @@ func names(of []scenario) (all []string) {
 	return all
 }
 
-// chosen are the scenarios to run.
+// chosen returns the scenarios to run.
 func (o options) chosen() ([]scenario, error) {
 	if o.only == "" {
 		return scenarios, nil
@@ -143,13 +143,13 @@ func (o options) chosen() ([]scenario, error) {
 	wanted := strings.Split(o.only, ",")
 	for _, name := range wanted {
 		if !slices.Contains(names(scenarios), name) {
-			return nil, fmt.Errorf("there is no scenario %q", name)
+			return nil, fmt.Errorf("scenario %q does not exist", name)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !slices.Contains(wanted, s.name) }), nil
 }
 
-// measure goes through scenarios, on one control plane but for those that have their own.
+// measure runs scenarios on one control plane, except those that start their own.
 func measure(ctx context.Context, o options) (*table, error) {
 	chosen, err := o.chosen()
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// moduleRoot is where this module's sources are.
+// moduleRoot is the directory of this module's sources.
 func moduleRoot() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok {
-		return "", errors.New("the sources cannot be found")
+		return "", errors.New("the sources of this module are not available")
 	}
 	return filepath.Join(filepath.Dir(file), "..", ".."), nil
 }

@@ -17,13 +17,13 @@ import (
 
 // podCounts is what a watch has seen of the Pods of a namespace so far.
 type podCounts struct {
-	now, most    int             // Pods that are there
-	mostFinished int             // of which had finished
+	now, most    int             // existing Pods
+	mostFinished int             // finished Pods among them
 	tracked      int             // Pods with the finalizer of the Job controller
-	lags         []time.Duration // from the end of the finalizer of a finished Pod to the end of the Pod, in order
+	lags         []time.Duration // from the removal of a finished Pod's finalizer to the deletion of the Pod, in order
 }
 
-// podCounter counts Pods in a goroutine of its own until the context ends.
+// podCounter counts Pods in its own goroutine until the context ends.
 type podCounter struct {
 	podCounts
 	finished int
@@ -34,10 +34,10 @@ type podCounter struct {
 
 type podState struct {
 	finished, tracked bool
-	counted           time.Time // when the finalizer was gone; zero before
+	counted           time.Time // when the finalizer was removed; zero before
 }
 
-// countPods starts to watch, and again where it was whenever the API server cuts the watch off for being slow.
+// countPods starts a watch, and resumes it whenever the API server closes the watch because the client is slow.
 func (l *lab) countPods(ctx context.Context) (*podCounter, error) {
 	pods := l.client.CoreV1().Pods(podsNamespace)
 	none, err := pods.List(ctx, metav1.ListOptions{})
@@ -107,7 +107,7 @@ func one(is bool) int {
 	return 0
 }
 
-// until waits until the counts are as wanted, and gives them.
+// until waits until the counts satisfy ok, and returns them.
 func (c *podCounter) until(ctx context.Context, ok func(podCounts) bool) (podCounts, error) {
 	for {
 		answer := make(chan podCounts, 1)
@@ -121,7 +121,7 @@ func (c *podCounter) until(ctx context.Context, ok func(podCounts) bool) (podCou
 			return counts, nil
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return counts, fmt.Errorf("%d Pods are there, %d of them with a finalizer: %w", counts.now, counts.tracked, err)
+			return counts, fmt.Errorf("%d Pods exist, %d of them with a finalizer: %w", counts.now, counts.tracked, err)
 		}
 	}
 }

@@ -10,11 +10,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// podsRun is how one Job of many Pods went.
+// podsRun is the result of one Job with many Pods.
 type podsRun struct {
 	status batchv1.JobStatus
 	took   time.Duration // until the Job was complete
-	more   time.Duration // until then the last Pod was gone as well; 0 without Sunset
+	more   time.Duration // from then until the last Pod was deleted; 0 without Sunset
 	pods   podCounts
 	api    footprint     // of the API server
 	kcm    footprint     // of kube-controller-manager
@@ -22,9 +22,9 @@ type podsRun struct {
 	sunset footprint
 }
 
-// footprint is what a process has taken.
+// footprint is the resources that a process has used.
 type footprint struct {
-	peak int64 // of its resident memory
+	peak int64 // resident memory
 	cpu  time.Duration
 }
 
@@ -36,13 +36,13 @@ func footprintOf(pid int) (f footprint, err error) {
 	return f, err
 }
 
-// pods measures a real Job whose Pods fake nodes complete, with and without Sunset, each on a control plane of its own.
+// pods measures a real Job whose Pods fake nodes complete, with and without Sunset, each on its own control plane.
 func (l *lab) pods(ctx context.Context) error {
 	bare, err := l.podsOn(ctx, (*lab).runJob)
 	if err != nil {
 		return fmt.Errorf("without Sunset: %w", err)
 	}
-	fmt.Fprintf(os.Stderr, "  without Sunset: %s, %s, %s\n", l.perMinute(bare), peaks(bare), l.cost(bare)) // many Pods take long
+	fmt.Fprintf(os.Stderr, "  without Sunset: %s, %s, %s\n", l.perMinute(bare), peaks(bare), l.cost(bare)) // many Pods take a long time
 	swept, err := l.podsOn(ctx, (*lab).runJobWithSunset)
 	if err != nil {
 		return fmt.Errorf("with Sunset: %w", err)
@@ -60,9 +60,9 @@ func (l *lab) addPods(bare, swept podsRun) {
 	l.table.add("the same with Sunset", l.perMinute(swept), peaks(swept))
 	l.table.add("CPU for each Pod", l.cost(bare), "with Sunset "+l.cost(swept))
 	l.table.add("both ended with", counts(swept.status), fmt.Sprintf("Pods with a finalizer left: %d, and %d with Sunset", bare.pods.tracked, swept.pods.tracked))
-	l.table.add("Sunset, from a Pod's being counted to its end",
+	l.table.add("Sunset, from the removal of a Pod's finalizer to its deletion",
 		fmt.Sprintf("p50 %s, p99 %s", milliseconds(percentile(swept.pods.lags, .5)), milliseconds(percentile(swept.pods.lags, .99))),
-		fmt.Sprintf("the last one went %s after the Job's end; %.2f ms of CPU for each, peak %s", milliseconds(swept.more),
+		fmt.Sprintf("the last one deleted %s after the Job's end; %.2f ms of CPU for each, peak %s", milliseconds(swept.more),
 			l.each(swept.sunset.cpu), megabytes(swept.sunset.peak)))
 }
 
@@ -71,11 +71,11 @@ func (l *lab) perMinute(r podsRun) string {
 }
 
 func peaks(r podsRun) string {
-	return fmt.Sprintf("at most %d Pods there at a time, %d finished; peaks: API server %s, kube-controller-manager %s",
+	return fmt.Sprintf("at most %d Pods at a time, %d finished; peaks: API server %s, kube-controller-manager %s",
 		r.pods.most, r.pods.mostFinished, megabytes(r.api.peak), megabytes(r.kcm.peak))
 }
 
-// cost is the CPU that a Pod took, where the time depends on who else is on the machine.
+// cost is the CPU time for each Pod, because elapsed time depends on the other load of the machine.
 func (l *lab) cost(r podsRun) string {
 	return fmt.Sprintf("API server %.1f ms, kube-controller-manager %.1f ms, etcd and fake node %.1f ms", l.each(r.api.cpu), l.each(r.kcm.cpu), l.each(r.others))
 }
@@ -83,7 +83,7 @@ func (l *lab) cost(r podsRun) string {
 // each is the share of one Pod in milliseconds.
 func (l *lab) each(d time.Duration) float64 { return 1000 * d.Seconds() / float64(l.size.completions) }
 
-// counts is what must be the same.
+// counts are the figures that must be the same with and without Sunset.
 func counts(s batchv1.JobStatus) string {
 	parts := []string{fmt.Sprintf("%d succeeded", s.Succeeded), fmt.Sprintf("%d failed", s.Failed), "indexes " + s.CompletedIndexes}
 	for _, c := range s.Conditions {

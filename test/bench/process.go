@@ -21,7 +21,7 @@ type process struct {
 
 const controllerPackage = "github.com/sunset-k8s/sunset/cmd/sunset-controller"
 
-// build compiles a command of this module into a directory and gives its path.
+// build compiles a command of this module into a directory and returns its path.
 func build(ctx context.Context, dir, pkg string) (string, error) {
 	out := filepath.Join(dir, filepath.Base(pkg))
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, pkg)
@@ -31,7 +31,7 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	return out, nil
 }
 
-// start runs a program that writes its log to a file.
+// start starts a program that writes its log to a file.
 func start(path, logPath string, env []string, args ...string) (*process, error) {
 	log, err := os.Create(logPath)
 	if err != nil {
@@ -40,7 +40,7 @@ func start(path, logPath string, env []string, args ...string) (*process, error)
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us, who stop it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C goes to the benchmark, which stops the program
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func start(path, logPath string, env []string, args ...string) (*process, error)
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// stop ends the process and waits for it.
+// stop ends the process and waits for its exit.
 func (p *process) stop() {
 	if p == nil {
 		return
@@ -66,7 +66,7 @@ func (p *process) stop() {
 	_ = p.log.Close()
 }
 
-// memory gives the resident memory of a process now and at its peak, in bytes.
+// memory returns the current and the peak resident memory of a process, in bytes.
 func memory(pid int) (now, peak int64, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -87,7 +87,7 @@ func kilobytes(status []byte, field string) int64 {
 // ticksPerSecond is the kernel's USER_HZ, 100 on every Linux that Go supports.
 const ticksPerSecond = 100
 
-// cpu gives the processor time a process has used.
+// cpu returns the processor time that a process has used.
 func cpu(pid int) (time.Duration, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ranks measures what one change of an object costs the index where a rule ranks its subjects, beside a rule that does
-// not, and beside ranking all of them again. Each namespace has a hundred.
+// ranks measures the cost of one object change for the index where a rule ranks its subjects, compared with a rule that
+// does not rank and with ranking all objects again. Each namespace has a hundred objects.
 func (l *lab) ranks(context.Context) error {
 	plain := l.changes(policy.Rule{TTL: time.Hour})
 	l.table.add(fmt.Sprintf("a change among %d objects, no ranking", l.size.standing), fmt.Sprintf("%.1f us", micros(plain)), "")
@@ -32,7 +32,7 @@ func (l *lab) ranks(context.Context) error {
 		took := l.changes(ranking.rule)
 		anew := l.rankAnew(ranking.rule)
 		l.table.add("the same with "+ranking.name, fmt.Sprintf("%.1f us", micros(took)),
-			fmt.Sprintf("%.1f times no ranking; ranking all anew takes %s", float64(took)/float64(plain), milliseconds(anew)))
+			fmt.Sprintf("%.1f times no ranking; ranking all again takes %s", float64(took)/float64(plain), milliseconds(anew)))
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 
 var ranked = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
-// objectsEach is how many objects a namespace has.
+// objectsEach is the number of objects in a namespace.
 const objectsEach = 100
 
 func (l *lab) bookOf(rule policy.Rule) *policy.Snapshot {
@@ -56,7 +56,7 @@ func (l *lab) bookOf(rule policy.Rule) *policy.Snapshot {
 
 func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i) }
 
-// changes is how long one change takes: an object that is replaced by one whose time started elsewhere.
+// changes is the duration of one change: an object with another start time replaces an object.
 func (l *lab) changes(rule policy.Rule) time.Duration {
 	now := time.Now()
 	layout := &index.Columns{Columns: []string{"key"}}
@@ -85,7 +85,7 @@ func (l *lab) changes(rule policy.Rule) time.Duration {
 	return time.Duration(result.NsPerOp())
 }
 
-// rankAnew is how long it takes to rank all objects from nothing.
+// rankAnew is the time that ranking all objects from scratch takes.
 func (l *lab) rankAnew(rule policy.Rule) time.Duration {
 	ranking := l.bookOf(rule).Ranking(ranked.GroupKind(), policy.RuleID{Policy: "p", Rule: "r"})
 	members := make([]policy.Candidate, l.size.standing)

@@ -16,11 +16,11 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// lagEvery spaces the Pods whose effect is timed.
+// lagEvery is the interval between the Pods whose effect is measured.
 const lagEvery = 50 * time.Millisecond
 
-// lags measures how soon a new Pod counts: when the mark is gone from a ConfigMap that it names. First while nothing else
-// happens, then while Pods come and go as fast as the API server lets them.
+// lags measures how soon a new Pod counts: when Sunset removes the eligible-since annotation of a ConfigMap that the Pod
+// names. It measures first without other load, then while Pods are created and deleted as fast as the API server allows.
 func (l *lab) lags(ctx context.Context, sunset *process) error {
 	half := l.size.spares / 2
 	quiet, err := l.lag(ctx, 0, half)
@@ -36,7 +36,7 @@ func (l *lab) lags(ctx context.Context, sunset *process) error {
 		return err
 	}
 	l.table.add("Sunset, from the creation of a Pod until its ConfigMap is used", quiet.text(),
-		"until another client sees the mark gone; the POST, Sunset's PATCH and two watches included")
+		"until another client sees the annotation removed; the POST, Sunset's PATCH and two watches included")
 	l.table.add(fmt.Sprintf("the same while %s Pods are created and deleted", perSecond(c.pods, c.took)), busy.text(),
 		fmt.Sprintf("%s events; Sunset's CPU for each %.2f ms, %.0f %% of a core", perSecond(2*c.pods, c.took),
 			1000*c.cpu.Seconds()/float64(2*c.pods), 100*c.cpu.Seconds()/c.took.Seconds()))
@@ -70,7 +70,7 @@ func isMarked(cm *corev1.ConfigMap) bool {
 	return ok
 }
 
-// lag creates a Pod for each of some spare ConfigMaps, and gives how long each has kept its mark.
+// lag creates a Pod for each of some spare ConfigMaps, and returns how long each kept its mark.
 func (l *lab) lag(ctx context.Context, first, end int) (waits, error) {
 	w, err := l.client.CoreV1().ConfigMaps(spareNamespace).Watch(ctx, metav1.ListOptions{ResourceVersion: ""})
 	if err != nil {
@@ -119,7 +119,7 @@ func (l *lab) lag(ctx context.Context, first, end int) (waits, error) {
 	return all, nil
 }
 
-// paced does something n times, at a steady pace.
+// paced calls do n times at a steady pace.
 func (l *lab) paced(ctx context.Context, n int, do func(int) error) error {
 	for i := range n {
 		if err := do(i); err != nil {
@@ -132,14 +132,14 @@ func (l *lab) paced(ctx context.Context, n int, do func(int) error) error {
 	return nil
 }
 
-// churned is what came and went.
+// churned counts the Pods that were created and deleted.
 type churned struct {
 	pods int
 	took time.Duration
-	cpu  time.Duration // of Sunset meanwhile
+	cpu  time.Duration // of Sunset during that time
 }
 
-// churn creates Pods and deletes them, for as long as work takes and at least some time.
+// churn creates and deletes Pods while work runs, and at least for some time.
 func (l *lab) churn(ctx context.Context, sunset *process, work func(context.Context) error) (c churned, err error) {
 	before, err := cpu(sunset.pid())
 	if err != nil {

@@ -28,7 +28,8 @@ const racePolicy = `
     ttl: 0s
 `
 
-// ConfigMaps of the race fall due one after the other. Pods that name them come from this long before until this long after.
+// ConfigMaps of the race become due one after the other. Pods that name them are created from this long before until this
+// long after.
 const (
 	raceEvery = 100 * time.Millisecond
 	raceReach = 20 * time.Millisecond
@@ -37,16 +38,16 @@ const (
 // race is one ConfigMap and the Pod that names it.
 type race struct {
 	due     time.Time
-	pod     int64     // resourceVersion of its creation
-	podSeen time.Time // when the creation was answered
-	gone    int64     // resourceVersion of the ConfigMap's deletion; 0 while it is there
-	goneAt  time.Time // when a watch told
+	pod     int64     // resourceVersion of the Pod at its creation
+	podSeen time.Time // when the create request returned
+	gone    int64     // resourceVersion of the ConfigMap's deletion; 0 while it exists
+	goneAt  time.Time // when a watch reported the deletion
 }
 
 func raceName(i int) string { return fmt.Sprintf("race-%04d", i) }
 
-// races has Pods created in the very moment in which the ConfigMaps that they name are due, and tells how many Pods end up
-// without theirs.
+// races creates Pods close to the time at which the ConfigMaps that they name become due, and reports how many Pods lose
+// theirs.
 func (l *lab) races(ctx context.Context) error {
 	all, err := l.raceMaps(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func (l *lab) races(ctx context.Context) error {
 	return l.remove(ctx, "race")
 }
 
-// raceMaps creates the ConfigMaps, and one more that nothing will name, which is due last.
+// raceMaps creates the ConfigMaps, and one more that nothing names, which is due last.
 func (l *lab) raceMaps(ctx context.Context) ([]race, error) {
 	if err := ensureNamespace(ctx, l.client, raceNamespace); err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (l *lab) raceMaps(ctx context.Context) ([]race, error) {
 		return nil, err
 	}
 	all := make([]race, l.size.races)
-	// None may be due in the quiet period after the creation of the last.
+	// No ConfigMap may be due in the quiet period after the creation of the last.
 	first := time.Now().Add(policy.QuietPeriod + l.size.ahead + time.Duration(len(all))*2*time.Millisecond)
 	create := func(ctx context.Context, i int) error {
 		due := first.Add(time.Duration(i) * raceEvery)
@@ -91,7 +92,7 @@ func (l *lab) raceMaps(ctx context.Context) ([]race, error) {
 		return nil, err
 	}
 	if time.Until(first) < policy.QuietPeriod {
-		return nil, errors.New("the ConfigMaps were created too late: the first would not be due when it should")
+		return nil, errors.New("the ConfigMaps were created too late: the first would not become due on time")
 	}
 	return all, nil
 }
@@ -111,7 +112,8 @@ func (l *lab) racePod(ctx context.Context, i, of int, r *race) error {
 	return err
 }
 
-// watchRaces notes which ConfigMaps go, until the one has that nothing names: all others have been decided about by then.
+// watchRaces records which ConfigMaps are deleted, until the one that nothing names is deleted: by then the controller has
+// decided about all others.
 func (l *lab) watchRaces(ctx context.Context, w watch.Interface, all []race) error {
 	for {
 		select {
@@ -138,14 +140,14 @@ func (l *lab) watchRaces(ctx context.Context, w watch.Interface, all []race) err
 func note(all []race, cm *corev1.ConfigMap) error {
 	var i int
 	if _, err := fmt.Sscanf(cm.Name, "race-%d", &i); err != nil || i >= len(all) {
-		return fmt.Errorf("ConfigMap %s is of no race", cm.Name)
+		return fmt.Errorf("ConfigMap %s belongs to no race", cm.Name)
 	}
 	gone, err := strconv.ParseInt(cm.ResourceVersion, 10, 64)
 	all[i].gone, all[i].goneAt = gone, time.Now()
 	return err
 }
 
-// tellRaces tells how the races ended. Whether a Pod or a deletion came first is in their resourceVersions.
+// tellRaces reports the results of the races. The resourceVersions show whether the Pod or the deletion came first.
 func (l *lab) tellRaces(all []race) {
 	var kept, before int
 	var lost waits
@@ -161,8 +163,8 @@ func (l *lab) tellRaces(all []race) {
 	}
 	width := "none of them"
 	if len(lost) > 0 {
-		width = fmt.Sprintf("these ConfigMaps went p50 %s, at most %s after their Pod was there", milliseconds(percentile(lost, .5)), milliseconds(percentile(lost, 1)))
+		width = fmt.Sprintf("these ConfigMaps were deleted p50 %s, at most %s after the creation of their Pod", milliseconds(percentile(lost, .5)), milliseconds(percentile(lost, 1)))
 	}
-	l.table.add(fmt.Sprintf("Pods that come within %s of when their ConfigMap is due, %d times", raceReach, len(all)),
-		fmt.Sprintf("%d came in time and kept it, %d found it gone, %d lost it", kept, before, len(lost)), width)
+	l.table.add(fmt.Sprintf("Pods created within %s of the due time of their ConfigMap, %d times", raceReach, len(all)),
+		fmt.Sprintf("%d came first and kept it, %d came after its deletion, %d lost it", kept, before, len(lost)), width)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// unreferencedPolicy asks what refers to ConfigMaps; noReferencesPolicy looks at the same ConfigMaps and does not.
+// unreferencedPolicy evaluates references to ConfigMaps; noReferencesPolicy selects the same ConfigMaps and does not.
 const (
 	unreferencedPolicy = `
   mode: Enforce
@@ -32,9 +32,9 @@ const (
 `
 )
 
-// references measures rules that ask what refers to ConfigMaps, beside many Pods: what knowing it takes, how soon a new
-// Pod counts, and what is left of the race between a deletion and a Pod that comes in the same instant. All is on a control
-// plane of its own, where nothing but Sunset does anything to Pods.
+// references measures rules that ask for references to ConfigMaps, beside many Pods: the cost of tracking references, how
+// soon a new Pod counts, and the remaining race between a deletion and a Pod that is created at the same time. It runs on
+// its own control plane, where only Sunset acts on Pods.
 func (l *lab) references(ctx context.Context) error {
 	own, err := openLab(ctx, l.options, cluster.Options{
 		Controllers: []string{},
@@ -45,7 +45,7 @@ func (l *lab) references(ctx context.Context) error {
 	}
 	defer own.close()
 	config := own.plane.Config()
-	config.ContentType = "application/vnd.kubernetes.protobuf" // what creates the load takes less of the machine so
+	config.ContentType = "application/vnd.kubernetes.protobuf" // so that creating the load takes less of the machine
 	if own.client, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ func (l *lab) references(ctx context.Context) error {
 	return nil
 }
 
-// withoutReferences is what the ConfigMaps alone take.
+// withoutReferences measures the cost of the ConfigMaps alone.
 func (l *lab) withoutReferences(ctx context.Context) error {
-	sunset, err := l.resident(ctx, "without", noReferencesPolicy, "nobody asks for references", func(s v1alpha1.RetentionPolicyStatus) bool {
+	sunset, err := l.resident(ctx, "without", noReferencesPolicy, "reference tracking disabled", func(s v1alpha1.RetentionPolicyStatus) bool {
 		return s.Matched == int64(l.size.referred+l.size.spares)
 	})
 	if err != nil {
@@ -70,9 +70,9 @@ func (l *lab) withoutReferences(ctx context.Context) error {
 	return l.remove(ctx, "without")
 }
 
-// withReferences measures the same with references, and what happens while Sunset knows them.
+// withReferences measures the same with reference tracking, and the effect of changes.
 func (l *lab) withReferences(ctx context.Context) error {
-	sunset, err := l.resident(ctx, "unused", unreferencedPolicy, "references followed", func(s v1alpha1.RetentionPolicyStatus) bool {
+	sunset, err := l.resident(ctx, "unused", unreferencedPolicy, "reference tracking enabled", func(s v1alpha1.RetentionPolicyStatus) bool {
 		return s.Matched == int64(l.size.referred+l.size.spares) && s.Eligible == int64(l.size.spares)
 	})
 	if err != nil {
@@ -88,7 +88,7 @@ func (l *lab) withReferences(ctx context.Context) error {
 	return l.races(ctx)
 }
 
-// resident starts Sunset with one policy, and tells what it takes once the policy's status is as it should be.
+// resident starts Sunset with one policy, and reports its memory once the policy's status is as expected.
 func (l *lab) resident(ctx context.Context, name, spec, how string, counted func(v1alpha1.RetentionPolicyStatus) bool) (*process, error) {
 	if _, err := l.apply(ctx, name, spec); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (l *lab) tellResident(ctx context.Context, sunset *process, name, how strin
 	return nil
 }
 
-// counted waits until a policy's status is as it should be.
+// counted waits until the status of a policy is as expected.
 func (l *lab) counted(ctx context.Context, name string, as func(v1alpha1.RetentionPolicyStatus) bool) error {
 	for {
 		p, err := l.get(ctx, name)

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// ConfigMaps that Pods use are spread over namespaces; those that nothing uses have one of their own.
+// ConfigMaps that Pods use are spread over several namespaces; unused ones have their own namespace.
 const (
 	referredNamespaces = 100
 	spareNamespace     = "referred-spare"
@@ -27,7 +27,7 @@ func referredIn(i int) string   { return fmt.Sprintf("referred-%02d", i%referred
 func referredName(i int) string { return fmt.Sprintf("site-%05d", i) }
 func spareName(i int) string    { return fmt.Sprintf("spare-%04d", i) }
 
-// populate creates the ConfigMaps, and the Pods that refer to all of them but the spare ones.
+// populate creates the ConfigMaps, and the Pods that refer to all of them except the spare ones.
 func (l *lab) populate(ctx context.Context) error {
 	if err := ensureNamespace(ctx, l.client, spareNamespace); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *lab) populate(ctx context.Context) error {
 	})
 }
 
-// together does something n times, many at a time.
+// together calls do n times, with many concurrent calls.
 func together(ctx context.Context, n int, do func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(creators)
@@ -77,7 +77,7 @@ func (l *lab) createPod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, erro
 	return l.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 }
 
-// referringPod is a Pod of no node. It refers to one ConfigMap of its own, to one that all have, and to that of the CA.
+// referringPod is a Pod without a node. It refers to its own ConfigMap, to one that all Pods share, and to that of the CA.
 func referringPod(namespace, name, configMap string) *corev1.Pod {
 	volume := func(name, of string) corev1.Volume {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
@@ -100,8 +100,8 @@ func referringPod(namespace, name, configMap string) *corev1.Pod {
 	}
 }
 
-// readsOfPods measures what one event of a Pod costs until it counts, without a server: it is decoded, read and put into an
-// index of many.
+// readsOfPods measures the cost of one Pod event, without a server: decode it, extract its references and add them to a
+// large index.
 func (l *lab) readsOfPods(ctx context.Context) error {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -146,12 +146,12 @@ func (l *lab) readsOfPods(ctx context.Context) error {
 		}
 	})
 	took := float64(result.NsPerOp())
-	l.table.add(fmt.Sprintf("a Pod's event, decoded, read and put into an index of %d", l.size.referring), fmt.Sprintf("%.1f us", took/1e3),
+	l.table.add(fmt.Sprintf("a Pod event, decoded, extracted and added to an index of %d", l.size.referring), fmt.Sprintf("%.1f us", took/1e3),
 		fmt.Sprintf("%.0f/s on one core, without a server; %d allocations", 1e9/took, result.AllocsPerOp()))
 	return nil
 }
 
-// podText is a Pod as the API server sends it, but for its managedFields.
+// podText is a Pod as the API server sends it, without its managedFields.
 func podText(i, referred int) ([]byte, error) {
 	pod := referringPod(referredIn(i%referred), fmt.Sprintf("web-%05d", i), referredName(i%referred))
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}

@@ -10,12 +10,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// requests counts what the API server has answered, by "VERB resource".
+// requests counts the requests that the API server has answered, by "VERB resource".
 type requests map[string]int
 
 var requestTotal = regexp.MustCompile(`(?m)^apiserver_request_total\{([^}]*)\} (\S+)$`)
 
-// countRequests reads the API server's own counters.
+// countRequests reads the API server's metrics.
 func countRequests(ctx context.Context, client kubernetes.Interface) (requests, error) {
 	data, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func label(labels, name string) string {
 	return value
 }
 
-// since gives what has been added to an earlier count, for resources that the prefix of the key names.
+// since returns the number of requests after an earlier count, for the keys that keep selects.
 func (r requests) since(before requests, keep func(key string) bool) int {
 	total := 0
 	for key, n := range r {
@@ -49,8 +49,8 @@ func (r requests) since(before requests, keep func(key string) bool) int {
 	return total
 }
 
-// ofDeletion keeps what a controller sends to delete: not the questions of the benchmark, which lists Jobs to see how
-// many are left, nor watches.
+// ofDeletion selects the requests that a controller sends to delete objects. It excludes watches and the requests of the
+// benchmark, which lists Jobs to count the remaining ones.
 func ofDeletion(key string) bool {
 	switch key {
 	case "LIST jobs", "LIST ", "GET ", "WATCH jobs", "WATCHLIST jobs":

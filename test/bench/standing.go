@@ -24,7 +24,7 @@ const standingPolicy = `
     ttl: 30d
 `
 
-// standing measures what it costs to watch many finished Jobs that are not due, and what happens beside them.
+// standing measures the cost of watching many finished Jobs that are not due, and the cost of changes beside them.
 func (l *lab) standing(ctx context.Context) error {
 	if err := l.stand(ctx); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (l *lab) standing(ctx context.Context) error {
 	})
 }
 
-// stand creates the standing Jobs and their policy, unless they are there.
+// stand creates the standing Jobs and their policy if they do not exist.
 func (l *lab) stand(ctx context.Context) error {
 	if l.perJob > 0 {
 		return nil
@@ -58,7 +58,7 @@ func (l *lab) stand(ctx context.Context) error {
 	return err
 }
 
-// watch runs Sunset beside the standing Jobs, and something more once it has counted them.
+// watch runs Sunset beside the standing Jobs, and calls more once Sunset has counted them.
 func (l *lab) watch(ctx context.Context, how string, more func(context.Context) error, env ...string) error {
 	if err := l.edit(ctx, "standing", func(s *v1alpha1.ClusterRetentionPolicySpec) { s.ExcludeNamespaces = []string{how} }); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (l *lab) watch(ctx context.Context, how string, more func(context.Context) 
 	return more(ctx)
 }
 
-// observed waits until the status describes the policy's newest generation and all standing Jobs.
+// observed waits until the status describes the newest generation of the policy and all standing Jobs.
 func (l *lab) observed(ctx context.Context, name string) error {
 	for {
 		p, err := l.get(ctx, name)
@@ -113,7 +113,7 @@ func (l *lab) observed(ctx context.Context, name string) error {
 	}
 }
 
-// ttlMemory measures the TTL controller beside the same Jobs.
+// ttlMemory measures the memory of the TTL controller beside the same Jobs.
 func (l *lab) ttlMemory(ctx context.Context) error {
 	kcm, err := start(l.kcm, l.dir+"/kcm.log", nil, "--kubeconfig", l.plane.Kubeconfig(), "--controllers=ttl-after-finished-controller",
 		"--leader-elect=false", "--secure-port=0")

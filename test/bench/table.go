@@ -13,7 +13,7 @@ type table struct {
 	rows [][3]string
 }
 
-// add adds a figure; beside is what it is to be compared with.
+// add adds a figure; beside is what to compare it with.
 func (t *table) add(figure, value, beside string) {
 	t.rows = append(t.rows, [3]string{figure, value, beside})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ttlController measures kube-controller-manager's TTL-after-finished controller, with the garbage collector that its
-// Foreground deletions need, as shipped and tuned.
+// Foreground deletions need, with default and with tuned settings.
 func (l *lab) ttlController(ctx context.Context) error {
 	tuned := []string{"--kube-api-qps=5000", "--kube-api-burst=5000", "--concurrent-ttl-after-finished-syncs=32", "--concurrent-gc-syncs=40"}
 	for _, run := range []struct {
@@ -27,7 +27,7 @@ func (l *lab) ttlController(ctx context.Context) error {
 	return nil
 }
 
-// ttlDrain lets the controller drain a backlog that was there when it started.
+// ttlDrain lets the controller drain a backlog that existed before its start.
 func (l *lab) ttlDrain(ctx context.Context, n int, args []string) (took time.Duration, calls float64, err error) {
 	past := func(int) time.Time { return time.Now().Add(-time.Hour) }
 	jobs := batch{namespace: "ttl", prefix: "job", count: n, finished: past, ttl: ptr.To[int32](0)}
@@ -68,7 +68,7 @@ func (l *lab) startTTLController(args ...string) (*process, error) {
 	}, args...)...)
 }
 
-// firstGone waits until a controller has begun: how long it takes to start is not what is measured.
+// firstGone waits until a controller has begun: its start time is not measured.
 func (l *lab) firstGone(ctx context.Context, namespace string, n int) error {
 	for {
 		left, err := remaining(ctx, l.client, namespace)

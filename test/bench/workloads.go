@@ -17,14 +17,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// The namespaces of finished Workloads and of Jobs that wait to be admitted. The LocalQueue of the latter, its
-// ClusterQueue and their flavor have its name.
+// The namespaces of finished Workloads and of Jobs that wait for admission. The LocalQueue of the latter, its ClusterQueue
+// and their flavor have the same name.
 const kueueOld, kueueNew = "kueue-backlog", "kueue-new"
 
 var workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
 
-// kueueBacklog starts Kueue, as its manifest has it, beside finished Workloads. While they are created it does not run,
-// or it would take them for new ones before they are finished.
+// kueueBacklog starts Kueue, configured as in its manifest, beside finished Workloads. It creates them before it starts
+// Kueue: otherwise Kueue would treat them as new before they are finished.
 func (l *lab) kueueBacklog(ctx context.Context) error {
 	if err := l.plane.StartKueue(ctx, cluster.KueueOptions{}); err != nil {
 		return err
@@ -74,7 +74,7 @@ func kueueObject(text string) (*unstructured.Unstructured, error) {
 	return u, err
 }
 
-// finishedWorkload is what Kueue leaves of a Job, but for the owner: nothing here would be there to be asked for.
+// finishedWorkload is a Workload that Kueue leaves for a Job, without an owner: the owner would not exist here.
 const finishedWorkload = `
 kind: Workload
 metadata: {namespace: ` + kueueOld + `, name: %s, labels: {kueue.x-k8s.io/job-uid: 1d4a3915-e3f6-4abd-a85d-2d3c9cba1250}}
@@ -130,7 +130,7 @@ func (l *lab) finishedWorkloads(ctx context.Context) error {
 	return group.Wait()
 }
 
-// workloadsLeft counts the backlog, without reading it.
+// workloadsLeft counts the backlog without reading the objects.
 func (l *lab) workloadsLeft(ctx context.Context) (int, error) {
 	client, err := metadata.NewForConfig(l.plane.Config())
 	if err != nil {
@@ -143,7 +143,7 @@ func (l *lab) workloadsLeft(ctx context.Context) (int, error) {
 	return len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0)), nil
 }
 
-// workloadsGone waits until fewer than n are left, and gives how many.
+// workloadsGone waits until fewer than n are left, and returns how many.
 func (l *lab) workloadsGone(ctx context.Context, n int) (int, error) {
 	for {
 		left, err := l.workloadsLeft(ctx)
@@ -151,12 +151,12 @@ func (l *lab) workloadsGone(ctx context.Context, n int) (int, error) {
 			return left, err
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
-			return left, fmt.Errorf("none of %d Workloads is gone: %w", n, err)
+			return left, fmt.Errorf("none of %d Workloads was deleted: %w", n, err)
 		}
 	}
 }
 
-// workloadsDrained waits until none is left. It asks the more rarely the more there are.
+// workloadsDrained waits until none is left. The more there are, the less often it polls.
 func (l *lab) workloadsDrained(ctx context.Context) error {
 	for {
 		left, err := l.workloadsLeft(ctx)

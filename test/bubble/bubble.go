@@ -1,5 +1,5 @@
-// Package bubble has what tests need that run in a bubble of testing/synctest: something that runs beside the test, time
-// that passes, and a clock that can be set.
+// Package bubble helps tests that run in a testing/synctest bubble: it runs a function beside the test, lets time pass, and
+// has a clock that a test can set.
 package bubble
 
 import (
@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Start runs something beside a test and waits until it has nothing to do. Its log is discarded. It must run until its
-// context ends, which stop does; stop waits for its return and reports its error.
+// Start runs a function beside a test and waits until the function is idle. It discards the function's log. The function
+// must run until its context ends. stop ends the context, waits for the function to return and reports its error.
 func Start(t testing.TB, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
 	ended := make(chan error, 1)
@@ -30,13 +30,13 @@ func Start(t testing.TB, run func(context.Context) error) (stop func()) {
 	}
 }
 
-// Pass lets time pass and everything happen that it brings.
+// Pass lets time pass and waits until everything that this causes has happened.
 func Pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// Clock is the clock of the bubble. It can be set, and its times have no monotonic reading.
+// Clock is the clock of the bubble. A test can set it, and its times have no monotonic reading.
 type Clock struct {
 	clock.RealClock
 	ahead atomic.Int64 // nanoseconds
@@ -48,5 +48,5 @@ func (c *Clock) Now() time.Time { return time.Now().Round(0).Add(time.Duration(c
 // Since implements clock.PassiveClock.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Set puts the clock ahead of the time of the bubble; before that it is not.
+// Set makes the clock run ahead of the bubble's time. The zero Clock is not ahead.
 func (c *Clock) Set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }

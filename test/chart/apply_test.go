@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestListsHaveTheirDefaultsWritten where the API server would add them: kubectl apply and Argo CD replace these lists as a whole, and
-// would change them each time.
+// TestListsHaveTheirDefaultsWritten: lists contain the defaults that the API server would add. kubectl apply and Argo CD
+// replace these lists as a whole, and would otherwise change them each time.
 func TestListsHaveTheirDefaultsWritten(t *testing.T) {
 	defaults := []struct {
 		kind, field string
-		lists       [][]string // each further path is below an item of the list before it
+		lists       [][]string // each further path is relative to an item of the previous list
 	}{
 		{"ValidatingAdmissionPolicy", "scope", [][]string{{"spec", "matchConstraints", "resourceRules"}}},
 		{"ValidatingWebhookConfiguration", "scope", [][]string{{"webhooks"}, {"rules"}}},
@@ -41,7 +41,7 @@ func TestListsHaveTheirDefaultsWritten(t *testing.T) {
 	}
 }
 
-// items are those of the innermost lists.
+// items returns the items of the innermost lists.
 func items(object map[string]any, lists [][]string) []map[string]any {
 	if len(lists) == 0 {
 		return []map[string]any{object}

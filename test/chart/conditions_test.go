@@ -20,8 +20,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// conditions runs the controller without rights on what new policies are about, of the cluster and of a team whose account lacks them
-// too. What their conditions say is applied as it is; then everything goes, and every right that was given has been used.
+// conditions runs the controller without permissions for the kinds of new policies: of a cluster policy, and of a team
+// policy whose ServiceAccount lacks them too. It applies the manifests in the conditions as they are. Then every object is
+// deleted and every granted permission has been used.
 func (s *server) conditions() {
 	s.controller()
 	s.applyAll("lacking.yaml")
@@ -48,7 +49,7 @@ func (s *server) conditions() {
 	})
 }
 
-// missing is what the command line says that the policies need and do not have.
+// missing returns the permissions that the policies lack according to the command line.
 func (s *server) missing() string {
 	s.Helper()
 	kubeconfig := filepath.Join(s.TempDir(), "kubeconfig")
@@ -64,7 +65,8 @@ func (s *server) missing() string {
 	return out.String()
 }
 
-// grants waits until a condition of a policy says that a right is missing, and applies what it says, which was foretold.
+// grants waits until a condition of a policy reports a missing permission, and applies its manifest. The command line must
+// have printed the same manifest in foretold.
 func (s *server) grants(foretold string, p client.Object, status *v1alpha1.RetentionPolicyStatus, condition string) {
 	s.Helper()
 	cluster.Eventually(s, patience, func() error {
@@ -72,7 +74,7 @@ func (s *server) grants(foretold string, p client.Object, status *v1alpha1.Reten
 			return err
 		}
 		c := meta.FindStatusCondition(status.Conditions, condition)
-		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != "Forbidden" || !strings.HasPrefix(c.Message, "# ") { // they are known
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != "Forbidden" || !strings.HasPrefix(c.Message, "# ") { // the permissions have been checked
 			return fmt.Errorf("%s of %s is %v", condition, p.GetName(), c)
 		}
 		roles := objects(s.T, []byte(c.Message))
@@ -81,7 +83,7 @@ func (s *server) grants(foretold string, p client.Object, status *v1alpha1.Reten
 		}
 		for _, document := range strings.Split(c.Message[strings.Index(c.Message, "\n")+1:], rbac.Between) {
 			if !strings.Contains(foretold, document) {
-				s.Errorf("the command line does not say of %s %s:\n%s", p.GetName(), condition, document)
+				s.Errorf("the command line does not print for %s %s:\n%s", p.GetName(), condition, document)
 			}
 		}
 		for _, role := range roles {

@@ -1,3 +1,3 @@
-// Package chart holds charts/sunset to what it promises: that it renders, that it carries what the repository has, that a real
-// API server takes it, and that the rights it gives are all that Sunset asks for and no more.
+// Package chart checks that charts/sunset renders, that it contains the files of the repository, that a real API server
+// accepts it, and that it grants exactly the permissions that Sunset uses.
 package chart

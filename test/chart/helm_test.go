@@ -23,9 +23,9 @@ const (
 	namespace = "sunset-system"
 )
 
-var update = flag.Bool("update", false, "write the golden files and the table in docs/install.md anew")
+var update = flag.Bool("update", false, "update the golden files and the table in docs/install.md")
 
-// binary is helm, built from the module that pins it if the build cache does not have it.
+// binary is the path of helm, built from the module that pins it if the build cache does not contain it.
 var binary = sync.OnceValues(func() (string, error) {
 	command := exec.Command("go", "tool", "-modfile=../controlplane/helm/go.mod", "-n", "helm")
 	command.Stderr = os.Stderr
@@ -36,7 +36,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
-// run runs helm away from whatever is configured on this machine. The error has what helm said.
+// run runs helm with an empty configuration. Its error includes helm's output.
 func run(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
 	path, err := binary()
@@ -55,10 +55,10 @@ func run(t *testing.T, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// rendered is what render gave.
+// rendered caches the results of render.
 var rendered = map[string][]byte{}
 
-// render is what the chart gives for values, as --set and --values have them.
+// render returns the rendered chart for values, given as --set and --values flags.
 func render(t *testing.T, args ...string) []byte {
 	t.Helper()
 	asked := strings.Join(args, " ")
@@ -72,7 +72,7 @@ func render(t *testing.T, args ...string) []byte {
 	return rendered[asked]
 }
 
-// objects are those of a text with many.
+// objects returns the objects of a text with several YAML documents.
 func objects(t *testing.T, text []byte) (all []*unstructured.Unstructured) {
 	t.Helper()
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
@@ -96,7 +96,7 @@ func objects(t *testing.T, text []byte) (all []*unstructured.Unstructured) {
 	}
 }
 
-// one is the object of a kind with a name.
+// one returns the object of a kind with a name.
 func one(t *testing.T, all []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	for _, object := range all {

@@ -15,7 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// scraped reads metrics with the token of an account that the chart lets, as Prometheus does; nobody else can.
+// scraped reads metrics as Prometheus does, with the token of a ServiceAccount that the chart authorizes. Other clients get
+// no metrics.
 func (s *server) scraped(address string) {
 	s.Helper()
 	for name, test := range map[string]struct {
@@ -23,21 +24,21 @@ func (s *server) scraped(address string) {
 		code  int
 		says  string
 	}{
-		"nobody":           {"", http.StatusUnauthorized, ""},
-		"another account":  {s.token("passer-by"), http.StatusForbidden, ""},
-		"who is let by it": {s.token("prometheus"), http.StatusOK, "sunset_build_info{"},
+		"without a token":       {"", http.StatusUnauthorized, ""},
+		"another account":       {s.token("passer-by"), http.StatusForbidden, ""},
+		"an authorized account": {s.token("prometheus"), http.StatusOK, "sunset_build_info{"},
 	} {
 		cluster.Eventually(s, patience, func() error {
 			code, text, err := get("https://"+address+"/metrics", test.token)
 			if err == nil && (code != test.code || !strings.Contains(text, test.says)) {
-				err = fmt.Errorf("%s gets %d, want %d and %s", name, code, test.code, test.says)
+				err = fmt.Errorf("%s: status %d, want %d and %s", name, code, test.code, test.says)
 			}
 			return err
 		})
 	}
 }
 
-// token is one of a new ServiceAccount of the team.
+// token returns a token of a new ServiceAccount in the team's namespace.
 func (s *server) token(account string) string {
 	s.Helper()
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: account}}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// sets are the values of the golden files, by name.
+// sets returns the values of the golden files, by name.
 func sets(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*/values.yaml")
@@ -25,7 +25,8 @@ func sets(t *testing.T) map[string]string {
 	return all
 }
 
-// TestTheChartRenders compares with golden files. They are without the CustomResourceDefinitions, which crds has.
+// TestTheChartRenders compares the rendered chart with golden files. They omit the CustomResourceDefinitions, which crds
+// contains.
 func TestTheChartRenders(t *testing.T) {
 	for name, values := range sets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -57,14 +58,14 @@ func TestTheChartPassesLint(t *testing.T) {
 
 func TestTheSchemaRefuses(t *testing.T) {
 	for name, set := range map[string]string{
-		"what is not there":           "controller.replica=3",
-		"what is not there in a kind": `rights.kinds.jobs\.batch.deletes=true`,
-		"a right to everything":       "rights.kinds.*.get=true",
-		"references of everything":    "rights.references.kinds={*}",
-		"a kind and its version":      `rights.kinds.batch/v1.get=true`,
-		"half a feature":              "featureGates.References=off",
-		"a word for a number":         "controller.maxInFlight=many",
-		"a path that is none":         "nodeAgent.runtimeSocket=unix:///run/crio/crio.sock",
+		"an unknown value":                "controller.replica=3",
+		"an unknown value of a kind":      `rights.kinds.jobs\.batch.deletes=true`,
+		"a permission for every kind":     "rights.kinds.*.get=true",
+		"references of every kind":        "rights.references.kinds={*}",
+		"a kind and its version":          `rights.kinds.batch/v1.get=true`,
+		"a feature that is not a boolean": "featureGates.References=off",
+		"text for a number":               "controller.maxInFlight=many",
+		"a path that is none":             "nodeAgent.runtimeSocket=unix:///run/crio/crio.sock",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out, err := run(t, "template", chart, "--set", set); err == nil || !strings.Contains(err.Error(), "schema") {
@@ -74,7 +75,7 @@ func TestTheSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestNobodyMayDoEverything: no role has a *, and of what is no resource nobody may have anything but metrics.
+// TestNobodyMayDoEverything: no role contains a "*", and metrics are the only non-resource URL in a role.
 func TestNobodyMayDoEverything(t *testing.T) {
 	for name, values := range sets(t) {
 		for _, object := range objects(t, render(t, "--values", values, "--set", "crds.install=false")) {
@@ -87,8 +88,8 @@ func TestNobodyMayDoEverything(t *testing.T) {
 	}
 }
 
-// TestWhatGoesIntoOneNamespaceStaysThere: nothing but what is of the whole cluster is outside of the release's namespace, and
-// nothing speaks of another.
+// TestWhatGoesIntoOneNamespaceStaysThere: only cluster-scoped objects are outside of the release's namespace, and no object
+// refers to another namespace.
 func TestWhatGoesIntoOneNamespaceStaysThere(t *testing.T) {
 	out, err := run(t, "template", "sunset", chart, "--namespace", "elsewhere", "--values", "testdata/everything/values.yaml", "--set", "crds.install=false")
 	if err != nil {
@@ -103,12 +104,13 @@ func TestWhatGoesIntoOneNamespaceStaysThere(t *testing.T) {
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"}
 	for _, object := range objects(t, out) {
 		if in := object.GetNamespace(); in != "elsewhere" && !slices.Contains(clusterWide, object.GetKind()) {
-			t.Errorf("%s %s is in namespace %q", object.GetKind(), object.GetName(), in)
+			t.Errorf("%s %s has namespace %q", object.GetKind(), object.GetName(), in)
 		}
 	}
 }
 
-// TestPodsAreConfined as the restricted Pod Security Standard asks, and more; but for the agent, whose container is its host's root.
+// TestPodsAreConfined: Pods meet the restricted Pod Security Standard and stricter rules. The node agent is exempt because
+// its container runs as root of the host.
 func TestPodsAreConfined(t *testing.T) {
 	pod := specOf(t, one(t, objects(t, render(t)), "Deployment", "sunset-controller"))
 	container := pod["containers"].([]any)[0].(map[string]any)

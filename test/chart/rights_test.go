@@ -28,11 +28,11 @@ import (
 
 const account = "system:serviceaccount:" + namespace + ":sunset-controller"
 
-// right is to do something with a resource, with its group and subresource.
+// right is the permission to use a verb on a resource, with its group and subresource.
 type right struct{ verb, resource string }
 
-// rights installs the chart, runs the controller as its Deployment does, with its account and nothing else, and has it use every
-// right there is. The audit log says what was refused, and what was never asked for.
+// This step installs the chart, runs the controller as its Deployment does, with the permissions of its account only, and
+// makes it use every permission. The audit log shows the refused requests and the unused permissions.
 func (s *server) rights() {
 	s.install(render(s.T, "--set", "rights.kinds.secrets.enabled=true,rights.references.enabled=true,metrics.readers[0].namespace=team,metrics.readers[0].name=prometheus"))
 	s.applyAll("before.yaml")
@@ -46,7 +46,7 @@ func (s *server) rights() {
 	if err := s.Patch(s.Context(), policyNamed("images"), images); err != nil {
 		s.Fatal(err)
 	}
-	if err := s.Delete(s.Context(), policyNamed("kinds")); err != nil { // and its ledger goes
+	if err := s.Delete(s.Context(), policyNamed("kinds")); err != nil { // its ledger is deleted with it
 		s.Fatal(err)
 	}
 	cluster.Eventually(s, patience, func() error {
@@ -61,7 +61,7 @@ func (s *server) rights() {
 	}
 }
 
-// spare reports whether a right is for other API servers, which cannot stream a list into a watch.
+// spare reports whether a permission is only for other API servers, which cannot stream a list into a watch.
 func spare(r right, used map[right]bool) bool {
 	return r.verb == "list" && used[right{"watch", r.resource}]
 }
@@ -72,7 +72,7 @@ func policyNamed(name string) *v1alpha1.ClusterRetentionPolicy {
 	return p
 }
 
-// install applies what is rendered. Nothing carries the API server to the webhook here: it does not insist.
+// install applies the rendered objects. The API server cannot reach the webhook here, so failurePolicy becomes Ignore.
 func (s *server) install(text []byte) {
 	s.Helper()
 	for _, object := range objects(s.T, text) {
@@ -102,7 +102,7 @@ func (s *server) applyAll(file string) {
 			owners[0].UID = owner.GetUID()
 			object.SetOwnerReferences(owners)
 		}
-		cluster.Eventually(s, patience, func() error { // a kind is served a moment before all know it
+		cluster.Eventually(s, patience, func() error { // discovery may lag behind a newly served kind
 			if err := s.apply(s.Context(), object); err != nil {
 				return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 			}
@@ -111,7 +111,7 @@ func (s *server) applyAll(file string) {
 	}
 }
 
-// gone waits until nothing of a file is left, of some kinds or else of all.
+// gone waits until no object of a file is left, of the given kinds or of all.
 func (s *server) gone(file string, kinds ...string) {
 	s.Helper()
 	for _, object := range objects(s.T, read(s.T, "testdata/rights/"+file)) {
@@ -131,7 +131,7 @@ func (s *server) gone(file string, kinds ...string) {
 	}
 }
 
-// granted are the rights of the chart's account, once the API server's controllers have collected them.
+// granted returns the permissions of the chart's account once the API server's controllers have aggregated them.
 func (s *server) granted() (all []right) {
 	s.Helper()
 	cluster.Eventually(s, patience, func() error {
@@ -140,7 +140,7 @@ func (s *server) granted() (all []right) {
 			return err
 		}
 		if len(role.Rules) < 9 {
-			return fmt.Errorf("only %d rules are collected", len(role.Rules))
+			return fmt.Errorf("only %d rules are aggregated", len(role.Rules))
 		}
 		return nil
 	})
@@ -169,8 +169,8 @@ func (s *server) granted() (all []right) {
 	return all
 }
 
-// controller runs the program with the arguments of the Deployment, as the Deployment's account, until the test ends. It gives the
-// address of metrics.
+// controller runs the program with the arguments and the account of the Deployment until the test ends. It returns the
+// address of the metrics.
 func (s *server) controller() (metrics string) {
 	s.Helper()
 	dir := s.TempDir()
@@ -223,7 +223,8 @@ func freeAddress(s *server) string {
 	return l.Addr().String()
 }
 
-// asked is what the account has asked for and been given, as the audit log says, and what was refused for want of rights.
+// asked reads the audit log. It returns the permissions that the account has used, and the requests that were refused
+// because a permission is missing.
 func (s *server) asked() (used, refused map[right]bool) {
 	s.Helper()
 	log, err := os.Open(s.plane.AuditLog())
@@ -242,7 +243,7 @@ func (s *server) asked() (used, refused map[right]bool) {
 			ResponseStatus *struct{ Code int }
 		}
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil || event.User.Username != account || event.ObjectRef == nil || event.ResponseStatus == nil {
-			continue // a line that is being written is read next time
+			continue // an incomplete line is read next time
 		}
 		resource := schema.GroupResource{Group: event.ObjectRef.APIGroup, Resource: event.ObjectRef.Resource}
 		if event.ObjectRef.Subresource != "" {

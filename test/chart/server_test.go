@@ -22,17 +22,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an expected change.
 const patience = 90 * time.Second
 
-// server is an API server with what a chart may be installed into.
+// server is an API server into which a test installs the chart.
 type server struct {
 	*testing.T
 	client.Client
 	plane *cluster.Cluster
 }
 
-// TestOnAnAPIServer is one story, because a control plane is too dear for many.
+// TestOnAnAPIServer is one test with several steps because starting a control plane for each of them is expensive.
 func TestOnAnAPIServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -53,13 +53,13 @@ func TestOnAnAPIServer(t *testing.T) {
 	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	s.foreign()
 	for name, values := range sets(t) {
-		t.Run("takes "+name, func(t *testing.T) { s.takes(t, render(t, "--values", values)) })
+		t.Run("accepts "+name, func(t *testing.T) { s.takes(t, render(t, "--values", values)) })
 	}
-	t.Run("rights are enough and none too many", func(t *testing.T) { s.in(t).rights() })
-	t.Run("conditions say what to apply", func(t *testing.T) { s.in(t).conditions() })
+	t.Run("permissions are sufficient and all of them are used", func(t *testing.T) { s.in(t).rights() })
+	t.Run("conditions contain the manifest to apply", func(t *testing.T) { s.in(t).conditions() })
 }
 
-// in is the server in a subtest.
+// in returns the server in a subtest.
 func (s *server) in(t *testing.T) *server { return &server{T: t, Client: s.Client, plane: s.plane} }
 
 func (s *server) connect() {
@@ -83,7 +83,7 @@ func (s *server) create(object client.Object) {
 	}
 }
 
-// foreign are kinds of others that the chart and the samples know, with any content.
+// foreign creates the third-party kinds that the chart and the samples use, with any content.
 func (s *server) foreign() {
 	s.Helper()
 	for _, kind := range []schema.GroupVersionKind{
@@ -132,7 +132,7 @@ func (s *server) served(name string) {
 	})
 }
 
-// takes applies what is rendered without storing it. The API server knows every field, and has nothing to say against any.
+// takes applies the rendered objects as a server-side dry run. The API server must know every field and return no warning.
 func (s *server) takes(t *testing.T, text []byte) {
 	t.Helper()
 	for _, object := range objects(t, text) {

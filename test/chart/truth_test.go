@@ -31,7 +31,7 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// TestTheChartCarriesWhatTheRepositoryHas: a chart has no files but those in its folder, and so it has copies.
+// TestTheChartCarriesWhatTheRepositoryHas: a chart can only use files in its folder, so it contains copies.
 func TestTheChartCarriesWhatTheRepositoryHas(t *testing.T) {
 	for _, part := range []struct{ from, to, files string }{
 		{"../../crds", "files/crds", "*.yaml"}, {"../../crds/admission", "files/admission", "*.yaml"}, {"../../crds/nodes", "files/nodes", "rights.yaml"},
@@ -43,7 +43,7 @@ func TestTheChartCarriesWhatTheRepositoryHas(t *testing.T) {
 	}
 }
 
-// texts are the files of a folder by name.
+// texts returns the files of a folder by name.
 func texts(t *testing.T, dir, pattern string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -57,7 +57,8 @@ func texts(t *testing.T, dir, pattern string) map[string]string {
 	return all
 }
 
-// TestDefinitionsAreKeptUpToDateAndNeverDeleted: they are rendered, and not in the folder that Helm only installs from.
+// TestDefinitionsAreKeptUpToDateAndNeverDeleted: CustomResourceDefinitions are templates, not files in the crds folder,
+// which Helm installs and never upgrades.
 func TestDefinitionsAreKeptUpToDateAndNeverDeleted(t *testing.T) {
 	all := objects(t, render(t))
 	files, _ := filepath.Glob("../../crds/*.yaml")
@@ -65,7 +66,7 @@ func TestDefinitionsAreKeptUpToDateAndNeverDeleted(t *testing.T) {
 		want := objects(t, read(t, file))[0]
 		got := one(t, all, "CustomResourceDefinition", want.GetName())
 		if got.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
-			t.Errorf("%s goes when the chart is uninstalled, and all its objects with it", got.GetName())
+			t.Errorf("uninstalling the chart deletes %s and all its objects", got.GetName())
 		}
 		if diff := cmp.Diff(want.Object["spec"], got.Object["spec"]); diff != "" {
 			t.Errorf("%s: -crds +chart\n%s", got.GetName(), diff)
@@ -76,7 +77,7 @@ func TestDefinitionsAreKeptUpToDateAndNeverDeleted(t *testing.T) {
 	}
 }
 
-// TestTheAgentIsThatOfTheRepository but for its image's tag and labels of the chart.
+// TestTheAgentIsThatOfTheRepository: the agent's manifests are equal except for the image's tag and the chart's labels.
 func TestTheAgentIsThatOfTheRepository(t *testing.T) {
 	chart := one(t, objects(t, render(t, "--set", "nodeAgent.enabled=true,nodeAgent.image.tag=latest")), "DaemonSet", "sunset-node-agent")
 	want := objects(t, read(t, "../../crds/nodes/agent.yaml"))[0]
@@ -89,7 +90,7 @@ func TestTheAgentIsThatOfTheRepository(t *testing.T) {
 	}
 }
 
-// TestWhatIsWatchedIsWhatTheFilesSay: alerts and dashboard arrive as they were tested.
+// TestWhatIsWatchedIsWhatTheFilesSay: the chart contains the alerts and the dashboard that other tests check.
 func TestWhatIsWatchedIsWhatTheFilesSay(t *testing.T) {
 	all := objects(t, render(t, "--set", "monitoring.prometheusRule=true,monitoring.dashboard=true"))
 	alerts := map[string]any{}
@@ -118,7 +119,8 @@ func rulesOf(t *testing.T, object *unstructured.Unstructured) []rbacv1.PolicyRul
 	return role.Rules
 }
 
-// TestRightsAreThoseOfThePage: docs/operations.md says why each is needed, and its rights are tested too.
+// TestRightsAreThoseOfThePage: the chart grants the permissions of docs/operations.md, which explains each and which other
+// tests check.
 func TestRightsAreThoseOfThePage(t *testing.T) {
 	var page []byte
 	for i, part := range strings.Split(string(read(t, "../../docs/operations.md")), "```") {
@@ -146,7 +148,7 @@ func may(rules []rbacv1.PolicyRule, verb string, of schema.GroupResource) bool {
 	})
 }
 
-// collected are the rules that the aggregated role gets.
+// collected returns the rules of the aggregated role.
 func collected(t *testing.T, rendered []*unstructured.Unstructured) (all []rbacv1.PolicyRule) {
 	t.Helper()
 	for _, object := range rendered {
@@ -157,7 +159,8 @@ func collected(t *testing.T, rendered []*unstructured.Unstructured) (all []rbacv
 	return all
 }
 
-// TestTheKindsOfTheSamplesHaveRoles, but for one that is made up and Secrets, which have to be asked for.
+// TestTheKindsOfTheSamplesHaveRoles: every kind of the samples has a role, except an invented kind and Secrets, which must
+// be enabled explicitly.
 func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
 	rules := collected(t, objects(t, render(t, "--set", "rights.kinds.secrets.enabled=true")))
 	files, err := filepath.Glob("../../samples/*/policy.yaml")
@@ -173,13 +176,13 @@ func TestTheKindsOfTheSamplesHaveRoles(t *testing.T) {
 	checked := 0
 	for _, role := range objects(t, needed.Bytes()) {
 		if role.GetKind() != "ClusterRole" || strings.HasSuffix(role.GetName(), ":references") {
-			continue // rights of teams, and those that have a value of their own
+			continue // permissions of teams, and those with a separate value
 		}
 		rule := rulesOf(t, role)[0]
 		resource := schema.GroupResource{Group: rule.APIGroups[0], Resource: rule.Resources[0]}
 		for _, verb := range rule.Verbs {
 			if resource.Group != "example.com" && !may(rules, verb, resource) {
-				t.Errorf("%s: no right to %s %s", role.GetName(), verb, resource)
+				t.Errorf("%s: no permission to %s %s", role.GetName(), verb, resource)
 			}
 		}
 		checked++
@@ -194,12 +197,12 @@ func TestEverythingThatMayReferCanBeWatched(t *testing.T) {
 	for _, declared := range references.BuiltIn() {
 		plural := resourceOf(declared.From)
 		if !may(rules, "list", plural.GroupResource()) || !may(rules, "watch", plural.GroupResource()) {
-			t.Errorf("no right to list and watch %s", plural.GroupResource())
+			t.Errorf("no permission to list and watch %s", plural.GroupResource())
 		}
 	}
 }
 
-// resourceOf is where a kind is served.
+// resourceOf returns the resource of a kind.
 func resourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	plural.Resource = strings.Replace(plural.Resource, "gatewaies", "gateways", 1)

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// value is what values.yaml says of one value. What is below a value with a comment belongs to it.
+// value describes one value of values.yaml. The comment of a value also covers the values below it.
 type value struct{ path, standard, comment string }
 
 var key = regexp.MustCompile(`^( *)([A-Za-z0-9.-]+):(?: (.*))?$`)
 
-// values are those of values.yaml, in its order; bare are the paths that nothing is said of.
+// values returns the values of values.yaml in order; bare are the paths without a comment.
 func values(t *testing.T) (all []value, bare []string) {
 	t.Helper()
 	var path, comment []string
@@ -50,11 +50,11 @@ func values(t *testing.T) (all []value, bare []string) {
 
 const page = "../../docs/install.md"
 
-// TestThePageHasEveryValue: the table in docs/install.md is that of values.yaml.
+// TestThePageHasEveryValue: the table in docs/install.md equals values.yaml.
 func TestThePageHasEveryValue(t *testing.T) {
 	all, bare := values(t)
 	if len(all) < 30 || len(bare) > 0 {
-		t.Fatalf("%d values, and nothing is said of %v", len(all), bare)
+		t.Fatalf("%d values, without comments: %v", len(all), bare)
 	}
 	var table strings.Builder
 	for _, v := range all {
@@ -82,7 +82,7 @@ func TestThePageHasEveryValue(t *testing.T) {
 	}
 }
 
-// TestTheSchemaHasEveryValue and nothing else.
+// TestTheSchemaHasEveryValue: the schema has the values of values.yaml and no others.
 func TestTheSchemaHasEveryValue(t *testing.T) {
 	all, _ := values(t)
 	var paths []string
@@ -94,7 +94,7 @@ func TestTheSchemaHasEveryValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := leaves(t, schema, schema, "")
-	got = slices.DeleteFunc(got, func(path string) bool { return path == "global" }) // Helm gives it to every chart
+	got = slices.DeleteFunc(got, func(path string) bool { return path == "global" }) // Helm sets it for every chart
 	slices.Sort(paths)
 	slices.Sort(got)
 	if diff := cmp.Diff(paths, got); diff != "" {
@@ -102,7 +102,8 @@ func TestTheSchemaHasEveryValue(t *testing.T) {
 	}
 }
 
-// leaves are the paths of a schema below which no property has a name. What has properties takes no others.
+// leaves returns the paths of a schema below which no property has a name. An object with properties must not accept
+// others.
 func leaves(t *testing.T, schema, of map[string]any, path string) (all []string) {
 	t.Helper()
 	if name, refers := of["$ref"].(string); refers {
@@ -110,7 +111,7 @@ func leaves(t *testing.T, schema, of map[string]any, path string) (all []string)
 	}
 	properties, has := of["properties"].(map[string]any)
 	if has && of["additionalProperties"] != false {
-		t.Errorf("%q takes what is not there", path)
+		t.Errorf("%q accepts unknown properties", path)
 	}
 	if !has || strings.HasSuffix(path, "resources") {
 		return []string{path}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// AuditMetadata is an audit policy that records who did what to which object
-// and with what result, once per request, without bodies.
+// AuditMetadata is an audit policy that records the user, the object and the result of each request, once per request,
+// without bodies.
 const AuditMetadata = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -19,9 +19,9 @@ rules:
 - level: Metadata
 `
 
-// AuditBodies is an audit policy that records who did what, with what went there
-// and back for all that is written; of a lease only what went there. Of what is
-// read, of events, and of what nodes and Pods report it has what AuditMetadata has.
+// AuditBodies is an audit policy that records each request with its user. Writes include request and response bodies;
+// writes of a lease only the request body. For reads, for Events, and for reports of nodes and Pods it records the same as
+// AuditMetadata.
 const AuditBodies = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -62,10 +62,9 @@ func (c *Cluster) writeKeys() error {
 	return nil
 }
 
-// apiServer has RBAC on and anonymous access off. Two admission plugins are
-// off: ServiceAccount, because nothing here makes default service accounts,
-// and TaintNodesByCondition, because nothing here would remove its taint from
-// a node that became ready.
+// apiServer enables RBAC and disables anonymous access. It disables two admission plugins: ServiceAccount, because no
+// component here creates default service accounts, and TaintNodesByCondition, because no component here removes its taint
+// from a node that became ready.
 func (c *Cluster) apiServer(component Component, etcd string) *server {
 	return &server{
 		component: component,
@@ -105,7 +104,7 @@ func (c *Cluster) auditArgs(component Component) []string {
 	return []string{
 		"--audit-policy-file=" + c.scratch.path(auditFile),
 		"--audit-log-path=" + c.auditLog(component),
-		"--audit-log-maxsize=10000", // megabytes: never rotated away under a reader
+		"--audit-log-maxsize=10000", // megabytes: the log is never rotated while a test reads it
 	}
 }
 
@@ -123,7 +122,7 @@ func (c *Cluster) historyArgs() []string {
 	return []string{"--etcd-compaction-interval=0", "--storage-media-type=application/json"}
 }
 
-// beginSecond starts the second API server behind a relay.
+// beginSecond starts the second API server, which reaches etcd through a relay.
 func (c *Cluster) beginSecond(ctx context.Context, etcdPort int) (err error) {
 	if c.relay, err = NewRelay(fmt.Sprintf("127.0.0.1:%d", etcdPort)); err != nil {
 		return err
@@ -131,11 +130,11 @@ func (c *Cluster) beginSecond(ctx context.Context, etcdPort int) (err error) {
 	return c.begin(ctx, c.apiServer(SecondAPIServer, "http://"+c.relay.Address()))
 }
 
-// Relay is what the second API server reaches etcd through; nil without one.
+// Relay returns the relay between the second API server and etcd; nil without a second API server.
 func (c *Cluster) Relay() *Relay { return c.relay }
 
-// apiReady is true when the server says so and has made the namespace default,
-// which readyz does not wait for.
+// apiReady succeeds when the server reports that it is ready and has created the namespace default, which readyz does not
+// wait for.
 func (c *Cluster) apiReady(ctx context.Context, port int) error {
 	config, err := c.userConfig(fmt.Sprintf("https://127.0.0.1:%d", port), "admin", "system:masters")
 	if err != nil {

@@ -19,13 +19,12 @@ type Paths map[Component]string
 // assetsEnv is envtest's variable: a directory with etcd and kube-apiserver.
 const assetsEnv = "KUBEBUILDER_ASSETS"
 
-// Binaries returns the binaries of components (of all, if none is named) and
-// builds what the cache does not have, which on a new machine takes about a
-// quarter of an hour on two cores and writes one line to progress before and after each.
-// Any number of processes may call it at once; one builds, the others wait.
+// Binaries returns the binaries of these components, or of all if none is named. It builds the binaries that the cache does
+// not contain, which takes about a quarter of an hour on a new machine with two cores. It writes one line to progress
+// before and after each build. Several processes may call it at once: one builds and the others wait.
 //
-// If KUBEBUILDER_ASSETS is set, etcd and kube-apiserver come from there. The
-// error of a failed build ends with the compiler's last lines.
+// If KUBEBUILDER_ASSETS is set, etcd and kube-apiserver come from that directory. The error of a failed build ends with the
+// compiler's last lines.
 func Binaries(ctx context.Context, progress io.Writer, components ...Component) (Paths, error) {
 	if len(components) == 0 {
 		components = append(Components(), NodeComponents()...)
@@ -43,8 +42,7 @@ func Binaries(ctx context.Context, progress io.Writer, components ...Component) 
 	return paths, nil
 }
 
-// builder builds from the module in the directory source into the directory
-// cache.
+// builder builds from the module in the directory source into the directory cache.
 type builder struct {
 	source, cache string
 	mod           []byte
@@ -77,7 +75,7 @@ func newBuilder(h home, progress io.Writer) (*builder, error) {
 	return b, os.MkdirAll(b.cache, 0o755)
 }
 
-// buildFlags are the flags of go build.
+// buildFlags returns the flags of go build.
 func (h home) buildFlags(mod []byte) ([]string, error) {
 	ld := "-s -w"
 	if h.stamped {
@@ -90,8 +88,8 @@ func (h home) buildFlags(mod []byte) ([]string, error) {
 	return []string{"-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=" + ld}, nil
 }
 
-// versionStamp are the linker's flags that write the version into a binary of
-// Kubernetes. Without one the API server reports one that clients cannot parse.
+// versionStamp returns the linker flags that write the version into a binary of Kubernetes. Without them the API server
+// reports a version that clients cannot parse.
 func versionStamp(mod []byte) (flags string, err error) {
 	version, err := requiredVersion(mod, recipes[APIServer].module)
 	if err != nil {
@@ -110,7 +108,7 @@ func versionStamp(mod []byte) (flags string, err error) {
 	return flags, nil
 }
 
-// binary is the path of c, built if need be.
+// binary returns the path of c, and builds c if necessary.
 func (b *builder) binary(ctx context.Context, c Component) (string, error) {
 	if dir := os.Getenv(assetsEnv); dir != "" && (c == Etcd || c == APIServer) {
 		path, err := filepath.Abs(filepath.Join(dir, string(c)))
@@ -135,7 +133,7 @@ func (b *builder) buildLocked(ctx context.Context, c Component, path string) err
 	}
 	defer held.Close()
 	if _, err := os.Stat(path); err == nil {
-		return nil // built while we waited
+		return nil // another process has built it
 	}
 	version, err := requiredVersion(b.mod, recipes[c].module)
 	if err != nil {
@@ -151,8 +149,7 @@ func (b *builder) buildLocked(ctx context.Context, c Component, path string) err
 	return nil
 }
 
-// build compiles to a temporary file and renames it, so that path is never a
-// half-written binary.
+// build compiles to a temporary file and renames it, so that path is never an incomplete binary.
 func (b *builder) build(ctx context.Context, c Component, path string) error {
 	temp := path + ".new"
 	defer os.Remove(temp)
@@ -174,9 +171,8 @@ func (b *builder) build(ctx context.Context, c Component, path string) error {
 	return os.Rename(temp, path)
 }
 
-// buildEnv is the environment without what would change the result: flags,
-// workspaces and targets that are meant for another module. GOFLAGS must not
-// be empty, or the value of "go env -w" would count.
+// buildEnv removes variables that would change the result: flags, workspaces and targets for another module. GOFLAGS must
+// not be empty: otherwise the value of "go env -w" applies.
 func buildEnv(env []string) []string {
 	return append(env, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)

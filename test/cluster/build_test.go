@@ -11,7 +11,7 @@ import (
 
 const etcdMod = "module go.etcd.io/etcd/server/v3\n\ngo 1.26.0\n"
 
-// fakeBuilder builds a "etcd" of one file, so that a build takes a moment only.
+// fakeBuilder builds an "etcd" of one file, so that a build is quick.
 func fakeBuilder(t *testing.T, cache, program string, progress *bytes.Buffer) *builder {
 	t.Helper()
 	source := t.TempDir()
@@ -45,7 +45,7 @@ func TestTwoBuildersBuildOnce(t *testing.T) {
 		t.Errorf("built %d times, want once:\n%s", n, all)
 	}
 	if left, _ := filepath.Glob(filepath.Join(cache, "*.new")); len(left) > 0 {
-		t.Errorf("temporary files stay: %v", left)
+		t.Errorf("temporary files remain: %v", left)
 	}
 }
 

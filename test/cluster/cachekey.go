@@ -13,7 +13,7 @@ import (
 // cacheEnv overrides the directory under which binaries are cached.
 const cacheEnv = "SUNSET_CACHE"
 
-// cacheRoot is where all versions of all binaries live.
+// cacheRoot is the directory of all versions of all binaries.
 func cacheRoot() (string, error) {
 	if dir := os.Getenv(cacheEnv); dir != "" {
 		return filepath.Abs(filepath.Join(dir, "controlplane"))
@@ -25,9 +25,8 @@ func cacheRoot() (string, error) {
 	return filepath.Join(dir, "sunset", "controlplane"), nil
 }
 
-// cacheKey names the set of binaries that this go.mod, these flags and this
-// toolchain produce. The versions are there to be read, the hash is what makes
-// a change of any input, however small, miss the cache.
+// cacheKey names the set of binaries that this go.mod, these flags and this toolchain produce. The versions make the name
+// readable. The hash ensures that any change of the inputs misses the cache.
 func (h home) cacheKey(mod []byte, flags []string) (string, error) {
 	var key []string
 	for _, c := range h.names {

@@ -40,7 +40,7 @@ func TestCacheKeyChangesWithEveryInput(t *testing.T) {
 		}
 	}
 	if _, err := kubernetesHome.cacheKey([]byte("module x\n"), flags); err == nil {
-		t.Error("no error although nothing is required")
+		t.Error("no error for a module without requirements")
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 // certLife is how long every certificate of a cluster is valid.
 const certLife = 365 * 24 * time.Hour
 
-// authority is the cluster's only certificate authority. It is new for every
-// cluster, so a client of one cluster cannot mistake another for it.
+// authority is the cluster's only certificate authority. Every cluster has a new one, so a client of one cluster does not
+// trust another cluster.
 type authority struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
@@ -66,7 +66,7 @@ func (a *authority) serving() (keyPair, error) {
 	return a.issue(template)
 }
 
-// client issues a certificate by which the API server knows user and groups.
+// client issues a certificate that authenticates a user and groups to the API server.
 func (a *authority) client(user string, groups ...string) (keyPair, error) {
 	template := certTemplate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -86,7 +86,7 @@ func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
 	return keyPair{cert: pemBlock("CERTIFICATE", der), key: keyPEM}, err
 }
 
-// newSigningKey is a private key for signing service account tokens.
+// newSigningKey generates a private key that signs service account tokens.
 func newSigningKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

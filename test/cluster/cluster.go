@@ -13,8 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Cluster is a running control plane. All methods may be called from any
-// goroutine. After Stop only Stop may be called.
+// Cluster is a running control plane. All methods are safe for concurrent use. After Stop only Stop may be called.
 type Cluster struct {
 	opts    Options
 	scratch *scratch
@@ -31,14 +30,13 @@ type Cluster struct {
 	stop sync.Once
 	err  error // of stop
 
-	mu      sync.Mutex // guards servers and what they point to
+	mu      sync.Mutex // guards servers and the values that they point to
 	servers []*server  // in start order
 }
 
-// Start builds what is missing (see Binaries), starts the components that opts
-// ask for, and returns when all are ready and all nodes are Ready. ctx bounds
-// the start only; the cluster runs until Stop. On an error, which holds the
-// last log lines of the component at fault, nothing is left behind.
+// Start builds missing binaries (see Binaries), starts the components that opts select, and returns when all are ready and
+// all nodes are Ready. ctx bounds only the start; the cluster runs until Stop. If Start fails, its error contains the last
+// log lines of the failed component, and no process or file remains.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	paths, err := Binaries(ctx, opts.progress(), opts.components()...)
 	if err != nil {
@@ -55,7 +53,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare makes the directories, keys and certificates.
+// prepare creates the directories, keys and certificates.
 func (c *Cluster) prepare() (err error) {
 	if c.scratch, err = newScratch(); err != nil {
 		return err
@@ -75,7 +73,7 @@ func (c *Cluster) prepare() (err error) {
 	return c.writeKeys()
 }
 
-// run starts the components: those of which others are clients first.
+// run starts the components, servers before their clients.
 func (c *Cluster) run(ctx context.Context) error {
 	etcd := c.etcd()
 	if err := c.begin(ctx, etcd); err != nil {
@@ -103,7 +101,7 @@ func (c *Cluster) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// begin starts s and makes it the cluster's, also if it fails.
+// begin starts s and adds it to the cluster, even if the start fails.
 func (c *Cluster) begin(ctx context.Context, s *server) error {
 	s.command = command{
 		path: c.paths[s.component.program()],
@@ -122,13 +120,12 @@ func (c *Cluster) begin(ctx context.Context, s *server) error {
 	return nil
 }
 
-// Stop ends all components, first asking and after three seconds killing each,
-// and removes everything but Options.LogDir. Its error names components that had
-// ended by themselves before, with their last log lines. Later calls wait for
-// the first and return the same.
+// Stop ends all components and removes all files except Options.LogDir. It asks each component to end and kills it after
+// three seconds. Its error names components that ended unexpectedly before, with their last log lines. Later calls wait for
+// the first and return the same error.
 func (c *Cluster) Stop() error {
 	c.stop.Do(func() {
-		c.end() // lets go of a Restart that still waits
+		c.end() // cancels a Restart that still waits
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.err = c.crashes()
@@ -139,7 +136,7 @@ func (c *Cluster) Stop() error {
 	return c.err
 }
 
-// crashes tells which components ended although nobody asked them to.
+// crashes returns an error for the components that ended unexpectedly.
 func (c *Cluster) crashes() error {
 	var all []error
 	for _, s := range c.servers {
@@ -150,8 +147,8 @@ func (c *Cluster) crashes() error {
 	return errors.Join(all...)
 }
 
-// endAll ends the components one by one, clients before their servers: the API
-// server takes long to end without etcd, and etcd with the API server connected.
+// endAll ends the components one by one, clients before their servers: the API server takes long to end without etcd, and
+// etcd takes long to end while the API server is connected.
 func (c *Cluster) endAll() {
 	for _, s := range slices.Backward(c.servers) {
 		s.proc.terminate()
@@ -159,7 +156,7 @@ func (c *Cluster) endAll() {
 	}
 }
 
-// discard removes a cluster that did not come up.
+// discard removes a cluster that did not start.
 func (c *Cluster) discard() error {
 	c.end()
 	if c.scratch == nil {
@@ -170,16 +167,15 @@ func (c *Cluster) discard() error {
 	return c.scratch.remove()
 }
 
-// Config returns an administrator's configuration (group system:masters) with
-// no client-side rate limit. Each call returns a fresh copy.
+// Config returns an administrator's configuration (group system:masters) with no client-side rate limit. Each call returns
+// a new copy.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.admin) }
 
-// Kubeconfig is the path of an administrator's kubeconfig file; it is gone
-// after Stop.
+// Kubeconfig is the path of an administrator's kubeconfig file. Stop removes the file.
 func (c *Cluster) Kubeconfig() string { return c.scratch.path("admin.kubeconfig") }
 
-// AuditLog is the path of the API server's audit log, one JSON event a line.
-// The file exists only with Options.AuditPolicy.
+// AuditLog is the path of the API server's audit log, with one JSON event per line. The file exists only with
+// Options.AuditPolicy.
 func (c *Cluster) AuditLog() string { return c.auditLog(APIServer) }
 
 // AuditLogs are the paths of the audit logs of all API servers.
@@ -190,6 +186,5 @@ func (c *Cluster) AuditLogs() []string {
 	return []string{c.AuditLog(), c.auditLog(SecondAPIServer)}
 }
 
-// LogDir is where the components' logs are: Options.LogDir, or a directory
-// that is gone after Stop.
+// LogDir is the directory of the components' logs: Options.LogDir, or a directory that Stop removes.
 func (c *Cluster) LogDir() string { return c.logs }

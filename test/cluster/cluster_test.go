@@ -26,7 +26,7 @@ import (
 
 const ns = metav1.NamespaceDefault
 
-// TestCluster is one story, because a control plane is too dear for many.
+// TestCluster is one test with several steps because starting a control plane for each of them is expensive.
 func TestCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -48,11 +48,11 @@ func TestCluster(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(c.Config())
 
 	t.Run("jobs end as annotated", func(t *testing.T) { jobsEnd(t, client) })
-	t.Run("pods of a deleted job are collected", func(t *testing.T) { collected(t, client) })
-	t.Run("a user may do what RBAC says", func(t *testing.T) { userDenied(t, c) })
-	t.Run("Kueue admits a job, also after a crash", func(t *testing.T) { kueueAdmits(t, c, client) })
+	t.Run("pods of a deleted job are garbage collected", func(t *testing.T) { collected(t, client) })
+	t.Run("RBAC restricts a user", func(t *testing.T) { userDenied(t, c) })
+	t.Run("Kueue admits a job, even after a crash", func(t *testing.T) { kueueAdmits(t, c, client) })
 	t.Run("data and watchers survive the API server", func(t *testing.T) { survives(t, c, client) })
-	t.Run("nothing stays behind", func(t *testing.T) { nothingStays(t, c, logs) })
+	t.Run("no process or file remains", func(t *testing.T) { nothingStays(t, c, logs) })
 }
 
 func jobsEnd(t *testing.T, client kubernetes.Interface) {
@@ -97,12 +97,12 @@ func userDenied(t *testing.T, c *cluster.Cluster) {
 	}
 	_, err = kubernetes.NewForConfigOrDie(config).BatchV1().Jobs(ns).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) {
-		t.Errorf("list jobs as nobody: %v, want forbidden", err)
+		t.Errorf("list jobs as a user without permissions: %v, want forbidden", err)
 	}
 }
 
-// kueueAdmits also reads in a version that is not stored: a Workload, which only
-// Kueue's webhook can convert, and a ResourceFlavor, which it cannot.
+// kueueAdmits also reads objects in a version that is not stored: a Workload, which only Kueue's webhook can convert, and a
+// ResourceFlavor, which it cannot convert.
 func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	if err := c.StartKueue(t.Context(), cluster.KueueOptions{}); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func kueueAdmits(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) 
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(first, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the first Kueue is still there: %v", err)
+		t.Errorf("the first Kueue still runs: %v", err)
 	}
 	dynamic := dynamic.NewForConfigOrDie(c.Config())
 	kinds := schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
@@ -158,7 +158,7 @@ func survives(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 		t.Fatal(err)
 	}
 	if _, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err == nil {
-		t.Error("the killed API server answers")
+		t.Error("the killed API server still answers")
 	}
 	if err := c.Restart(t.Context(), cluster.APIServer); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func nothingStays(t *testing.T, c *cluster.Cluster, logs string) {
 	t.Logf("stopped in %s", time.Since(start).Round(10*time.Millisecond))
 	for component, pid := range pids {
 		if err := syscall.Kill(pid, 0); pid == 0 || !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("%s, pid %d, is still there: %v", component, pid, err)
+			t.Errorf("%s, pid %d, still runs: %v", component, pid, err)
 		}
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
@@ -191,7 +191,7 @@ func nothingStays(t *testing.T, c *cluster.Cluster, logs string) {
 	}
 	for _, name := range []string{"kube-apiserver.log", "audit.log"} {
 		if info, err := os.Stat(filepath.Join(logs, name)); err != nil || info.Size() == 0 {
-			t.Errorf("log %s: %v, want something in it", name, err)
+			t.Errorf("log %s: %v, want a log that is not empty", name, err)
 		}
 	}
 }

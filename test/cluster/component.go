@@ -1,7 +1,7 @@
 package cluster
 
-// Component names one program of the control plane or of a node. It is also the name of its
-// binary and, with ".log", of its log file.
+// Component names one program of the control plane or of a node. It is also the name of its binary and, with ".log", of its
+// log file.
 type Component string
 
 // The components this package can build and run.
@@ -16,7 +16,7 @@ const (
 	// SecondAPIServer is the same program as APIServer, with Options.SecondAPIServer.
 	SecondAPIServer Component = "kube-apiserver-b"
 
-	// Those of a node are no part of a cluster: test/containerd runs them.
+	// Components of a node are not part of a cluster: test/containerd runs them.
 	Containerd     Component = "containerd"
 	ContainerdShim Component = "containerd-shim-runc-v2"
 	Ctr            Component = "ctr"
@@ -30,28 +30,27 @@ func (c Component) program() Component {
 	return c
 }
 
-// home is a Go module whose go.mod pins components with all they are built of.
+// home is a Go module whose go.mod pins components and all their dependencies.
 type home struct {
 	dir     string      // below test/controlplane
-	names   []Component // whose versions tell one directory of the cache from another
-	stamped bool        // the binaries are told their version of Kubernetes
+	names   []Component // whose versions are part of the name of the cache directory
+	stamped bool        // the linker writes the version of Kubernetes into the binaries
 }
 
 var (
 	kubernetesHome = home{dir: ".", names: []Component{APIServer, Etcd, Kwok}, stamped: true}
-	// kueueHome is apart, because Kueue is made for older libraries of
-	// Kubernetes than those the control plane is built of.
+	// kueueHome is a separate module because Kueue uses older libraries of Kubernetes than the control plane.
 	kueueHome = home{dir: "kueue", names: []Component{Kueue}}
-	// containerdHome is apart for the same reason: containerd's libraries are its own.
+	// containerdHome is a separate module for the same reason: containerd pins its own libraries.
 	containerdHome = home{dir: "containerd", names: []Component{Containerd}}
 )
 
-// recipe says where a component comes from.
+// recipe describes how to build a component.
 type recipe struct {
 	home   home
 	module string // whose version in the home's go.mod is the component's
 	pkg    string // the package main
-	cold   string // about how long its first build takes on two cores
+	cold   string // approximate duration of its first build on two cores
 }
 
 const containerdModule = "github.com/containerd/containerd/v2"
@@ -74,8 +73,7 @@ func Components() []Component {
 	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok, Kueue}
 }
 
-// NodeComponents returns those of a node, in the order in which they are built.
-// The slice is the caller's.
+// NodeComponents returns the components of a node, in the order in which they are built. The slice is the caller's.
 func NodeComponents() []Component {
 	return []Component{Containerd, ContainerdShim, Ctr}
 }

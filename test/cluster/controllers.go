@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// controllerManager runs the wanted controllers as an administrator and
-// without the client-side rate limit of 20 requests a second, which would
-// dominate every measurement.
+// controllerManager runs the wanted controllers as an administrator. It disables the client-side rate limit of 20 requests
+// a second, which would dominate every measurement.
 func (c *Cluster) controllerManager() *server {
 	return &server{
 		component: ControllerManager,

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// etcd keeps its data in the scratch directory and never syncs it to disk,
-// which is safe against everything but a crash of the machine.
+// etcd keeps its data in the scratch directory and never syncs it to disk. It loses data only if the machine crashes.
 func (c *Cluster) etcd() *server {
-	name := filepath.Base(c.scratch.dir) // unique, and what isMember looks for
+	name := filepath.Base(c.scratch.dir) // unique; isMember looks for it
 	return &server{
 		component: Etcd,
 		scheme:    "http",
@@ -24,7 +23,7 @@ func (c *Cluster) etcd() *server {
 				"--data-dir=" + c.scratch.path(etcdDir),
 				"--listen-client-urls=" + url,
 				"--advertise-client-urls=" + url,
-				"--listen-peer-urls=http://127.0.0.1:0", // nobody connects
+				"--listen-peer-urls=http://127.0.0.1:0", // there are no other members
 				"--unsafe-no-fsync",
 				"--quota-backend-bytes=8589934592", // 8 GiB: benchmarks write 100,000 objects and more
 				"--log-level=warn",
@@ -33,8 +32,8 @@ func (c *Cluster) etcd() *server {
 	}
 }
 
-// isMember is a check that the member list of the etcd on a port, which only
-// an etcd with a leader can give, has this name in it.
+// isMember returns a check that the member list of the etcd on a port contains this name. Only an etcd with a leader can
+// return the list.
 func isMember(name string) func(context.Context, int) error {
 	client := &http.Client{}
 	return func(ctx context.Context, port int) error {
@@ -45,7 +44,7 @@ func isMember(name string) func(context.Context, int) error {
 		}
 		body, err := do(client, req)
 		if err == nil && !bytes.Contains(body, []byte(name)) {
-			err = fmt.Errorf("another etcd answers on port %d", port)
+			err = fmt.Errorf("another etcd listens on port %d", port)
 		}
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kill ends a component as a crash would, with SIGKILL, and returns when it is
-// gone. Killing one that is down already is no error.
+// Kill ends a component with SIGKILL, like a crash, and returns when it has ended. It returns no error if the component
+// does not run.
 func (c *Cluster) Kill(component Component) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,9 +21,8 @@ func (c *Cluster) Kill(component Component) error {
 	return nil
 }
 
-// Restart starts a component again on its port and with its data, and
-// returns when it is ready. One that still runs is asked to end before and, if
-// it has not after three seconds, killed.
+// Restart starts a component again on its port and with its data, and returns when it is ready. If the component still
+// runs, Restart asks it to end first, and kills it after three seconds.
 func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,20 +36,19 @@ func (c *Cluster) Restart(ctx context.Context, component Component) error {
 	return s.restart(ctx)
 }
 
-// Pause makes a component stand still, with SIGSTOP, as a machine does that is
-// suspended. It keeps its connections. When Pause returns, all threads of the
-// component have stopped.
+// Pause stops a component with SIGSTOP, like a suspended machine. The component keeps its connections. When Pause returns,
+// all its threads have stopped.
 func (c *Cluster) Pause(component Component) error {
 	if err := c.signal(component, syscall.SIGSTOP); err != nil {
 		return err
 	}
 	if err := unix.Waitid(unix.P_PID, c.PID(component), nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil); err != nil {
-		return fmt.Errorf("wait until %s has stopped: %w", component, err)
+		return fmt.Errorf("wait until %s stops: %w", component, err)
 	}
 	return nil
 }
 
-// Resume lets a component go on that stands still.
+// Resume continues a paused component.
 func (c *Cluster) Resume(component Component) error { return c.signal(component, syscall.SIGCONT) }
 
 func (c *Cluster) signal(component Component, signal syscall.Signal) error {
@@ -66,8 +64,8 @@ func (c *Cluster) signal(component Component, signal syscall.Signal) error {
 	return nil
 }
 
-// PID is the process id of a component, running or not, for reading its memory
-// and CPU time from /proc; zero if the cluster has no such component.
+// PID is the process id of a component, running or not, for reading its memory and CPU time from /proc; zero if the cluster
+// has no such component.
 func (c *Cluster) PID(component Component) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,9 +76,8 @@ func (c *Cluster) PID(component Component) int {
 	return s.proc.cmd.Process.Pid
 }
 
-// URL is where a component listens, without a path; empty if the cluster has
-// no such component. Its /metrics needs no credentials, except the API server's;
-// the servers' certificates are issued by the authority in Config().CAData.
+// URL is the address of a component, without a path; empty if the cluster has no such component. Its /metrics needs no
+// credentials, except the API server's. The authority in Config().CAData issues the servers' certificates.
 func (c *Cluster) URL(component Component) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// errLocked means that another process, or another part of this one, holds it.
+// errLocked means that another process, or another caller in this process, holds the lock.
 var errLocked = errors.New("locked")
 
-// tryLock takes the advisory lock on path, creating the file. The kernel frees
-// the lock when the returned file is closed or this process ends.
+// tryLock takes the advisory lock on path, creating the file. The kernel releases the lock when the returned file is closed
+// or this process ends.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -27,8 +27,7 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// lock is tryLock that waits until the lock is free or ctx ends. It calls
-// waiting once if it has to wait.
+// lock is tryLock that waits until the lock is free or ctx ends. If it has to wait, it calls waiting once.
 func lock(ctx context.Context, path string, waiting func()) (f *os.File, err error) {
 	f, err = tryLock(path)
 	if !errors.Is(err, errLocked) {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// healthy returns a check that a server answers path with 200. It trusts only
-// this cluster's authority, so another cluster's server never passes.
+// healthy returns a check that a server answers path with 200. It trusts only this cluster's authority, so another
+// cluster's server never passes.
 func (c *Cluster) healthy(path string) func(context.Context, int) error {
 	return func(ctx context.Context, port int) error {
 		config := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.pem}}
@@ -24,7 +24,7 @@ func (c *Cluster) healthy(path string) func(context.Context, int) error {
 	}
 }
 
-// get returns the body of a 200 answer; every other answer is an error.
+// get returns the body of a 200 response; every other response is an error.
 func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -8,14 +8,13 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// UserConfig returns a configuration for a user whom the API server knows by a
-// new client certificate: name and groups are what RBAC subjects refer to. A
-// user without bindings may do next to nothing. No client-side rate limit.
+// UserConfig returns a configuration with a new client certificate for a user. RBAC subjects refer to its name and groups.
+// A user without bindings has almost no permissions. The configuration has no client-side rate limit.
 func (c *Cluster) UserConfig(name string, groups ...string) (*rest.Config, error) {
 	return c.userConfig(c.admin.Host, name, groups...)
 }
 
-// UserConfigAt is UserConfig for the API server that is named.
+// UserConfigAt is UserConfig for the named API server.
 func (c *Cluster) UserConfigAt(server Component, name string, groups ...string) (*rest.Config, error) {
 	url := c.URL(server)
 	if server.program() != APIServer || url == "" {
@@ -36,7 +35,7 @@ func (c *Cluster) userConfig(host, name string, groups ...string) (*rest.Config,
 	}, nil
 }
 
-// writeAdmin makes the administrator's configuration, and its file.
+// writeAdmin creates the administrator's configuration and its kubeconfig file.
 func (c *Cluster) writeAdmin(host string) (err error) {
 	if c.admin, err = c.userConfig(host, "admin", "system:masters"); err != nil {
 		return err
@@ -44,8 +43,8 @@ func (c *Cluster) writeAdmin(host string) (err error) {
 	return WriteKubeconfig(c.Kubeconfig(), c.admin)
 }
 
-// WriteKubeconfig writes a self-contained kubeconfig file, readable by its
-// owner only, for a configuration that Config or UserConfig returned.
+// WriteKubeconfig writes a self-contained kubeconfig file for a configuration that Config or UserConfig returned. Only its
+// owner can read it.
 func WriteKubeconfig(path string, config *rest.Config) error {
 	const name = "sunset-test"
 	file := clientcmdapi.NewConfig()

@@ -16,38 +16,35 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// KueueNamespace is where Kueue keeps what is its own.
+// KueueNamespace is the namespace of Kueue's own objects.
 const KueueNamespace = "kueue-system"
 
-// The names that Kueue gives to its webhooks' Service and Secret by itself.
+// The names that Kueue gives to the Service and the Secret of its webhooks.
 const kueueService, kueueSecret = "kueue-webhook-service", "kueue-webhook-server-cert"
 
-// kueueDir has Kueue's configuration and certificates, in the scratch directory.
+// kueueDir contains Kueue's configuration and certificates, in the scratch directory.
 const kueueDir = "kueue"
 
-// KueueOptions says how Kueue differs from its release's manifest.
+// KueueOptions are the differences from the manifest of Kueue's release.
 type KueueOptions struct {
-	// Configuration is YAML with fields of Kueue's Configuration. Each
-	// replaces ours of that name, which are: the requests a second and the
-	// workers of the manifest, of all job frameworks batch/job only, and no
+	// Configuration is YAML with fields of Kueue's Configuration. Each replaces our field of the same name. Our fields are
+	// the requests per second and the workers of the manifest, batch/job as the only job framework, and no
 	// objectRetentionPolicies.
 	Configuration string
 }
 
-// StartKueue builds Kueue if need be, installs its CRDs and runs it until Stop,
-// or until Kill or Restart ask for something else. Called again it
-// restarts Kueue with other options.
+// StartKueue builds Kueue if necessary, installs its CRDs and runs it until Stop, Kill or Restart. Another call restarts
+// Kueue with other options.
 //
-// Two things are not as in a cluster. Kueue acts as an administrator. And it
-// converts between the versions of its API, but its admission webhooks are not
-// installed: what they would refuse is accepted, and what they would fill in is
-// the caller's to write, such as suspend: true in a Job.
+// Two things differ from a cluster. Kueue acts as an administrator. Kueue converts between the versions of its API, but its
+// admission webhooks are not installed: the API server accepts what they would refuse, and the caller must set what they
+// would fill in, such as suspend: true in a Job.
 func (c *Cluster) StartKueue(ctx context.Context, opts KueueOptions) error {
 	c.mu.Lock()
 	c.kueueOpts = opts
 	_, err := c.find(Kueue)
 	c.mu.Unlock()
-	if err == nil { // on its port, or the CRDs, which name it, would have to change
+	if err == nil { // on its old port, which the CRDs refer to
 		return c.Restart(ctx, Kueue)
 	}
 	paths, err := Binaries(ctx, c.opts.progress(), Kueue)
@@ -65,8 +62,8 @@ func (c *Cluster) StartKueue(ctx context.Context, opts KueueOptions) error {
 	return c.begin(ctx, c.kueue(keys))
 }
 
-// kueue listens on the server's port for the webhooks, and on another for its
-// health, which is known once it is prepared.
+// kueue listens on the server's port for the webhooks, and on another port for its health. The second port is known after
+// prepare.
 func (c *Cluster) kueue(keys map[string][]byte) *server {
 	var health int
 	return &server{
@@ -96,9 +93,9 @@ func (c *Cluster) kueue(keys map[string][]byte) *server {
 
 func (c *Cluster) kueuePath(name string) string { return c.scratch.path(filepath.Join(kueueDir, name)) }
 
-// mountKueueKeys makes the Secret in which Kueue keeps its keys, and the
-// directory in which a kubelet would mount it. Kueue makes its own keys where it
-// finds none, but for the name of its Service: nobody could call it by address.
+// mountKueueKeys creates the Secret in which Kueue keeps its keys, and the directory in which a kubelet would mount it. If
+// Kueue found no keys it would create keys for the name of its Service only, and the API server could not call it by
+// address.
 func (c *Cluster) mountKueueKeys(ctx context.Context, keys map[string][]byte) error {
 	client, err := kubernetes.NewForConfig(c.admin)
 	if err != nil {
@@ -123,9 +120,8 @@ func (c *Cluster) mountKueueKeys(ctx context.Context, keys map[string][]byte) er
 	return nil
 }
 
-// kueueManifest is what the release's manifest says, but for addresses, other
-// job frameworks and the server for visibility, which needs an APIService.
-// Without internalCertManagement Kueue would want keys in a directory of /etc.
+// kueueManifest is the configuration of the release's manifest, except addresses, other job frameworks and the visibility
+// server, which needs an APIService. Without internalCertManagement Kueue would expect keys in a directory of /etc.
 const kueueManifest = `
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration

@@ -16,16 +16,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kueueConverts are the CRDs whose versions differ: those of the patches in
-// Kueue's config/components/crd. It can convert no others, which say the same in
-// all their versions.
+// kueueConverts are the CRDs with differing versions: those of the patches in Kueue's config/components/crd. Kueue cannot
+// convert others, which are equal in all their versions.
 var kueueConverts = []string{
 	"clusterqueues.kueue.x-k8s.io", "cohorts.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io",
 	"multikueueclusters.kueue.x-k8s.io", "workloads.kueue.x-k8s.io",
 }
 
-// installKueueCRDs creates Kueue's CRDs, or updates them, so that the API server
-// asks the webhook on a port of this machine for other versions than the stored.
+// installKueueCRDs creates or updates Kueue's CRDs, so that the API server calls the webhook on a port of this machine for
+// versions that are not stored.
 func (c *Cluster) installKueueCRDs(ctx context.Context, port int, ca []byte) error {
 	dir, err := moduleDir(ctx, Kueue)
 	if err != nil {
@@ -74,8 +73,8 @@ func conversion(url string, ca []byte) *apiextensionsv1.CustomResourceConversion
 	}
 }
 
-// moduleDir is where the sources of a component are, brought from the Go module
-// proxy if they are not there: the binary may have come from the cache.
+// moduleDir is the directory of a component's sources. It downloads them from the Go module proxy if necessary, because the
+// binary may come from the cache.
 func moduleDir(ctx context.Context, c Component) (string, error) {
 	source, err := recipes[c].home.source()
 	if err != nil {

@@ -12,13 +12,12 @@ import (
 	"strings"
 )
 
-// kueueCA is the certificate of the authority of Kueue's webhooks. The names
-// are those of the keys of the Secret and of the files in which it is mounted.
+// kueueCA is the certificate of the authority of Kueue's webhooks. The names are those of the keys of the Secret and of the
+// mounted files.
 const kueueCA = "ca.crt"
 
-// newKueueKeys makes what Kueue takes for keys of its own making, so that it
-// does not make others: an authority named kueue-ca with a key of RSA, and a
-// certificate for the Service of the webhooks, here for 127.0.0.1 too.
+// newKueueKeys creates keys that Kueue accepts as its own, so that it does not create others. They are an RSA authority
+// named kueue-ca, and a certificate for the Service of the webhooks and, here, for 127.0.0.1.
 func newKueueKeys() (map[string][]byte, error) {
 	caKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -65,7 +64,7 @@ func kueuePair(ca *x509.Certificate, caKey *rsa.PrivateKey) (keyPair, error) {
 	}, err
 }
 
-// servesAs is a check that the server on a port has a name from an authority.
+// servesAs checks that the server on a port has this name and a certificate of this authority.
 func servesAs(ctx context.Context, port int, name string, ca []byte) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)

@@ -13,13 +13,11 @@ var stages embed.FS
 
 const (
 	stagesFile = "kwok.yaml"
-	// kwokNode marks the nodes that kwok plays. Pods on other nodes are left
-	// to whoever plays those.
+	// kwokNode marks the nodes that kwok simulates. kwok ignores Pods on other nodes.
 	kwokNode, kwokNodeValue = "kwok.x-k8s.io/node", "fake"
 )
 
-// kwok plays the fake nodes and their Pods as stages/*.yaml say; its binary
-// has no stages of its own.
+// kwok simulates the fake nodes and their Pods according to stages/*.yaml; its binary has no built-in stages.
 func (c *Cluster) kwok() *server {
 	return &server{
 		component: Kwok,
@@ -32,7 +30,7 @@ func (c *Cluster) kwok() *server {
 				"--manage-nodes-with-annotation-selector=" + kwokNode + "=" + kwokNodeValue,
 				"--node-ip=127.0.0.1",
 				"--node-lease-duration-seconds=0",
-				"--v=WARN", // at INFO it writes a line for every Pod
+				"--v=WARN", // at INFO it logs a line for every Pod
 				fmt.Sprintf("--server-address=127.0.0.1:%d", port),
 				"--tls-cert-file=" + c.scratch.path(certFile),
 				"--tls-private-key-file=" + c.scratch.path(keyFile),
@@ -41,7 +39,7 @@ func (c *Cluster) kwok() *server {
 	}
 }
 
-// beginNodes starts kwok and creates the nodes it plays at the same time.
+// beginNodes starts kwok and at the same time creates the nodes that it simulates.
 func (c *Cluster) beginNodes(ctx context.Context) error {
 	config, err := kwokConfig()
 	if err != nil {
@@ -62,7 +60,7 @@ func (c *Cluster) beginNodes(ctx context.Context) error {
 	return c.nodesReady(ctx)
 }
 
-// kwokConfig is all stages in one file, as kwok wants them.
+// kwokConfig is all stages in one file, as kwok expects them.
 func kwokConfig() (string, error) {
 	names, err := fs.Glob(stages, "stages/*.yaml")
 	if err != nil {

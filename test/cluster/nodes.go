@@ -13,8 +13,8 @@ import (
 // NodeName is the name of the i-th fake node, counted from zero.
 func NodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
-// AddNodes starts kwok with n nodes in a cluster that was started without, and
-// returns when they are Ready. It builds kwok if need be. One call a cluster.
+// AddNodes starts kwok with n nodes in a cluster that was started without nodes, and returns when they are Ready. It builds
+// kwok if necessary. It may be called once per cluster.
 func (c *Cluster) AddNodes(ctx context.Context, n int) error {
 	paths, err := Binaries(ctx, c.opts.progress(), Kwok)
 	if err != nil {
@@ -24,7 +24,7 @@ func (c *Cluster) AddNodes(ctx context.Context, n int) error {
 	return c.beginNodes(ctx)
 }
 
-// createNodes creates Options.Nodes nodes, some at a time.
+// createNodes creates Options.Nodes nodes with concurrent requests.
 func (c *Cluster) createNodes(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.admin)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Cluster) nodesReady(ctx context.Context) error {
 	return nil
 }
 
-// allReady tells whether want nodes have the condition Ready.
+// allReady returns an error unless want nodes have the condition Ready.
 func allReady(nodes []corev1.Node, want int) error {
 	ready := 0
 	for _, n := range nodes {
@@ -90,7 +90,7 @@ func allReady(nodes []corev1.Node, want int) error {
 	return nil
 }
 
-// tail is the last lines of a component's log.
+// tail returns the last lines of a component's log.
 func (c *Cluster) tail(component Component) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// TTLAfterFinished is the controller that deletes finished Jobs by
-// spec.ttlSecondsAfterFinished. It is not among the defaults, because it would
-// compete with the retention engine under test.
+// TTLAfterFinished is the controller that deletes finished Jobs by spec.ttlSecondsAfterFinished. It is not a default
+// because it would compete with the retention engine under test.
 const TTLAfterFinished = "ttl-after-finished-controller"
 
 // DefaultControllers returns the controllers that run when Options.Controllers
@@ -17,51 +16,47 @@ func DefaultControllers() []string {
 	return []string{"clusterrole-aggregation-controller", "cronjob-controller", "garbage-collector-controller", "job-controller", "namespace-controller"}
 }
 
-// Options says what a cluster consists of. The zero value is etcd, an API
-// server and a controller manager with DefaultControllers; no nodes.
+// Options selects the components of a cluster. The zero value is etcd, an API server and a controller manager with
+// DefaultControllers, and no nodes.
 type Options struct {
-	// Nodes is the number of fake, always ready nodes, NodeName(0) and up.
-	// Zero starts no kwok, and then no Pod ever runs.
+	// Nodes is the number of fake nodes, from NodeName(0) on, which are always ready. With zero nodes kwok does not run,
+	// and no Pod ever runs.
 	Nodes int
 
-	// Controllers are the names of the controllers to run, as
-	// kube-controller-manager --controllers has them. Nil means
-	// DefaultControllers; empty but not nil starts no controller manager.
+	// Controllers are the names of the controllers to run, as for kube-controller-manager --controllers. Nil means
+	// DefaultControllers; with a slice that is empty but not nil no controller manager starts.
 	Controllers []string
 
 	// Scheduler starts kube-scheduler. Without it a Pod needs spec.nodeName.
 	Scheduler bool
 
-	// SecondAPIServer starts another API server on the same etcd, which it
-	// reaches through Cluster.Relay. Its audit log is its own.
+	// SecondAPIServer starts another API server on the same etcd, which it reaches through Cluster.Relay. It has its own
+	// audit log.
 	SecondAPIServer bool
 
-	// History keeps every revision in etcd, and objects in it as JSON, so that
-	// all that ever was can be read from there.
+	// History keeps every revision in etcd, and stores objects as JSON, so that a test can read all earlier states.
 	History bool
 
-	// FeatureGates is given to API server, controller manager and scheduler,
-	// in the form "A=true,B=false". Empty leaves the defaults.
+	// FeatureGates applies to API server, controller manager and scheduler, in the form "A=true,B=false". Empty keeps the
+	// defaults.
 	FeatureGates string
 
-	// AuditPolicy is the YAML of an audit policy, for example AuditMetadata;
-	// events then go to the file that Cluster.AuditLog names. Empty: no audit.
+	// AuditPolicy is the YAML of an audit policy, for example AuditMetadata. The API server then writes events to the file
+	// at Cluster.AuditLog. Empty means no audit log.
 	AuditPolicy string
 
-	// APIServerArgs, ControllerManagerArgs, SchedulerArgs and EtcdArgs are
-	// added last to the command lines, so that they override ours.
+	// APIServerArgs, ControllerManagerArgs, SchedulerArgs and EtcdArgs come last on the command lines, so that they
+	// override ours.
 	APIServerArgs         []string
 	ControllerManagerArgs []string
 	SchedulerArgs         []string
 	EtcdArgs              []string
 
-	// LogDir receives one log file per component (and the audit log) and is
-	// kept after Stop. It is created if missing; logs of an earlier run in it
-	// are appended to. Empty: logs are removed with the cluster.
+	// LogDir receives one log file per component and the audit log. Stop keeps it. Start creates it if it is missing, and
+	// appends to logs of an earlier run. If it is empty, Stop removes the logs.
 	LogDir string
 
-	// Progress receives one line per component that has to be built first.
-	// Nil means os.Stderr; io.Discard silences it.
+	// Progress receives one line for each component that must be built. Nil means os.Stderr; io.Discard hides the lines.
 	Progress io.Writer
 }
 
@@ -79,7 +74,7 @@ func (o Options) controllers() []string {
 	return o.Controllers
 }
 
-// components is what these options make necessary, in start order.
+// components returns the components that these options need, in start order.
 func (o Options) components() []Component {
 	return slices.DeleteFunc(Components(), func(c Component) bool {
 		switch c {
@@ -97,7 +92,7 @@ func (o Options) components() []Component {
 	})
 }
 
-// featureGates is the flag for the gates, or nothing.
+// featureGates returns the flag for the gates, or no flag.
 func (o Options) featureGates() []string {
 	if o.FeatureGates == "" {
 		return nil

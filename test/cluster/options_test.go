@@ -10,9 +10,9 @@ func TestOptionsSayWhatRuns(t *testing.T) {
 		opts Options
 		want []Component
 	}{
-		"the zero value has controllers": {Options{}, []Component{Etcd, APIServer, ControllerManager}},
-		"an empty list has none":         {Options{Controllers: []string{}}, []Component{Etcd, APIServer}},
-		"everything but Kueue":           {Options{Nodes: 1, Scheduler: true}, []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok}},
+		"the zero value has controllers":          {Options{}, []Component{Etcd, APIServer, ControllerManager}},
+		"an empty list has no controller manager": {Options{Controllers: []string{}}, []Component{Etcd, APIServer}},
+		"everything but Kueue":                    {Options{Nodes: 1, Scheduler: true}, []Component{Etcd, APIServer, ControllerManager, Scheduler, Kwok}},
 	} {
 		if got := c.opts.components(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -2,8 +2,8 @@ package cluster
 
 import "syscall"
 
-// diesWithParent makes the kernel kill the child when the thread that forked it
-// ends, that is, with spawn, when this process ends in whatever way.
+// diesWithParent makes the kernel kill the child when the thread that forked it ends. With spawn, that is when this process
+// ends for any reason.
 func diesWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

@@ -4,8 +4,8 @@ package cluster
 
 import "syscall"
 
-// diesWithParent has no meaning outside Linux: children of a killed process
-// stay. Stop, and thus a normal end or an interrupt, works as on Linux.
+// diesWithParent does nothing outside Linux: children of a killed process remain. Stop works as on Linux, and with it a
+// normal end and an interrupt.
 func diesWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -9,27 +9,23 @@ import (
 // Outcome is how a Pod on a fake node ends.
 type Outcome string
 
-// The outcomes. A Pod without one ends as Succeeded, unless its restartPolicy
-// is Always, which means that it never ends.
+// The outcomes. A Pod without an outcome ends as Succeeded, unless its restartPolicy is Always: then it never ends.
 const (
 	Succeeded Outcome = "Succeeded" // all containers exit with code 0
-	Failed    Outcome = "Failed"    // all containers exit with code 1; no restart, whatever restartPolicy says
+	Failed    Outcome = "Failed"    // all containers exit with code 1; never restarted, for any restartPolicy
 	Endless   Outcome = "Endless"   // the Pod runs until it is deleted
 )
 
-// The annotations, on a Pod or on the template of a Job, that decide the life
-// of a Pod on a fake node.
+// The annotations, on a Pod or on the template of a Job, that determine how a Pod on a fake node ends.
 const (
-	// OutcomeAnnotation holds an Outcome.
+	// OutcomeAnnotation contains an Outcome.
 	OutcomeAnnotation = "sunset.test/outcome"
-	// RunForAnnotation holds how long the Pod runs before it ends, as
-	// time.ParseDuration reads it; missing or malformed means zero. The time
-	// begins again when the Pod is changed while it runs or kwok is restarted.
+	// RunForAnnotation contains how long the Pod runs before it ends, in the format of time.ParseDuration; missing or
+	// malformed means zero. The time starts again when the running Pod changes or kwok restarts.
 	RunForAnnotation = "sunset.test/run-for"
 )
 
-// SetFate annotates a Pod, or the template of one, so that it runs for the
-// given time on its fake node and then ends as outcome says.
+// SetFate annotates a Pod or a Pod template. The Pod then runs for the given time on its fake node and ends with outcome.
 func SetFate(pod metav1.Object, outcome Outcome, runFor time.Duration) {
 	annotations := pod.GetAnnotations()
 	if annotations == nil {

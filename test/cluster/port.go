@@ -8,18 +8,17 @@ import (
 	"sync"
 )
 
-// Ports are taken from below the range from which the kernel gives local ports
-// to outgoing connections (32768 and up on Linux, 49152 elsewhere), so that no
-// client's connection can sit on a server's port while the server restarts.
+// Ports come from below the range from which the kernel assigns local ports to outgoing connections (32768 and up on Linux,
+// 49152 elsewhere). So a client's connection cannot occupy a server's port while the server restarts.
 const firstPort, lastPort = 20000, 29999
 
 var ports struct {
 	sync.Mutex
-	given map[int]bool // never given twice by this process
+	given map[int]bool // this process never returns a port twice
 }
 
-// freePort returns a TCP port of 127.0.0.1 that nobody listens on now. Another
-// process may still take it before we do; the caller tries again then.
+// freePort returns a TCP port of 127.0.0.1 on which no process listens. Another process may still take it first; the caller
+// then retries.
 func freePort() (int, error) {
 	ports.Lock()
 	defer ports.Unlock()

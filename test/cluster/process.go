@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// process is one child that was started. It is signalled only through the
-// handle the kernel gave us at its start, so never a later owner of its pid.
+// process is a child process. It is signalled only through the handle that the kernel returned at its start, so a signal
+// never reaches a later process with the same pid.
 type process struct {
 	cmd    *exec.Cmd
 	log    string
-	offset int64         // where this run's lines begin in the log
+	offset int64         // offset of this run in the log
 	done   chan struct{} // closed when the child has ended
-	err    error         // how it ended; valid once done is closed
+	err    error         // the exit error; valid once done is closed
 	ended  bool          // we asked it to end
 }
 
-// command is what to run: a program, its arguments, its directory, its log.
+// command is a program to run with its arguments, its directory and its log.
 type command struct {
 	path, dir, log string
 	args           []string
-	env            []string                       // on top of the clean environment
-	attr           func(*syscall.SysProcAttr)     // nil: dies with its parent, and no more
+	env            []string                       // in addition to the clean environment
+	attr           func(*syscall.SysProcAttr)     // nil: only diesWithParent
 	spawn          func(start func() error) error // nil: the function spawn
 }
 
-// launch starts cmd in its own process group, with both outputs in its log and
-// a clean environment, because etcd and kwok read options from variables.
+// launch starts cmd in its own process group, with both outputs in its log and a clean environment, because etcd and kwok
+// read options from variables.
 func launch(c command) (*process, error) {
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -63,7 +63,7 @@ func launch(c command) (*process, error) {
 	return p, nil
 }
 
-// await polls until ready returns nil, the child has ended, or time is up.
+// await polls until ready returns nil, the child ends, or the time is up.
 func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -79,7 +79,7 @@ func (p *process) await(ctx context.Context, ready func(context.Context) error) 
 	return poll(ctx, func() error { return ready(ctx) })
 }
 
-// exited tells whether the child has ended.
+// exited reports whether the child has ended.
 func (p *process) exited() bool {
 	select {
 	case <-p.done:
@@ -89,19 +89,19 @@ func (p *process) exited() bool {
 	}
 }
 
-// crashed is why the child ended although nobody asked it to; nil otherwise.
+// crashed returns why the child ended unexpectedly; nil otherwise.
 func (p *process) crashed() error {
 	if p.ended || !p.exited() {
 		return nil
 	}
-	return fmt.Errorf("ended by itself (%v)\n%s", p.cmd.ProcessState, p.tail())
+	return fmt.Errorf("ended unexpectedly (%v)\n%s", p.cmd.ProcessState, p.tail())
 }
 
-// terminate asks the child to end, which it may do in its own time.
+// terminate asks the child to end and does not wait.
 func (p *process) terminate() {
 	p.ended = true
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
-	_ = p.cmd.Process.Signal(syscall.SIGCONT) // it may have been paused
+	_ = p.cmd.Process.Signal(syscall.SIGCONT) // it may be paused
 }
 
 // finish waits for the child to end, and kills it after grace.
@@ -118,8 +118,8 @@ func (p *process) finish(grace time.Duration) {
 	<-p.done
 }
 
-// output is what this run wrote, the last 64 KiB of it.
+// output returns what this run wrote, at most the last 64 KiB.
 func (p *process) output() []byte { return readFrom(p.log, p.offset) }
 
-// tail is the last lines of output.
+// tail returns the last lines of output.
 func (p *process) tail() []byte { return lastLines(p.output()) }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// shell runs a shell script as a component would be run.
+// shell runs a shell script like a component.
 func shell(t *testing.T, script string) *process {
 	t.Helper()
 	p, err := launch(shellCommand(t.TempDir(), script))
@@ -47,11 +47,11 @@ func TestProcessThatIgnoresTermIsKilled(t *testing.T) {
 	p.terminate()
 	p.finish(100 * time.Millisecond)
 	if !p.exited() || p.crashed() != nil {
-		t.Errorf("exited %t, crashed %v; want ended at our wish", p.exited(), p.crashed())
+		t.Errorf("exited %t, crashed %v; want a requested end", p.exited(), p.crashed())
 	}
 }
 
-// A child must outlive the OS thread of the goroutine that asked for it.
+// A child must outlive the OS thread of the goroutine that started it.
 func TestChildOutlivesItsCaller(t *testing.T) {
 	dir := t.TempDir()
 	started := make(chan *process)
@@ -68,7 +68,7 @@ func TestChildOutlivesItsCaller(t *testing.T) {
 		select {
 		case <-p.done:
 			t.Errorf("child ended with its caller's thread: %v", p.cmd.ProcessState)
-		case <-time.After(100 * time.Millisecond): // a thread's end is seen by nobody
+		case <-time.After(100 * time.Millisecond): // no event reports the end of a thread
 		}
 		p.finish(0)
 	}
@@ -123,7 +123,7 @@ func TestChildDiesWithUs(t *testing.T) {
 	})
 }
 
-// alive tells whether a process runs; one that nobody has reaped yet does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(stat), ") Z ")

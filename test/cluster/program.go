@@ -7,30 +7,28 @@ import (
 	"syscall"
 )
 
-// Program is a server that is no component of a cluster but runs as one: in its
-// own process group, with both outputs in a file, ended by the kernel when this
-// process dies (on Linux). Fields may be changed while it does not run. It is
-// not safe for concurrent use.
+// Program is a server outside of a cluster that runs like a component: in its own process group, with both outputs in a
+// file. On Linux the kernel ends it when this process dies. Fields may change while it does not run. It is not safe for
+// concurrent use.
 type Program struct {
 	Path string   // of the binary
 	Args []string // without the binary's name
 	Dir  string   // its working directory, HOME and TMPDIR
-	Log  string   // the file that both outputs are appended to
-	Env  []string // variables on top of HOME, TMPDIR and PATH, or instead of them
+	Log  string   // receives both outputs; appended to
+	Env  []string // variables in addition to HOME, TMPDIR and PATH; may override them
 
-	// Attr changes how the kernel makes the process. Nil changes nothing.
+	// Attr changes how the kernel starts the process. Nil changes nothing.
 	Attr func(*syscall.SysProcAttr)
 
-	// Spawn calls start on the thread that shall fork, which must live as long
-	// as the program. Nil means a thread that lives as long as this process.
+	// Spawn calls start on the thread that forks, which must live as long as the program. Nil means a thread that lives as
+	// long as this process.
 	Spawn func(start func() error) error
 
 	proc *process
 }
 
-// Start runs the program and returns when ready returns nil, asked again and
-// again, or with the last lines of the log when it ended before or two minutes
-// have passed. It does not run after an error.
+// Start runs the program, polls ready and returns when ready returns nil. If the program ends first or two minutes pass, it
+// returns an error with the last lines of the log. After an error the program does not run.
 func (p *Program) Start(ctx context.Context, ready func(context.Context) error) (err error) {
 	name := filepath.Base(p.Path)
 	c := command{path: p.Path, args: p.Args, dir: p.Dir, log: p.Log, env: p.Env, attr: p.Attr, spawn: p.Spawn}
@@ -50,14 +48,13 @@ func (p *Program) PID() int { return p.proc.cmd.Process.Pid }
 // Signal sends a signal to the program.
 func (p *Program) Signal(signal syscall.Signal) error { return p.proc.cmd.Process.Signal(signal) }
 
-// Ended is closed when the program that was started last has ended.
+// Ended returns a channel that is closed when the program that was started last has ended.
 func (p *Program) Ended() <-chan struct{} { return p.proc.done }
 
-// Failure is how the program that was started last has ended: nil with exit code
-// 0. It must have ended.
+// Failure returns the exit error of the program that was started last: nil for exit code 0. The program must have ended.
 func (p *Program) Failure() error { return p.proc.err }
 
-// Crashed is why the program ended although nobody asked it to; nil otherwise.
+// Crashed returns why the program ended unexpectedly; nil otherwise.
 func (p *Program) Crashed() error {
 	if p.proc == nil {
 		return nil
@@ -65,16 +62,14 @@ func (p *Program) Crashed() error {
 	return p.proc.crashed()
 }
 
-// Kill ends the program as a crash would and returns when it is gone. It is no
-// error if it does not run.
+// Kill ends the program like a crash and returns when it has ended. It does nothing if the program does not run.
 func (p *Program) Kill() {
 	if p.proc != nil {
 		p.proc.finish(0)
 	}
 }
 
-// Stop asks the program to end, kills it after three seconds, and returns when
-// it is gone.
+// Stop asks the program to end, kills it after three seconds, and returns when it has ended.
 func (p *Program) Stop() {
 	if p.proc != nil {
 		p.proc.terminate()
@@ -82,19 +77,18 @@ func (p *Program) Stop() {
 	}
 }
 
-// Scratch is a temporary directory that a later one of its name removes if this
-// process dies before it can.
+// Scratch is a temporary directory. If this process dies before it removes the directory, a later NewScratch with the same
+// pattern removes it.
 type Scratch struct{ *scratch }
 
-// NewScratch makes a directory in parent, which must be writable. pattern ends
-// with a * for what tells it from others.
+// NewScratch creates a directory in parent, which must be writable. pattern ends with a *, which a unique name replaces.
 func NewScratch(parent, pattern string) (Scratch, error) {
 	s, err := newScratchIn(parent, pattern)
 	return Scratch{s}, err
 }
 
-// Path is where something of this name is or may be put.
+// Path returns the path of a file with this name in the directory.
 func (s Scratch) Path(name string) string { return s.path(name) }
 
-// Remove removes the directory and all that is in it.
+// Remove removes the directory with its content.
 func (s Scratch) Remove() error { return s.remove() }

@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// Relay passes TCP connections on to a server, and can stop doing so. All
-// methods may be called from any goroutine.
+// Relay forwards TCP connections to a server, and can stop forwarding. All methods are safe for concurrent use.
 type Relay struct {
 	listener net.Listener
 	target   string
@@ -20,8 +19,7 @@ type Relay struct {
 	ended bool
 }
 
-// NewRelay listens on 127.0.0.1 for a server at host:port, until the process
-// ends or the cluster that it belongs to does.
+// NewRelay listens on 127.0.0.1 for a server at host:port, until the process or the cluster that it belongs to ends.
 func NewRelay(target string) (*Relay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,11 +31,11 @@ func NewRelay(target string) (*Relay, error) {
 	return r, nil
 }
 
-// Address is the host:port that the relay listens on.
+// Address is the host:port on which the relay listens.
 func (r *Relay) Address() string { return r.listener.Addr().String() }
 
-// Stall stops every byte in both directions. Connections stay, and new ones are
-// accepted: the server seems to be there, and says nothing.
+// Stall stops all bytes in both directions. Connections stay open, and new ones are accepted: the server seems to exist and
+// does not answer.
 func (r *Relay) Stall() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +45,7 @@ func (r *Relay) Stall() {
 	r.flows = make(chan struct{})
 }
 
-// Cut ends every connection, and new ones at once: nobody seems to listen.
+// Cut closes every connection, and new ones immediately: clients see no server.
 func (r *Relay) Cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +53,7 @@ func (r *Relay) Cut() {
 	r.hangUp()
 }
 
-// Heal undoes Stall and Cut. What was stalled arrives late, and nothing is lost.
+// Heal undoes Stall and Cut. Stalled bytes arrive late; none are lost.
 func (r *Relay) Heal() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +79,7 @@ func (r *Relay) hangUp() {
 	clear(r.open)
 }
 
-// close ends the relay. One that is nil has nothing to end.
+// close ends the relay. A nil relay is ignored.
 func (r *Relay) close() {
 	if r == nil {
 		return
@@ -123,7 +121,7 @@ func (r *Relay) connect(near net.Conn) {
 	r.pass(far, near)
 }
 
-// keep notes a connection. It is false when there shall be none.
+// keep records a connection. It returns false while no connections are allowed.
 func (r *Relay) keep(ends ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +134,7 @@ func (r *Relay) keep(ends ...net.Conn) bool {
 	return true
 }
 
-// pass copies what comes from one end to the other until one of them ends.
+// pass copies bytes from one end to the other until one of them closes.
 func (r *Relay) pass(to, from net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -159,7 +157,7 @@ func (r *Relay) pass(to, from net.Conn) {
 	}
 }
 
-// wait waits while the relay is stalled.
+// wait blocks while the relay is stalled.
 func (r *Relay) wait() {
 	r.mu.Lock()
 	flows := r.flows

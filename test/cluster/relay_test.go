@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// echo is a server that says what it is told.
+// echo is a server that sends back what it receives.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,21 +59,21 @@ func TestARelayThatStopsAndGoesOn(t *testing.T) {
 	relay.Stall()
 	say("two")
 	if line, err := heard(); err == nil {
-		t.Errorf("%q came through a relay that is stalled", line)
+		t.Errorf("%q passed a stalled relay", line)
 	}
 	relay.Heal()
 	cluster.Eventually(t, time.Minute, func() error { _, err := heard(); return err })
 	relay.Cut()
 	cluster.Eventually(t, time.Minute, func() error {
 		if _, err := heard(); err != io.EOF {
-			return fmt.Errorf("a connection that was cut gives %v", err)
+			return fmt.Errorf("error of a cut connection: %v", err)
 		}
 		return nil
 	})
 	_, heard = connect()
 	cluster.Eventually(t, time.Minute, func() error {
 		if _, err := heard(); err != io.EOF {
-			return fmt.Errorf("a new connection gives %v", err)
+			return fmt.Errorf("error of a new connection: %v", err)
 		}
 		return nil
 	})

@@ -7,15 +7,14 @@ import (
 	"os"
 )
 
-// etcdDir is where etcd keeps its data, in the scratch directory.
+// etcdDir is the directory of etcd's data, in the scratch directory.
 const etcdDir = "etcd"
 
-// Snapshot is what etcd held at a moment.
+// Snapshot is the data of etcd at one time.
 type Snapshot struct{ dir string }
 
-// Snapshot copies what etcd holds. Meanwhile etcd stands still, and its files
-// are as a crash would leave them: it never syncs them, so the kernel has all
-// that was written. Snapshots end with the cluster.
+// Snapshot copies the data of etcd, which is paused during the copy. The files are those that a crash would leave: etcd
+// never syncs them, and the kernel has all writes. The cluster removes its snapshots when it stops.
 func (c *Cluster) Snapshot() (s Snapshot, err error) {
 	if s.dir, err = os.MkdirTemp(c.scratch.dir, "snapshot-"); err != nil {
 		return s, err
@@ -27,9 +26,8 @@ func (c *Cluster) Snapshot() (s Snapshot, err error) {
 	return s, errors.Join(err, c.Resume(Etcd))
 }
 
-// Rewind makes etcd what it was at a snapshot, as an operator does who restores
-// a backup: everything since is lost, and its revisions will be given again. The
-// API servers stay up, and remember what is no more; Restart makes them forget.
+// Rewind restores etcd from a snapshot, like an operator who restores a backup: later writes are lost, and etcd reuses
+// their revisions. The API servers keep running with stale caches; Restart clears them.
 func (c *Cluster) Rewind(ctx context.Context, s Snapshot) error {
 	if err := c.Kill(Etcd); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 
 const scratchPattern = "sunset-cluster-*"
 
-// scratch is a temporary directory that a later cluster removes if we die
-// before we can: its lock tells whether its owner still lives.
+// scratch is a temporary directory. If this process dies before it removes the directory, a later cluster removes it: its
+// lock shows whether its owner still lives.
 type scratch struct {
 	dir  string
 	lock *os.File
@@ -18,7 +18,7 @@ type scratch struct {
 
 func newScratch() (*scratch, error) { return newScratchIn(os.TempDir(), scratchPattern) }
 
-// newScratchIn makes the directory in parent, with a name of this pattern.
+// newScratchIn creates the directory in parent, with a name of this pattern.
 func newScratchIn(parent, pattern string) (*scratch, error) {
 	sweepScratch(parent, pattern)
 	dir, err := os.MkdirTemp(parent, pattern)
@@ -42,8 +42,8 @@ func (s *scratch) remove() error {
 	return errors.Join(os.RemoveAll(s.dir), s.lock.Close())
 }
 
-// sweepScratch removes directories whose owner died. One younger than a minute
-// may be just about to be locked, and one that we may not touch is not ours.
+// sweepScratch removes directories whose owner died. It skips directories younger than a minute, whose owner may not have
+// taken the lock yet, and directories of other users.
 func sweepScratch(parent, pattern string) {
 	dirs, _ := filepath.Glob(filepath.Join(parent, pattern))
 	for _, dir := range dirs {
@@ -55,7 +55,7 @@ func sweepScratch(parent, pattern string) {
 		if err != nil {
 			continue
 		}
-		_ = os.RemoveAll(dir) // best effort: the next cluster tries again
+		_ = os.RemoveAll(dir) // best effort: the next cluster retries
 		_ = held.Close()
 	}
 }

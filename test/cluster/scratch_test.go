@@ -27,7 +27,7 @@ func TestScratchOfTheDeadIsSwept(t *testing.T) {
 	sweepScratch(os.TempDir(), scratchPattern)
 	for s, want := range map[*scratch]bool{dead: false, old: true, young: true} {
 		if _, err := os.Stat(s.dir); (err == nil) != want {
-			t.Errorf("%s: %v, want there %t", s.dir, err, want)
+			t.Errorf("%s: %v, want existing %t", s.dir, err, want)
 		}
 	}
 }

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// startTimeout is how long one component may take until it is ready.
+	// startTimeout bounds the time until one component is ready.
 	startTimeout = 2 * time.Minute
-	// startAttempts is how often a start is tried while its port is taken.
+	// startAttempts bounds the attempts to start a component while its port is in use.
 	startAttempts = 5
-	// grace is how long a component may take to end once asked. Nothing is lost
-	// by killing it then: what etcd wrote is in the kernel's hands.
+	// grace is how long a component may take to end after a request. Killing it then loses nothing: the kernel has all
+	// writes of etcd.
 	grace = 3 * time.Second
 )
 
 // server is a component that listens on one port of 127.0.0.1.
 type server struct {
 	component Component
-	command   command                                   // args excluded
-	prepare   func(ctx context.Context, port int) error // before each start; nil for nothing
+	command   command                                   // without args
+	prepare   func(ctx context.Context, port int) error // runs before each start; may be nil
 	args      func(port int) []string
-	ready     func(ctx context.Context, port int) error // must recognise itself, not just any server on port
+	ready     func(ctx context.Context, port int) error // must recognise this server, not any server on port
 	scheme    string
 	port      int // zero until the first start
 	proc      *process
 }
 
-// url is where the server listens.
+// url returns the server's URL.
 func (s *server) url() string { return fmt.Sprintf("%s://127.0.0.1:%d", s.scheme, s.port) }
 
 // start runs the server on a free port and waits until it is ready.
@@ -48,9 +48,9 @@ func (s *server) restart(ctx context.Context) error {
 	return s.attempt(ctx, func() error { return nil })
 }
 
-var errPortTaken = errors.New("port is taken")
+var errPortTaken = errors.New("port is in use")
 
-// attempt starts the server, and again while its port is taken.
+// attempt starts the server, and retries while its port is in use.
 func (s *server) attempt(ctx context.Context, pickPort func() error) (err error) {
 	for range startAttempts {
 		if err := pickPort(); err != nil {

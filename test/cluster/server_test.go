@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// scripted is a server that is ready when its script has made the file ready.
+// scripted returns a server that is ready when its script has created the file ready.
 func scripted(t *testing.T, script string) *server {
 	dir := t.TempDir()
 	s := &server{
@@ -65,6 +65,6 @@ func TestStartEndsWithItsContext(t *testing.T) {
 		return ready(ctx, port)
 	}
 	if err := s.start(ctx); !errors.Is(err, context.Canceled) || !s.proc.exited() {
-		t.Errorf("start = %v, exited %t; want canceled and gone", err, s.proc.exited())
+		t.Errorf("start = %v, exited %t; want canceled and exited", err, s.proc.exited())
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// TestTwoServers is one story as well: a second API server that falls behind, bodies in the audit logs, a component that
-// stands still, and etcd as it was before.
+// TestTwoServers is also one test with several steps: a stale second API server, bodies in the audit logs, a paused
+// component, and a restored etcd.
 func TestTwoServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -40,9 +40,9 @@ func TestTwoServers(t *testing.T) {
 	b := kubernetes.NewForConfigOrDie(behind).CoreV1().ConfigMaps(ns)
 
 	t.Run("the second is stale while its relay is stalled", func(t *testing.T) { stale(t, c, a, b) })
-	t.Run("each audits what came to it", func(t *testing.T) { audited(t, c) })
-	t.Run("one that stands still says nothing and loses nothing", func(t *testing.T) { paused(t, c, a) })
-	t.Run("etcd is what it was", func(t *testing.T) { rewound(t, c, a) })
+	t.Run("each audit log has the server's own requests", func(t *testing.T) { audited(t, c) })
+	t.Run("a paused server does not answer and loses nothing", func(t *testing.T) { paused(t, c, a) })
+	t.Run("etcd has its earlier data", func(t *testing.T) { rewound(t, c, a) })
 }
 
 func stale(t *testing.T, c *cluster.Cluster, a, b typedcorev1.ConfigMapInterface) {
@@ -51,7 +51,7 @@ func stale(t *testing.T, c *cluster.Cluster, a, b typedcorev1.ConfigMapInterface
 	c.Relay().Stall()
 	create(t, a, "after")
 	if err := has(b, "after"); !errors.Is(err, errMissing) {
-		t.Errorf("the second knows what it cannot know: %v", err)
+		t.Errorf("the stalled server returned new data: %v", err)
 	}
 	if err := has(b, "before"); err != nil {
 		t.Error(err)
@@ -60,13 +60,13 @@ func stale(t *testing.T, c *cluster.Cluster, a, b typedcorev1.ConfigMapInterface
 	cluster.Eventually(t, time.Minute, func() error { return has(b, "after") })
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("not-it")}
 	if err := b.Delete(t.Context(), "after", options); !apierrors.IsConflict(err) {
-		t.Errorf("want a conflict, not %v", err)
+		t.Errorf("got %v, want a conflict", err)
 	}
 }
 
-var errMissing = errors.New("it is missing")
+var errMissing = errors.New("the object is missing")
 
-// has asks the cache of an API server.
+// has reads from the cache of an API server.
 func has(configMaps typedcorev1.ConfigMapInterface, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -97,7 +97,7 @@ func audited(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// lastOf is the end of a log.
+// lastOf returns the end of a log.
 func lastOf(log []byte) []byte { return log[max(0, len(log)-4096):] }
 
 func paused(t *testing.T, c *cluster.Cluster, a typedcorev1.ConfigMapInterface) {
@@ -107,7 +107,7 @@ func paused(t *testing.T, c *cluster.Cluster, a typedcorev1.ConfigMapInterface) 
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := a.Get(ctx, "before", metav1.GetOptions{}); err == nil {
-		t.Error("it answers though it stands still")
+		t.Error("a paused API server answered")
 	}
 	if err := c.Resume(cluster.APIServer); err != nil {
 		t.Fatal(err)
@@ -131,9 +131,9 @@ func rewound(t *testing.T, c *cluster.Cluster, a typedcorev1.ConfigMapInterface)
 		t.Fatal(err)
 	}
 	if err := errors.Join(has(a, "before"), has(a, "after")); err != nil {
-		t.Errorf("what the snapshot has: %v", err)
+		t.Errorf("objects of the snapshot: %v", err)
 	}
 	if err := has(a, "since"); !errors.Is(err, errMissing) {
-		t.Errorf("what came since: %v", err)
+		t.Errorf("objects created after the snapshot: %v", err)
 	}
 }

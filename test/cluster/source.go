@@ -12,14 +12,14 @@ import (
 
 const moduleLine = "module github.com/sunset-k8s/sunset\n"
 
-// source is the directory of the module.
+// source returns the directory of the module.
 func (h home) source() (string, error) {
 	dir, err := sourceDir()
 	return filepath.Join(dir, h.dir), err
 }
 
-// sourceDir finds test/controlplane: beside this source file or, when the
-// binary was built with -trimpath, in the checkout around the working directory.
+// sourceDir finds test/controlplane: beside this source file or, if the binary was built with -trimpath, in the checkout
+// around the working directory.
 func sourceDir() (string, error) {
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
 		dir := filepath.Join(filepath.Dir(file), "..", "controlplane")
@@ -42,7 +42,7 @@ func sourceDir() (string, error) {
 	}
 }
 
-// requiredVersion is the version of module in the text of a go.mod.
+// requiredVersion returns the version of module in the text of a go.mod.
 func requiredVersion(mod []byte, module string) (string, error) {
 	for line := range strings.Lines(string(mod)) {
 		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))

@@ -5,10 +5,8 @@ import (
 	"sync"
 )
 
-// spawner runs functions on one OS thread that lives as long as the process.
-// The kernel's parent death signal is tied to the thread that forked, not to
-// the process, so forking on a thread that the Go runtime may end would end the
-// child at a random moment.
+// spawner runs functions on one OS thread that lives as long as the process. The kernel's parent death signal belongs to
+// the thread that forked, not to the process. If the Go runtime ended that thread, the child would end at a random moment.
 var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {

@@ -8,15 +8,15 @@ import (
 
 const tailLines = 30
 
-// lastLines is the last thirty lines of text.
+// lastLines returns the last thirty lines of text.
 func lastLines(text []byte) []byte {
 	text = bytes.TrimRight(text, "\n")
 	lines := bytes.Split(text, []byte("\n"))
 	return bytes.Join(lines[max(0, len(lines)-tailLines):], []byte("\n"))
 }
 
-// readFrom is what the file holds from offset on, at most its last 64 KiB. An
-// unreadable file reads as empty: the text only explains another error.
+// readFrom returns the content of a file from offset on, at most its last 64 KiB. For an unreadable file it returns
+// nothing: the text only explains another error.
 func readFrom(path string, offset int64) []byte {
 	f, err := os.Open(path)
 	if err != nil {

@@ -14,12 +14,10 @@ import (
 // interrupted is the exit code after SIGINT or SIGTERM.
 const interrupted = 130
 
-// Main is the body of TestMain for a package whose tests share clusters: it
-// starts one for each pointer, all alike, stores them, runs m (a *testing.M) and
-// stops them, also after a panic of m.Run, SIGINT and SIGTERM. It returns the
-// code for os.Exit: that of m.Run, or 1 if a cluster did not start or a component
-// ended by itself. When a test panics or go test's timeout strikes, the kernel
-// ends the components with this process (on Linux). Several must not have
+// Main is the body of TestMain for a package whose tests share clusters. It starts one cluster with the same options for
+// each pointer, stores them, runs m (a *testing.M) and stops them, also after a panic of m.Run, SIGINT and SIGTERM. It
+// returns the code for os.Exit: that of m.Run, or 1 if a cluster did not start or a component ended unexpectedly. If a test
+// panics or go test times out, the kernel ends the components with this process (on Linux). Several clusters must not share
 // Options.LogDir.
 func Main(m interface{ Run() int }, opts Options, clusters ...**Cluster) (code int) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -33,7 +31,7 @@ func Main(m interface{ Run() int }, opts Options, clusters ...**Cluster) (code i
 		*clusters[i] = all[i]
 	}
 	noExit := context.AfterFunc(ctx, func() {
-		_ = stopAll(all) // the interrupt is the news, not what it interrupted
+		_ = stopAll(all) // ignore errors that the interrupt caused
 		os.Exit(interrupted)
 	})
 	defer func() { // before cancel, which would look like an interrupt
@@ -50,7 +48,7 @@ func Main(m interface{ Run() int }, opts Options, clusters ...**Cluster) (code i
 	return m.Run()
 }
 
-// startAll starts n clusters, or none.
+// startAll starts n clusters, or none if one fails.
 func startAll(ctx context.Context, opts Options, n int) ([]*Cluster, error) {
 	all := make([]*Cluster, n)
 	g, ctx := errgroup.WithContext(ctx)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pollEvery is the pause between two looks at a condition.
+// pollEvery is the pause between two checks of a condition.
 const pollEvery = 20 * time.Millisecond
 
 // TB is the part of testing.TB that Eventually needs.
@@ -15,20 +15,18 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Eventually calls check until it returns nil, at once and then every 20 ms,
-// and ends the test with check's last error when timeout has passed. check
-// must not block and must not end the test itself.
+// Eventually calls check immediately and then every 20 ms until it returns nil. After timeout it ends the test with check's
+// last error. check must not block and must not end the test itself.
 func Eventually(t TB, timeout time.Duration, check func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := poll(ctx, check); err != nil {
-		t.Fatalf("not so after %s: %v", timeout, err)
+		t.Fatalf("condition not met after %s: %v", timeout, err)
 	}
 }
 
-// poll calls check until it returns nil; when ctx ends first the error is
-// check's last one.
+// poll calls check until it returns nil. If ctx ends first, poll returns check's last error.
 func poll(ctx context.Context, check func() error) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()

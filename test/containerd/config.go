@@ -5,12 +5,12 @@ import (
 	"text/template"
 )
 
-// SandboxImage is the image of sandboxes. It is there from the start.
+// SandboxImage is the image of sandboxes. It exists from the start.
 const SandboxImage = "sunset.test/pause:1"
 
-// In both: nothing outside of the daemon's directory but what is below /run/containerd; no network plugins, as sandboxes
-// have the machine's network; sizes counted every second; and no process may be asked to be killed later than ours when
-// memory runs out, which a container's root is not allowed to.
+// In both configurations the daemon uses only its own directory and /run/containerd. Sandboxes use the network of the
+// machine, without network plugins. Sizes are collected every second. A container's root may not lower its OOM score below
+// that of the daemon, hence restrict_oom_score_adj.
 var configs = map[bool]*template.Template{
 	true: template.Must(template.New("1").Parse(`version = 2
 root = "{{.Dir}}/root"
@@ -48,14 +48,14 @@ state = "{{.Dir}}/state"
 `)),
 }
 
-// config is the daemon's configuration.
+// config returns the daemon's configuration.
 func (d *Daemon) config(socket string) []byte {
 	var text bytes.Buffer
 	err := configs[d.isOld()].Execute(&text, map[string]string{
 		"Dir": d.scratch.Path(""), "Socket": socket, "SandboxImage": SandboxImage,
 	})
 	if err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer cannot fail
 	}
 	return text.Bytes()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// world is a daemon under test, with what every test does to it.
+// world is a daemon under test, with helpers for the tests.
 type world struct {
 	*containerd.Daemon
 	*testing.T
@@ -30,7 +30,7 @@ func TestLanes(t *testing.T) {
 			} {
 				t.Run(name, func(t *testing.T) { test(world{d, t}) })
 			}
-			t.Run("restart", func(t *testing.T) { restart(world{d, t}) }) // last: nobody else likes it
+			t.Run("restart", func(t *testing.T) { restart(world{d, t}) }) // last: it disturbs the other tests
 		})
 	}
 }
@@ -42,13 +42,13 @@ func (w world) no(err error) {
 	}
 }
 
-// imported are images with names of the test's own.
+// imported imports images with names of this test.
 func (w world) imported(images ...containerd.Image) {
 	w.Helper()
 	w.no(w.Import(w.Context(), images...))
 }
 
-// image is the listed image with an ID.
+// image returns the listed image with an ID.
 func (w world) image(id string) (cri.Image, bool) {
 	w.Helper()
 	all, err := w.Runtime().Images(w.Context())
@@ -60,12 +60,12 @@ func (w world) image(id string) (cri.Image, bool) {
 	return all[at], true
 }
 
-// usedBy is what uses the image with an ID, empty if nothing does.
+// usedBy returns what uses the image with an ID; empty if nothing does.
 func (w world) usedBy(id string) string {
 	w.Helper()
 	i, ok := w.image(id)
 	if !ok {
-		w.Fatalf("image %s is not there", id)
+		w.Fatalf("image %s does not exist", id)
 	}
 	u, err := w.Runtime().Uses(w.Context())
 	w.no(err)
@@ -80,7 +80,7 @@ func (w world) wantUse(what, id, want string) {
 	}
 }
 
-// pod runs a sandbox that ends with the test.
+// pod runs a sandbox and removes it when the test ends.
 func (w world) pod(name string) string {
 	w.Helper()
 	pod, err := w.RunPod(w.Context(), name)
@@ -106,11 +106,11 @@ func listing(w world) {
 	i, _ := w.image(plain.ID())
 	slices.Sort(i.Tags)
 	if want := slices.Sorted(slices.Values(plain.Tags)); !slices.Equal(i.Tags, want) || len(i.Digests) > 0 || i.Pinned {
-		w.Errorf("image without digest: %+v, want the tags %v and no more", i, want)
+		w.Errorf("image without digest: %+v, want only the tags %v", i, want)
 	}
 	i, _ = w.image(pulled.ID())
 	if !slices.Equal(i.Digests, []string{pulled.RepoDigest()}) || i.SizeBytes < 10_000 || i.SizeBytes > 20_000 {
-		w.Errorf("image with digest: %+v, want the digest %s and some 10 kB", i, pulled.RepoDigest())
+		w.Errorf("image with digest: %+v, want the digest %s and about 10 kB", i, pulled.RepoDigest())
 	}
 }
 
@@ -132,19 +132,19 @@ func uses(w world) {
 	w.wantUse("image of a running container, by tag", running.ID(), cri.ByContainer)
 	w.wantUse("image of an exited container, by ID", exited.ID(), cri.ByContainer)
 	w.wantUse("image of a created container, by digest", created.ID(), cri.ByContainer)
-	w.wantUse("image of nothing", unused.ID(), "")
+	w.wantUse("unused image", unused.ID(), "")
 	w.no(w.RemoveContainer(ctx, id))
-	w.wantUse("image of a container that was removed", exited.ID(), "")
+	w.wantUse("image of a removed container", exited.ID(), "")
 }
 
-// sandboxes: the image of sandboxes is protected where it is not pinned, and while its tag names another image.
+// sandboxes: the image of sandboxes is protected even if it is not pinned, and also while its tag names another image.
 func sandboxes(w world) {
 	ours := containerd.Image{Tags: []string{containerd.SandboxImage}, Runnable: true}
 	if got := w.usedBy(ours.ID()); got != cri.ByNextSandbox && (w.isOld() || got != "") {
 		w.Errorf("image of the next sandbox is used by %q", got)
 	}
 	if i, _ := w.image(ours.ID()); i.Pinned == w.isOld() {
-		w.Errorf("image of sandboxes is pinned %t in containerd %s", i.Pinned, w.Version())
+		w.Errorf("image of sandboxes: pinned is %t in containerd %s", i.Pinned, w.Version())
 	}
 	w.pod("sandboxes")
 	w.wantUse("image of a sandbox", ours.ID(), cri.BySandbox)
@@ -164,13 +164,13 @@ func volumes(w world) {
 	w.no(err)
 	w.wantUse("image volume by tag", byTag.ID(), cri.ByVolume)
 	w.wantUse("image volume by ID", byID.ID(), cri.ByVolume)
-	// The tag moves to another image: what was mounted stays in use.
+	// The tag moves to another image: the mounted image stays in use.
 	_, err = w.Ctr(w.Context(), "images", "tag", "--force", image.Tags[0], byTag.Tags[0])
 	w.no(err)
 	w.eventually(func() bool { i, _ := w.image(byTag.ID()); return len(i.Tags) == 0 })
 	w.wantUse("image volume whose tag has moved", byTag.ID(), cri.ByVolume)
 	w.no(w.RemoveContainer(w.Context(), id))
-	w.wantUse("image volume of a container that was removed", byID.ID(), "")
+	w.wantUse("image volume of a removed container", byID.ID(), "")
 }
 
 func (w world) eventually(is func() bool) {
@@ -198,12 +198,12 @@ func removing(w world) {
 	}
 	w.no(r.Remove(ctx, two.ID()))
 	if _, ok := w.image(two.ID()); ok {
-		w.Error("image with two tags is still there")
+		w.Error("image with two tags still exists")
 	}
 	if _, ok := w.image(stays.ID()); !ok {
-		w.Error("another image is gone")
+		w.Error("another image was removed")
 	}
-	w.no(r.Remove(ctx, two.ID())) // which is not there
+	w.no(r.Remove(ctx, two.ID())) // which no longer exists
 }
 
 func pinned(w world) {
@@ -229,9 +229,9 @@ func pulling(w world) {
 	}()
 	w.no(registry.Held(w.Context()))
 	if i, ok := w.image(image.ID()); ok {
-		w.Errorf("image is there while it is being pulled: %+v", i)
+		w.Errorf("image exists while it is being pulled: %+v", i)
 	}
-	w.no(w.Runtime().Remove(w.Context(), image.ID())) // which changes nothing
+	w.no(w.Runtime().Remove(w.Context(), image.ID())) // has no effect
 	registry.Release()
 	w.no(<-pulled)
 	i, _ := w.image(image.ID())
@@ -258,14 +258,14 @@ func restart(w world) {
 	w.no(err)
 	w.Kill()
 	if _, err := w.Runtime().Images(ctx); cri.Code(err) != "Unavailable" {
-		w.Errorf("listing while it is away: %v", err)
+		w.Errorf("listing while containerd is down: %v", err)
 	}
 	if err := w.Runtime().Remove(ctx, image.ID()); cri.Code(err) != "Unavailable" {
-		w.Errorf("removing while it is away: %v", err)
+		w.Errorf("removing while containerd is down: %v", err)
 	}
 	w.no(w.Restart(ctx))
-	w.wantUse("image of a container that ran on", image.ID(), cri.ByContainer)
+	w.wantUse("image of a container that kept running", image.ID(), cri.ByContainer)
 	if running, err := w.IsRunning(ctx, id); err != nil || !running {
-		w.Errorf("container runs %t, %v; want it to run on", running, err)
+		w.Errorf("container runs %t, %v; want true", running, err)
 	}
 }

@@ -19,25 +19,26 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// maxSocketPath is what the kernel has room for (sockaddr_un).
+// maxSocketPath is the longest path of a socket that the kernel accepts (sockaddr_un).
 const maxSocketPath = 107
 
-// Options says which containerd runs, and where.
+// Options selects a containerd and its directory.
 type Options struct {
 	Lane Lane
 
-	// Dir is where the daemon's directory is made, which has all images: perhaps on a file system whose size the test
-	// has chosen. Its path must not be long, as a socket is in it. Empty means memory if there is enough, or else the temporary directory.
+	// Dir is the parent of the daemon's directory, which contains all images. A test may choose a file system of a certain
+	// size. The path must be short because it contains a socket. Empty means memory if there is enough of it, otherwise the
+	// temporary directory.
 	Dir string
 
-	// Progress receives a line for what has to be installed or built first. Nil means os.Stderr.
+	// Progress receives a line for each program that must be installed or built. Nil means os.Stderr.
 	Progress io.Writer
 }
 
-// Daemon is a containerd that runs, with the image of sandboxes and no other. Methods may be called from any goroutine,
-// but Kill, Restart and Stop only from one at a time.
+// Daemon is a running containerd that contains only the image of sandboxes. Methods are safe for concurrent use, except
+// that Kill, Restart and Stop must be called one at a time.
 type Daemon struct {
-	// Endpoint is where it listens, with unix://. It is the same after a restart.
+	// Endpoint is the address of the daemon, with unix://. It stays the same after a restart.
 	Endpoint string
 
 	programs programs
@@ -52,8 +53,8 @@ type Daemon struct {
 	pods map[string]*runtimeapi.PodSandboxConfig // by the sandbox's ID
 }
 
-// Start starts a containerd and returns when it answers. On a machine that cannot run containers it is an ErrMachine.
-// ctx bounds the start only; the daemon runs until Stop.
+// Start starts a containerd and returns when it answers. If the machine cannot run containers, the error is an ErrMachine.
+// ctx bounds only the start; the daemon runs until Stop.
 func Start(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if o.Progress == nil {
 		o.Progress = os.Stderr
@@ -78,8 +79,8 @@ func Start(ctx context.Context, o Options) (_ *Daemon, err error) {
 	return d, nil
 }
 
-// Run is Start for a test: without a machine that can it skips the test, any other error ends it, and the daemon is
-// stopped when the test and its subtests are done. The log of the daemon is shown if the test has failed.
+// Run is Start for a test. It skips the test on a machine that cannot run containers; any other error fails the test. The
+// daemon stops when the test and its subtests have ended. If the test fails, Run logs the daemon's log.
 func Run(t testing.TB, o Options) *Daemon {
 	t.Helper()
 	d, err := Start(t.Context(), o)
@@ -100,7 +101,7 @@ func Run(t testing.TB, o Options) *Daemon {
 	return d
 }
 
-// run makes the nest and starts the daemon in it.
+// run creates the nest and starts the daemon in it.
 func (d *Daemon) run(ctx context.Context) error {
 	pause, err := pauseProgram()
 	if err != nil {
@@ -110,14 +111,14 @@ func (d *Daemon) run(ctx context.Context) error {
 		return err
 	}
 	socket := d.scratch.Path("c.sock")
-	if longest := socket + ".ttrpc"; len(longest) > maxSocketPath { // containerd's own for its shims
-		return fmt.Errorf("%s is longer than the path of a socket may be: choose another Dir", longest)
+	if longest := socket + ".ttrpc"; len(longest) > maxSocketPath { // containerd's own socket for its shims
+		return fmt.Errorf("%s is too long for the path of a socket: choose another Dir", longest)
 	}
 	d.Endpoint = "unix://" + socket
 	if err := os.WriteFile(d.scratch.Path("config.toml"), d.config(socket), 0o600); err != nil {
 		return err
 	}
-	// The nest mounts its own there. It stays: to remove it would take it away from other nests.
+	// The nest mounts its own directory there. This one is never removed: other nests may use it.
 	if err := os.MkdirAll("/run/containerd", 0o711); err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (d *Daemon) run(ctx context.Context) error {
 		Dir: d.scratch.Path(""), Log: d.scratch.Path("containerd.log"),
 		Env:   []string{"PATH=" + d.programs.dir + ":" + os.Getenv("PATH")},
 		Spawn: d.nest.spawn,
-		// The nest ends it. Go has a child with such a signal end itself if it does not see its parent.
+		// The nest ends the daemon. With a parent death signal, Go ends a child that does not see its parent.
 		Attr: func(a *syscall.SysProcAttr) { *a = syscall.SysProcAttr{Setpgid: true} },
 	}
 	if err := d.Restart(ctx); err != nil {
@@ -150,19 +151,19 @@ func (d *Daemon) run(ctx context.Context) error {
 // Runtime is a client of the daemon, with all defaults. It is closed by Stop.
 func (d *Daemon) Runtime() *cri.Runtime { return d.runtime }
 
-// Version is that of the daemon, such as 1.6.20~ds1 or 2.4.2.
+// Version is the version of the daemon, such as 1.6.20~ds1 or 2.4.2.
 func (d *Daemon) Version() string { return d.version }
 
-// isOld reports whether it is before 2.0.
+// isOld reports whether the version is before 2.0.
 func (d *Daemon) isOld() bool { return strings.HasPrefix(d.version, "1.") }
 
 // PID is the process id of the daemon that was started last.
 func (d *Daemon) PID() int { return d.program.PID() }
 
-// Kill ends the daemon as a crash would. Containers go on running.
+// Kill ends the daemon like a crash. Containers keep running.
 func (d *Daemon) Kill() { d.program.Kill() }
 
-// Restart starts the daemon again, after it has ended one that still runs, and returns when it answers.
+// Restart ends the daemon if it runs, starts it again, and returns when it answers.
 func (d *Daemon) Restart(ctx context.Context) error {
 	d.program.Stop()
 	return d.program.Start(ctx, func(ctx context.Context) error {
@@ -171,8 +172,8 @@ func (d *Daemon) Restart(ctx context.Context) error {
 	})
 }
 
-// Stop ends the daemon and all its containers, and removes everything it had. Its error says if the daemon had ended
-// by itself before. Called again it does nothing.
+// Stop ends the daemon and all its containers, and removes all its files. It returns an error if the daemon had ended
+// unexpectedly before. Further calls do nothing.
 func (d *Daemon) Stop() error {
 	if d.scratch == (cluster.Scratch{}) {
 		return nil

@@ -1,14 +1,13 @@
-// Package containerd runs a real containerd, with real containers, for tests of what speaks to a container runtime.
+// Package containerd runs a real containerd, with real containers, for tests of clients of a container runtime.
 //
-// There are two lanes: Debian's containerd 1.6, which exercises every fallback, and the newest one, built once per machine
-// from the Go module proxy. Both need root, Linux and runc, which comes from Debian; without them a test is skipped and
-// says why.
+// There are two lanes: Debian's containerd 1.6, which exercises every fallback, and the newest version, built once per
+// machine from the Go module proxy. Both need root, Linux and runc, which comes from Debian. Without them a test is skipped
+// with the reason.
 //
-// It promises: a daemon has its own socket, and its own root and state directories, in memory where possible; it runs
-// in PID and mount namespaces of its own, so that when it is stopped, or this process dies in any way, the kernel ends
-// the daemon, its shims and all containers, and lets go of their mounts; images are made by Go code, and a registry
-// listens on 127.0.0.1 only.
+// A daemon has its own socket, and its own root and state directories, in memory where possible. It runs in its own PID and
+// mount namespaces: when it stops, or this process dies for any reason, the kernel ends the daemon, its shims and all
+// containers, and releases their mounts. Go code creates the images, and a registry listens on 127.0.0.1 only.
 //
-// It refuses to touch another containerd of the machine, to reach out to a network but for packages of Debian that are
-// missing, and to run without the kernel's help in ending what it started.
+// The package never touches another containerd of the machine. It uses the network only for missing packages of Debian. It
+// does not run without the kernel's help to end what it started.
 package containerd

@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// Image is one that is made here. The same fields make the same image.
+// Image is an image that this package creates. The same fields create the same image.
 type Image struct {
 	Tags     []string // in full, such as "sunset.test/app:1"; at least one
 	Digest   bool     // it also has a digest, as if it had been pulled
-	Pinned   bool     // containerd is told so by a label, which 1.6 does not read
-	Runnable bool     // it has a program that runs until it is stopped, or with the argument "exit" ends at once
+	Pinned   bool     // by a label, which containerd 1.6 does not read
+	Runnable bool     // its program runs until it is stopped; with the argument "exit" it ends immediately
 	Bytes    int      // of a file that cannot be compressed
 }
 
-// ID is the image's, as containerd has it.
+// ID is the ID of the image in containerd.
 func (i Image) ID() string { return i.make().id }
 
-// RepoDigest is the name by digest that the image has in the repository of its first tag, if Digest.
+// RepoDigest is the name by digest that the image has in the repository of its first tag if Digest is set.
 func (i Image) RepoDigest() string { return repository(i.Tags[0]) + "@" + i.make().manifest.Digest }
 
 // repository is a name without its tag.
 func repository(tag string) string { return tag[:strings.LastIndex(tag, ":")] }
 
-// descriptor is how OCI refers to a blob.
+// descriptor is an OCI reference to a blob.
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -47,13 +47,13 @@ const (
 	manifestType = "application/vnd.oci.image.manifest.v1+json"
 )
 
-// made is an image as OCI has it.
+// made is an image in OCI format.
 type made struct {
 	id       string
-	names    []string // all that it is to have
+	names    []string // all its names
 	pinned   bool
 	manifest descriptor
-	blobs    map[string][]byte // by digest, with the manifest
+	blobs    map[string][]byte // by digest, including the manifest
 }
 
 // blob adds a blob.
@@ -65,7 +65,8 @@ func (m *made) blob(mediaType string, content []byte) descriptor {
 
 func digest(content []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(content)) }
 
-// make makes the image: a layer that is its own and, if it runs, one with the program, which all such images share.
+// make creates the image: a layer of its own and, if it is Runnable, the layer with the program, which all such images
+// share.
 func (i Image) make() made {
 	m := made{names: slices.Clone(i.Tags), pinned: i.Pinned, blobs: map[string][]byte{}}
 	file := make([]byte, i.Bytes)
@@ -95,7 +96,7 @@ func (i Image) make() made {
 	return m
 }
 
-// layer is a compressed tar of files, and the digest of the tar.
+// layer is a compressed tar archive of files, and the digest of the uncompressed tar.
 type layer struct {
 	diff   string
 	zipped []byte
@@ -110,14 +111,14 @@ func newLayer(files map[string][]byte) layer {
 	return layer{digest(plain.Bytes()), small.Bytes()}
 }
 
-// pauseLayer has the program that all images share.
+// pauseLayer contains the program that all runnable images share.
 var pauseLayer = sync.OnceValue(func() layer {
 	pause, err := pauseProgram()
-	must(0, err) // Start has built it, or failed
+	must(0, err) // Start has built the program or failed
 	return newLayer(map[string][]byte{"pause": pause})
 })
 
-// writeTar writes files in an order that is always the same.
+// writeTar writes files in a fixed order.
 func writeTar(to *bytes.Buffer, files map[string][]byte) {
 	t := tar.NewWriter(to)
 	for _, name := range sorted(files) {
@@ -133,7 +134,7 @@ func encode(v any) []byte {
 	return text
 }
 
-// must is for what cannot fail, as it is written to memory.
+// must panics on the error of a write to memory, which cannot fail.
 func must(_ int, err error) {
 	if err != nil {
 		panic(err)

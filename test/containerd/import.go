@@ -14,10 +14,10 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 )
 
-// importTimeout bounds how long CRI may take to learn of what was imported, which containerd tells it by events.
+// importTimeout bounds the time until CRI lists imported images. containerd informs CRI through events.
 const importTimeout = 2 * time.Minute
 
-// Import makes images, gives them to containerd and returns when CRI lists them with all names.
+// Import creates images, imports them into containerd and returns when CRI lists them with all names.
 func (d *Daemon) Import(ctx context.Context, images ...Image) error {
 	var all []made
 	for _, i := range images {
@@ -30,7 +30,7 @@ func (d *Daemon) Import(ctx context.Context, images ...Image) error {
 	defer os.Remove(path)
 	args := []string{"images", "import"}
 	if !slices.ContainsFunc(images, func(i Image) bool { return i.Runnable }) {
-		args = append(args, "--no-unpack") // nobody will run them
+		args = append(args, "--no-unpack") // no container runs them
 	}
 	if _, err := d.Ctr(ctx, append(args, path)...); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (d *Daemon) Import(ctx context.Context, images ...Image) error {
 	return d.listed(ctx, all)
 }
 
-// Ctr runs containerd's own client in the namespace of CRI, and returns what it says.
+// Ctr runs containerd's own client in the namespace of CRI, and returns its output.
 func (d *Daemon) Ctr(ctx context.Context, args ...string) (string, error) {
 	address := strings.TrimPrefix(d.Endpoint, "unix://")
 	cmd := exec.CommandContext(ctx, d.programs.ctr, append([]string{"--address", address, "--namespace", "k8s.io"}, args...)...)
@@ -58,7 +58,7 @@ func (d *Daemon) Ctr(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// archive is an OCI layout with images, which containerd names by an annotation.
+// archive is an OCI layout with images; an annotation contains each name for containerd.
 func archive(images []made) []byte {
 	files := map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`)}
 	var index []descriptor
@@ -80,7 +80,7 @@ func archive(images []made) []byte {
 
 func sorted(files map[string][]byte) []string { return slices.Sorted(maps.Keys(files)) }
 
-// listed waits until CRI knows all images.
+// listed waits until CRI lists all images.
 func (d *Daemon) listed(ctx context.Context, images []made) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 // wait never returns.
 func wait(dir string) {
-	ctx := context.Background() // there is no test
+	ctx := context.Background() // there is not a test
 	d, err := containerd.Start(ctx, containerd.Options{Lane: containerd.Debian, Dir: dir})
 	if err == nil {
 		var pod string
@@ -38,7 +38,7 @@ func wait(dir string) {
 	select {}
 }
 
-// TestKilled: nobody but the kernel ends what a test had started that is killed itself.
+// TestKilled: when a test process is killed, the kernel alone ends everything that it started.
 func TestKilled(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip(containerd.ErrMachine)
@@ -59,7 +59,7 @@ func TestKilled(t *testing.T) {
 	case strings.Contains(said, containerd.ErrMachine.Error()):
 		t.Skip(said)
 	case said != "ready <nil>\n":
-		t.Errorf("the victim says %q", said)
+		t.Errorf("output of the victim: %q", said)
 	case processes(t, dir) < 3: // the nest, the daemon and a shim
 		t.Errorf("%d processes name %s, want more", processes(t, dir), dir)
 	}
@@ -69,10 +69,11 @@ func TestKilled(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	w := world{T: t}
 	w.eventually(func() bool { return processes(t, dir) == 0 })
-	// What the kernel cannot remove the next daemon does, or the one after that: a process that is killed may take a while to leave its cgroup.
+	// The next daemon, or the one after it, removes what the kernel cannot remove: a killed process may take a while to
+	// leave its cgroup.
 	name := filepath.Base(scratchIn(t, dir))
 	if left, _ := filepath.Glob("/sys/fs/cgroup/*/" + name); len(left) == 0 {
-		return // version 2 of cgroups has them elsewhere
+		return // cgroups v2 has another hierarchy
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// scratchIn is the directory that a daemon made in dir.
+// scratchIn returns the directory that a daemon created in dir.
 func scratchIn(t *testing.T, dir string) string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "sunset-containerd-*"))

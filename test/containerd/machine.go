@@ -16,44 +16,44 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// ErrMachine is why nothing can be run here. A test that needs a runtime is skipped then.
+// ErrMachine is why this machine cannot run containers. A test that needs a runtime is then skipped.
 var ErrMachine = errors.New("this machine cannot run containers for tests")
 
-// Lane is where a containerd comes from.
+// Lane is the origin of a containerd.
 type Lane string
 
 const (
 	// Debian is the distribution's package, 1.6 in Debian 12: no pinned images, no image ID of containers, no image volumes.
 	Debian Lane = "debian"
-	// Module is the version that test/controlplane/containerd/go.mod pins, built here.
+	// Module is the version that test/controlplane/containerd/go.mod pins, built on this machine.
 	Module Lane = "module"
 )
 
-// Lanes are all of them. The slice is the caller's.
+// Lanes returns all lanes. The slice is the caller's.
 func Lanes() []Lane { return []Lane{Debian, Module} }
 
-// programs are the paths of what a lane runs.
+// programs are the paths of the programs of a lane.
 type programs struct {
 	containerd, ctr string
-	dir             string // of the shim, which containerd looks for in its PATH
+	dir             string // of the shim, which containerd finds through its PATH
 }
 
-// packages are what Debian has to install for a lane, by a program of each.
+// packages are the Debian packages of a lane, with one program of each.
 var packages = map[Lane]map[string]string{
 	Debian: {"containerd": "containerd", "ctr": "containerd", "runc": "runc"},
 	Module: {"runc": "runc"},
 }
 
-// provide finds, installs or builds what a lane runs.
+// provide finds, installs or builds the programs of a lane.
 func provide(ctx context.Context, lane Lane, progress io.Writer) (programs, error) {
 	needed, known := packages[lane]
 	switch {
 	case !known:
-		return programs{}, fmt.Errorf("no lane is called %q", lane)
+		return programs{}, fmt.Errorf("lane %q does not exist", lane)
 	case runtime.GOOS != "linux":
-		return programs{}, fmt.Errorf("%w: it is not Linux", ErrMachine)
+		return programs{}, fmt.Errorf("%w: it does not run Linux", ErrMachine)
 	case os.Geteuid() != 0:
-		return programs{}, fmt.Errorf("%w: we are not root", ErrMachine)
+		return programs{}, fmt.Errorf("%w: the test does not run as root", ErrMachine)
 	}
 	paths, err := install(ctx, needed, progress)
 	if err != nil {
@@ -68,7 +68,7 @@ func provide(ctx context.Context, lane Lane, progress io.Writer) (programs, erro
 
 var installing sync.Mutex
 
-// install returns the paths of programs, after it has installed the packages of those that are missing.
+// install returns the paths of programs, and first installs the packages of missing ones.
 func install(ctx context.Context, needed map[string]string, progress io.Writer) (map[string]string, error) {
 	installing.Lock()
 	defer installing.Unlock()
@@ -77,7 +77,7 @@ func install(ctx context.Context, needed map[string]string, progress io.Writer) 
 		return paths, nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return nil, fmt.Errorf("%w: %s is missing, and apt-get too", ErrMachine, strings.Join(missing, ", "))
+		return nil, fmt.Errorf("%w: %s and apt-get are missing", ErrMachine, strings.Join(missing, ", "))
 	}
 	fmt.Fprintf(progress, "installing %s with apt-get ...\n", strings.Join(missing, ", "))
 	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"install", "-y", "-q", "--no-install-recommends"}, missing...)...)
@@ -86,7 +86,7 @@ func install(ctx context.Context, needed map[string]string, progress io.Writer) 
 		return nil, fmt.Errorf("%w: apt-get install %s: %w\n%s", ErrMachine, strings.Join(missing, " "), err, out)
 	}
 	if paths, missing = look(needed); len(missing) > 0 {
-		return nil, fmt.Errorf("%w: the package %s has no such program", ErrMachine, strings.Join(missing, ", "))
+		return nil, fmt.Errorf("%w: the program of package %s is missing after installation", ErrMachine, strings.Join(missing, ", "))
 	}
 	return paths, nil
 }
@@ -103,7 +103,7 @@ func look(needed map[string]string) (paths map[string]string, missing []string) 
 	return paths, missing
 }
 
-// pauseProgram builds the static program of all containers, once for this process: 1.5 MB.
+// pauseProgram builds the static program of all containers, once per process: 1.5 MB.
 var pauseProgram = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "sunset-pause-*")
 	if err != nil {
@@ -120,7 +120,8 @@ var pauseProgram = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// writeProgram writes a file that will be run. Nothing forks meanwhile, or the child would have it open for writing.
+// writeProgram writes an executable file. No process may fork during the write, or the child would keep the file open for
+// writing.
 func writeProgram(path string, content []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

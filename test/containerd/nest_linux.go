@@ -14,15 +14,15 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// nest is a PID namespace and a mount namespace. When its first process ends the kernel kills all others in it, and when
-// the last one is gone it lets go of their mounts. The first process is a child of ours, which dies with us.
+// nest is a PID namespace and a mount namespace. When its first process ends, the kernel kills all others in it. When the
+// last one has ended, the kernel releases their mounts. The first process is our child and dies with us.
 type nest struct {
 	first cluster.Program
 	work  chan func()
 	done  chan struct{}
 }
 
-// newNest makes a nest whose first process is pause, with its files in dir.
+// newNest creates a nest whose first process is pause, with its files in dir.
 func newNest(ctx context.Context, pause, dir string) (*nest, error) {
 	n := &nest{work: make(chan func()), done: make(chan struct{})}
 	n.first = cluster.Program{
@@ -48,11 +48,11 @@ func newNest(ctx context.Context, pause, dir string) (*nest, error) {
 	return n, nil
 }
 
-// live does work on a thread that has entered the nest, which ends with the nest.
+// live runs functions on a thread that has entered the nest. The thread ends with the nest.
 func (n *nest) live(entered chan<- error) {
-	runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
 	if unix.Gettid() == unix.Getpid() {
-		go n.live(entered) // the first thread is what others see in /proc/self
+		go n.live(entered) // other code sees the first thread in /proc/self
 		<-n.done
 		return
 	}
@@ -71,9 +71,9 @@ func (n *nest) live(entered chan<- error) {
 	}
 }
 
-// enter moves this thread to the mount namespace, and its children to come to the PID namespace.
+// enter moves this thread to the mount namespace, and its future children to the PID namespace.
 func (n *nest) enter() error {
-	var open [2]*os.File // both before the first is entered, as /proc is another one there
+	var open [2]*os.File // open both before entering the first, which has another /proc
 	for i, name := range []string{"pid", "mnt"} {
 		f, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", n.first.PID(), name))
 		if err != nil {
@@ -83,13 +83,13 @@ func (n *nest) enter() error {
 		open[i] = f
 	}
 	if err := unix.Setns(int(open[0].Fd()), unix.CLONE_NEWPID); err != nil {
-		return fmt.Errorf("its PID namespace: %w", err)
+		return fmt.Errorf("join PID namespace: %w", err)
 	}
-	if err := unix.Unshare(unix.CLONE_FS); err != nil { // or the kernel would have to move all threads
-		return fmt.Errorf("a working directory of its own: %w", err)
+	if err := unix.Unshare(unix.CLONE_FS); err != nil { // otherwise the kernel refuses to move a single thread
+		return fmt.Errorf("unshare working directory: %w", err)
 	}
 	if err := unix.Setns(int(open[1].Fd()), unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("its mount namespace: %w", err)
+		return fmt.Errorf("join mount namespace: %w", err)
 	}
 	return nil
 }
@@ -101,11 +101,11 @@ func (n *nest) spawn(start func() error) error {
 	case n.work <- func() { result <- start() }:
 		return <-result
 	case <-n.done:
-		return errors.New("the nest is gone")
+		return errors.New("the nest has ended")
 	}
 }
 
-// end kills all that is in the nest and returns when it is gone.
+// end kills all processes in the nest and returns when they have ended.
 func (n *nest) end() {
 	n.first.Kill()
 	close(n.done)

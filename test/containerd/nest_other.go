@@ -10,7 +10,7 @@ import (
 type nest struct{}
 
 func newNest(context.Context, string, string) (*nest, error) {
-	return nil, fmt.Errorf("%w: it is not Linux", ErrMachine)
+	return nil, fmt.Errorf("%w: it does not run Linux", ErrMachine)
 }
 
 func (n *nest) spawn(start func() error) error { return start() }

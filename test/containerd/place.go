@@ -18,7 +18,7 @@ const (
 	cgroups      = "/sys/fs/cgroup"
 )
 
-// newScratch makes the daemon's directory, after it has removed what dead processes left.
+// newScratch creates the daemon's directory, and first removes directories of dead processes.
 func newScratch(parent string) (cluster.Scratch, error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -31,14 +31,14 @@ func newScratch(parent string) (cluster.Scratch, error) {
 	return scratch, err
 }
 
-// cgroupsOf are the directories of a cgroup: one, or in version 1 one for each controller.
+// cgroupsOf returns the directories of a cgroup: one, or in version 1 one for each controller.
 func cgroupsOf(name string) []string {
 	one, _ := filepath.Glob(filepath.Join(cgroups, name))
 	each, _ := filepath.Glob(filepath.Join(cgroups, "*", name))
 	return append(one, each...)
 }
 
-// sweepCgroups removes cgroups whose directory is in none of the places it could be. One that has a process stays.
+// sweepCgroups removes cgroups whose directory no longer exists at any possible place. A cgroup with a process remains.
 func sweepCgroups(parent string) {
 	for _, dir := range cgroupsOf(pattern) {
 		isOwned := slices.ContainsFunc([]string{parent, memory, os.TempDir()}, func(place string) bool {
@@ -46,12 +46,12 @@ func sweepCgroups(parent string) {
 			return err == nil
 		})
 		if !isOwned {
-			_ = removeTree(dir) // best effort: the next daemon tries again
+			_ = removeTree(dir) // best effort: the next daemon retries
 		}
 	}
 }
 
-// removeCgroups removes a cgroup, whose last process may be about to leave it.
+// removeCgroups removes a cgroup. It retries while the last process has not left it.
 func removeCgroups(name string) (err error) {
 	for _, dir := range cgroupsOf(name) {
 		for range 500 {
@@ -67,7 +67,7 @@ func removeCgroups(name string) (err error) {
 	return nil
 }
 
-// removeTree removes a cgroup and those below it, deepest first. Their files cannot be removed, and need not be.
+// removeTree removes a cgroup and those below it, deepest first. The files in them cannot be removed and need not be.
 func removeTree(dir string) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -10,7 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// api is what the kubelet speaks. The client under test has only what an agent may do.
+// api is the API that the kubelet uses. The client under test has only the calls that an agent may make.
 type api struct {
 	*grpc.ClientConn
 	runtimeapi.RuntimeServiceClient
@@ -25,7 +25,7 @@ func dial(socket string) (*api, error) {
 	return &api{conn, runtimeapi.NewRuntimeServiceClient(conn), runtimeapi.NewImageServiceClient(conn)}, nil
 }
 
-// RunPod runs a sandbox, with the machine's network, and returns its ID.
+// RunPod runs a sandbox with the network of the machine, and returns its ID.
 func (d *Daemon) RunPod(ctx context.Context, name string) (string, error) {
 	config := &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Namespace: "default", Uid: name},
@@ -55,16 +55,16 @@ func (d *Daemon) RemovePod(ctx context.Context, pod string) error {
 	return err
 }
 
-// Container is one to be created.
+// Container is a container to create.
 type Container struct {
 	Pod     string // ID of its sandbox
-	Name    string // no other of the sandbox has it
-	Image   string // by any of its names, as a kubelet passes the ID and others may not
+	Name    string // unique in its sandbox
+	Image   string // any of its names: a kubelet passes the ID, others may not
 	Args    []string
-	Volumes []string // images that are mounted, at /volumes/0 and on; containerd 1.6 cannot
+	Volumes []string // images to mount at /volumes/0 and up; not supported by containerd 1.6
 }
 
-// Create creates a container, which does not run, and returns its ID.
+// Create creates a container without starting it, and returns its ID.
 func (d *Daemon) Create(ctx context.Context, c Container) (string, error) {
 	d.mu.Lock()
 	pod := d.pods[c.Pod]
@@ -87,7 +87,7 @@ func (d *Daemon) Create(ctx context.Context, c Container) (string, error) {
 	return answer.GetContainerId(), nil
 }
 
-// StartContainer starts a container that was created.
+// StartContainer starts a created container.
 func (d *Daemon) StartContainer(ctx context.Context, id string) error {
 	_, err := d.api.StartContainer(ctx, &runtimeapi.StartContainerRequest{ContainerId: id})
 	return err
@@ -102,26 +102,26 @@ func (d *Daemon) RunContainer(ctx context.Context, c Container) (string, error) 
 	return id, d.StartContainer(ctx, id)
 }
 
-// StopContainer ends a container, which stays as one that has exited.
+// StopContainer stops a container. It remains as an exited container.
 func (d *Daemon) StopContainer(ctx context.Context, id string) error {
-	const seconds = 5 // of grace; the program ends when it is asked
+	const seconds = 5 // grace period; the program ends on SIGTERM
 	_, err := d.api.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: seconds})
 	return err
 }
 
-// RemoveContainer ends and removes a container.
+// RemoveContainer stops and removes a container.
 func (d *Daemon) RemoveContainer(ctx context.Context, id string) error {
 	_, err := d.api.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
 	return err
 }
 
-// IsRunning reports whether a container runs now. One that was never started, or has exited, does not.
+// IsRunning reports whether a container runs now. It is false for one that has not started or has exited.
 func (d *Daemon) IsRunning(ctx context.Context, id string) (bool, error) {
 	answer, err := d.api.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id})
 	return answer.GetStatus().GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING, err
 }
 
-// Exited waits until a container has exited, at most a minute.
+// Exited waits up to a minute until a container has exited.
 func (d *Daemon) Exited(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -138,7 +138,7 @@ func (d *Daemon) Exited(ctx context.Context, id string) error {
 	}
 }
 
-// Pull pulls an image and returns what CRI says it is called: the ID.
+// Pull pulls an image and returns the ID that CRI returns.
 func (d *Daemon) Pull(ctx context.Context, name string) (string, error) {
 	answer, err := d.api.PullImage(ctx, &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: name}})
 	return answer.GetImageRef(), err

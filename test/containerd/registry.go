@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Registry is one to pull from, on 127.0.0.1, without TLS, which containerd does not ask for there.
+// Registry is a registry on 127.0.0.1, without TLS, which containerd does not require there.
 type Registry struct {
 	// Host is its address with port, the first part of the names of its images.
 	Host string
@@ -19,7 +19,7 @@ type Registry struct {
 	manifests map[string]made // by name without host, with tag and with digest
 	blobs     map[string][]byte
 	hold      chan struct{} // nil unless layers are held back; closed when they no longer are
-	held      chan struct{} // one for each layer that was asked for and is held back
+	held      chan struct{} // one value for each requested layer that is held back
 }
 
 // StartRegistry starts a registry that ends with the test.
@@ -44,7 +44,7 @@ func StartRegistry(t testing.TB) *Registry {
 	return r
 }
 
-// Add makes an image to be pulled as Host/path:tag, and returns that name. The image's own tags only tell it from others.
+// Add adds an image that can be pulled as Host/path:tag, and returns that name. The image's own tags only make it unique.
 func (r *Registry) Add(path, tag string, i Image) string {
 	m := i.make()
 	r.mu.Lock()
@@ -57,7 +57,7 @@ func (r *Registry) Add(path, tag string, i Image) string {
 	return r.Host + "/" + path + ":" + tag
 }
 
-// Hold holds back all blobs from now on, so that a pull stays under way until Release.
+// Hold holds back all blobs from now on, so that a pull does not complete until Release.
 func (r *Registry) Hold() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *Registry) Hold() {
 	}
 }
 
-// Held returns when somebody waits for a blob that is held back.
+// Held returns when a client waits for a blob that is held back.
 func (r *Registry) Held(ctx context.Context) error {
 	select {
 	case <-r.held:
@@ -90,7 +90,7 @@ func (r *Registry) Release() {
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	path := strings.TrimPrefix(q.URL.Path, "/v2/")
 	if path == "" {
-		return // 200: yes, it is a registry
+		return // 200: this is a registry
 	}
 	if repository, reference, ok := strings.Cut(path, "/manifests/"); ok {
 		r.mu.Lock()
@@ -128,6 +128,6 @@ func give(w http.ResponseWriter, q *http.Request, mediaType string, content []by
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	if q.Method != http.MethodHead {
-		_, _ = w.Write(content) // whoever went away does not matter
+		_, _ = w.Write(content) // the client may have disconnected
 	}
 }

@@ -2,7 +2,7 @@ package containerd
 
 import "golang.org/x/sys/unix"
 
-// hasRoom reports whether a file system has so many bytes left, and lets programs run.
+// hasRoom reports whether a file system has this many free bytes and allows programs to run.
 func hasRoom(dir string, bytes uint64) bool {
 	var s unix.Statfs_t
 	err := unix.Statfs(dir, &s)

@@ -8,7 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// TestImagesOnASmallFilesystem: a test may choose how much room there is, and sees it where CRI says images are.
+// TestImagesOnASmallFilesystem: a test can choose the size of the file system, and CRI reports this file system for images.
 func TestImagesOnASmallFilesystem(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// TestNothingStays: neither process nor mount nor cgroup nor file, though a container runs and nobody removes it.
+// TestNothingStays: no process, mount, cgroup or file remains, even if a container still runs.
 func TestNothingStays(t *testing.T) {
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {

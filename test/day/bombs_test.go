@@ -8,8 +8,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// TestF30BombsDelayNobodyElse has Jobs come one after the other of which a rule asks what takes minutes each, in time that
-// passes as it does. None of them goes; Previews go on time, and so do Jobs that are no bombs, though they come by the same watch.
+// TestF30BombsDelayNobodyElse creates Jobs whose rule takes minutes to evaluate for each, in real time. No such Job is deleted.
+// Previews are deleted on time, and so are Jobs that are cheap to evaluate, although they arrive on the same watch.
 func TestF30BombsDelayNobodyElse(t *testing.T) {
 	d := newDay(t, 30)
 	p := firstPlan
@@ -35,10 +35,11 @@ func TestF30BombsDelayNobodyElse(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	d.locked(func() {
-		t.Logf("left %d, latest %v", len(d.things), d.late)
-		// Each bomb takes 50 ms of the one who reads Jobs. Of Previews somebody else reads, and marks are whole seconds.
+		t.Logf("%d objects left, longest delay %v", len(d.things), d.late)
+		// Each bomb blocks the reader of Jobs for 50 ms. Previews have their own reader, and marks have a resolution of one
+		// second.
 		if d.late["Preview"] > 5*time.Second || d.late["Job"] > 10*time.Second {
-			t.Errorf("the latest of each kind: %v", d.late)
+			t.Errorf("longest delay of each kind: %v", d.late)
 		}
 		for _, o := range d.all[jobs] {
 			if o.spec == nil {
@@ -60,7 +61,7 @@ func numbers(n int) []int {
 	return list
 }
 
-// finished makes a Job that has finished.
+// finished creates a finished Job.
 func (d *day) finished(name string, spec any) {
 	at := time.Now().Truncate(time.Second)
 	o := &thing{

@@ -1,8 +1,8 @@
-// Package day_test has Sunset live through days of simulated time: what lists, watches, judges, marks, deletes and keeps
-// ledgers, all of it as it is, before an API server without sockets, with clocks that are wrong, users who change everything,
-// policies that are edited, requests that fail, watches that break, and processes that stop, are killed, or go on beside those
-// that took over from them. A model without any of Sunset's ideas is asked about every DELETE and every mark, and each minute
-// about everything that is there.
+// Package day_test runs Sunset through days of simulated time, in front of an API server without sockets. The parts that list,
+// watch, evaluate, mark, delete and keep ledgers are the real ones. Clocks are wrong, users change objects, administrators edit
+// policies, requests fail and watches break. Processes stop, are killed, or continue after another process has taken over.
+//
+// A model that shares no ideas with Sunset checks every DELETE and every mark, and once a minute all objects.
 package day_test
 
 import (
@@ -15,7 +15,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	_ "time/tzdata" // wherever this runs
+	_ "time/tzdata" // for systems without time zone data
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,11 +38,11 @@ type day struct {
 	users     *rand.Rand
 	processes int
 	named     int
-	now       *process // nil while there is none
-	settle    func()   // waits until nothing happens any more, in a bubble
+	now       *process // nil while no process runs
+	settle    func()   // waits until all goroutines in the bubble are blocked
 }
 
-// dates are days that differ, in time zones that differ: clocks are set forward and back, and February has 29 days.
+// dates are different days in different time zones: clocks move forward and back, and February has 29 days.
 var dates = []struct {
 	name, zone string
 	midnight   time.Time
@@ -52,7 +52,7 @@ var dates = []struct {
 	{"leap day", "Pacific/Auckland", time.Date(2000, time.February, 29, 0, 0, 0, 0, time.UTC)},
 }
 
-// TestADay is a day in spring and one in autumn. SUNSET_LONG=1 makes it thirty, with other users each.
+// TestADay runs a day in spring and one in autumn. With SUNSET_LONG=1, it runs thirty days, each with other random users.
 func TestADay(t *testing.T) {
 	seeds := uint64(2)
 	if os.Getenv("SUNSET_LONG") != "" {
@@ -72,7 +72,7 @@ func TestADay(t *testing.T) {
 	}
 }
 
-// inZone has the process be somewhere, as TZ does.
+// inZone sets the local time zone of the process, as TZ does.
 func inZone(t *testing.T, name string) {
 	t.Helper()
 	zone, err := time.LoadLocation(name)
@@ -115,7 +115,7 @@ func newDay(t *testing.T, seed uint64) *day {
 	return d
 }
 
-// documents are those of a text of several.
+// documents splits a text into its YAML documents.
 func documents(text string) iter.Seq[string] { return slices.Values(strings.Split(text, "\n---\n")) }
 
 func (d *day) locked(do func()) {
@@ -124,7 +124,7 @@ func (d *day) locked(do func()) {
 	do()
 }
 
-// begin has a process, which is given a while to see everything.
+// begin starts a process and gives it time to list everything.
 func (d *day) begin() {
 	d.now = d.start(time.Duration(d.users.Int64N(int64(2*most))) - most)
 	time.Sleep(5 * time.Second)
@@ -137,7 +137,7 @@ func (d *day) begin() {
 	})
 }
 
-// end is of the process of now. What nobody has written down of the time in which a Preview was in use nobody knows any more.
+// end ends the current process. If the mark of a Preview does not record its last use yet, that use is forgotten.
 func (d *day) end(how func(*process)) {
 	how(d.now)
 	d.now = nil
@@ -153,17 +153,17 @@ func (d *day) unsee() {
 	}
 }
 
-// isSeen reports whether somebody sees what happens now.
+// isSeen reports whether a process is watching now.
 func (d *day) isSeen() bool { return !d.up.IsZero() }
 
-// unseen is a change of a thing that nobody sees: the mark it has may stand.
+// unseen records a change of a thing that no process sees: its mark may stay.
 func (d *day) unseen(o *thing) {
 	if o.remark = time.Now(); o.kind == previews && o.since.IsZero() && o.labels[d.plan().label] == "true" {
 		o.since = time.Now()
 	}
 }
 
-// seen settles since when a Preview counts as idle, when somebody sees it as it is.
+// seen updates the time since which a Preview counts as idle, when a process sees its current state.
 func (d *day) seen(o *thing) {
 	switch isIdle := o.labels[d.plan().label] == "true"; {
 	case o.kind != previews:
@@ -174,7 +174,7 @@ func (d *day) seen(o *thing) {
 	}
 }
 
-// evening is calm: everything that is due goes, and what was counted is what went.
+// evening runs an hour without faults: every due object is deleted, and the ledger agrees with the deletions.
 func (d *day) evening() {
 	if d.now == nil {
 		d.begin()
@@ -189,7 +189,7 @@ func (d *day) evening() {
 	d.counts()
 }
 
-// ledger is that of Snapshots, as it is stored.
+// ledger returns the stored ledger of Snapshots.
 func (d *day) ledger() *v1alpha1.RetentionLedger {
 	l := &v1alpha1.RetentionLedger{}
 	if err := d.stored.Get(d.Context(), client.ObjectKey{Name: string(snapshotsUID)}, l); err != nil {
@@ -205,12 +205,12 @@ func (d *day) open() (n int) {
 	return n
 }
 
-// counts compares the ledger with what went.
+// counts compares the ledger with the deletions.
 func (d *day) counts() {
 	l := d.ledger()
 	went := int64(d.deleted["Snapshot"])
 	extra := l.Total.Deleted + l.Total.Gone - went
 	if l.Total.Deleted > went || extra < 0 || extra > int64(len(d.taken)) || went == 0 {
-		d.Errorf("%d Snapshots went, and users deleted %d; the ledger has %+v, and open %v", went, len(d.taken), l.Total, l.Open)
+		d.Errorf("Sunset deleted %d Snapshots and users deleted %d; the ledger has total %+v and open %v", went, len(d.taken), l.Total, l.Open)
 	}
 }

@@ -4,5 +4,5 @@ package day_test
 
 import "time"
 
-// lasts is how much of a day is lived through.
+// lasts is the part of a day that the test simulates.
 const lasts = 24 * time.Hour

@@ -14,40 +14,40 @@ import (
 )
 
 const (
-	// lag is how long the old rules may count after new ones were written: until they are published, and what was sent before
-	// has arrived.
+	// lag is how long old rules may still apply after an edit: until the new ones are published and the requests sent before have
+	// arrived.
 	lag = 2 * time.Second
-	// most is how wrong a clock is at most; of two processes, one that marks and one that deletes, each is.
+	// most is the largest error of a clock. One process marks and another one may delete, each with its own error.
 	most = time.Second
-	// settled is how long nothing may have happened that concerns an object before it must be as it should.
+	// settled is how long an object must be undisturbed before the model checks it.
 	settled = 75 * time.Second
 )
 
-// model is what ought to happen, in the simplest words there are: it looks at everything each time, and knows no timer, index,
-// CEL or queue. The server asks it, with the lock.
+// model is the expected behaviour, as simply as possible: it reads everything each time and has no timer, index, CEL or queue.
+// The server calls it with the lock held.
 type model struct {
 	*testing.T
 	faults int
 	plans  []dated
 	things func(schema.GroupVersionKind) []*thing
-	open   func() int // entries of the ledger of Snapshots
+	open   func() int // number of open entries in the ledger of Snapshots
 
-	up        time.Time // since when some process has seen everything; zero while none does
-	disturbed time.Time // when a watch, a request or preflight last was in trouble
-	doubted   time.Time // since when preflight says no; zero while it does not
-	buried    []*thing  // what went lately: it may have been taken for alive a moment ago
+	up        time.Time // since when a process has seen everything; zero if none has
+	disturbed time.Time // time of the last error of a watch, a request or preflight
+	doubted   time.Time // since when preflight fails; zero if it succeeds
+	buried    []*thing  // recent deletions, which a process may still see as existing
 
-	spent    []time.Time // DELETEs of Snapshots
+	spent    []time.Time // times of the DELETEs of Snapshots
 	deleted  map[string]int
-	late     map[string]time.Duration // how late the latest went; what waits for others does not count
-	remarked int                      // marks that were made again or removed
-	taken    []time.Time              // Snapshots that users deleted: a ledger may count them too
+	late     map[string]time.Duration // longest delay of a deletion; it excludes time spent waiting for others
+	remarked int                      // marks that were rewritten or removed
+	taken    []time.Time              // when users deleted Snapshots: a ledger may count these deletions too
 }
 
-// dated is a plan and since when it is wanted.
+// dated is a plan and the time since which it applies.
 type dated struct {
 	plan
-	mark string // of its rule about Previews
+	mark string // key of the mark of its Preview rule
 	at   time.Time
 }
 
@@ -60,20 +60,20 @@ func (m *model) fault(format string, args ...any) {
 
 func (m *model) plan() plan { return m.plans[len(m.plans)-1].plan }
 
-// markOf is the mark of a Preview that counts by now; zero for none.
+// markOf returns the mark of a Preview that applies under the current plan; zero for none.
 func (m *model) markOf(o *thing) time.Time {
 	return policy.ParseMarks(o.marks)[m.plans[len(m.plans)-1].mark]
 }
 
-// planned is since when the plan of now is wanted.
+// planned returns the time since which the current plan applies.
 func (m *model) planned() time.Time { return m.plans[len(m.plans)-1].at }
 
-// removed is told of a DELETE that removes a thing, right before.
+// removed checks a DELETE right before it removes a thing.
 func (m *model) removed(p *process, o *thing) {
 	now := time.Now()
 	m.deleted[o.kind.Kind]++
 	if !m.doubted.IsZero() && now.Sub(m.doubted) > lag {
-		m.fault("%s goes in doubt since %s", o, clock(m.doubted))
+		m.fault("%s is deleted although preflight fails since %s", o, clock(m.doubted))
 	}
 	var why []string
 	for i := len(m.plans) - 1; i >= 0; i-- {
@@ -94,7 +94,7 @@ func (m *model) removed(p *process, o *thing) {
 		m.late[o.kind.Kind] = now.Sub(due)
 	}
 	if why != nil {
-		m.fault("%s goes, deleted by the process of %s: %q; plan %+v", o, clock(p.began), why, m.plan())
+		m.fault("%s is deleted by the process that started at %s: %q; plan %+v", o, clock(p.began), why, m.plan())
 	}
 	if o.kind == snapshots {
 		m.spend(now)
@@ -109,8 +109,8 @@ func (m *model) tolerance(o *thing) time.Duration {
 	return most
 }
 
-// spend checks that no more Snapshots go within the window that ends now than may. What a shorter window has forgotten does not
-// count for a longer one.
+// spend checks that the deletions of Snapshots within the window do not exceed the limit. A longer window does not count
+// deletions that a shorter window has already forgotten.
 func (m *model) spend(now time.Time) {
 	m.spent = append(m.spent, now)
 	for i := len(m.plans) - 1; i >= 0; i-- {
@@ -121,10 +121,10 @@ func (m *model) spend(now time.Time) {
 			break
 		}
 	}
-	m.fault("%d Snapshots within %s, and %d may go", m.within(now, m.plan().window), m.plan().window, m.plan().most)
+	m.fault("%d Snapshots deleted within %s; the limit is %d", m.within(now, m.plan().window), m.plan().window, m.plan().most)
 }
 
-// shortest is the window of a plan, or what a shorter one before it has left of that.
+// shortest returns the window of a plan, or the part of it that shorter windows before it have kept.
 func (m *model) shortest(i int) time.Duration {
 	least := m.plans[i].window
 	for k := i - 1; k >= 0 && time.Since(m.plans[k+1].at) < m.plans[i].window; k-- {
@@ -148,7 +148,7 @@ func (m *model) bury(o *thing) {
 	m.buried = append(m.buried, o)
 }
 
-// due is when a thing may go by a plan, or why it may not at all.
+// due returns when a thing may be deleted under a plan, or why it must be kept.
 func (m *model) due(o *thing, p plan) (at time.Time, keeps string) {
 	if o.held != "" && o.held != "false" {
 		return at, "it is held"
@@ -161,7 +161,7 @@ func (m *model) due(o *thing, p plan) (at time.Time, keeps string) {
 		case o.labels[p.label] != "true":
 			return at, "it is in use"
 		case p.idle != v1alpha1.Enforce:
-			return at, "nobody wants Previews to go"
+			return at, "the Preview rule is not in mode Enforce"
 		}
 		return later(o.since, o.created).Add(m.own(o, p.idleTTL)), ""
 	default:
@@ -172,7 +172,7 @@ func (m *model) due(o *thing, p plan) (at time.Time, keeps string) {
 	}
 }
 
-// own is the TTL of a thing where it may make it longer, and no shorter.
+// own returns the TTL of a thing where its own TTL may extend the rule's, but not shorten it.
 func (m *model) own(o *thing, ttl time.Duration) time.Duration { return max(o.ttl, ttl) }
 
 func (m *model) dueJob(o *thing, p plan) (at time.Time, keeps string) {
@@ -194,7 +194,7 @@ func (m *model) dueJob(o *thing, p plan) (at time.Time, keeps string) {
 		at = later(at, start.Add(m.own(o, auditTTL)))
 	}
 	if at.IsZero() {
-		return at, "nobody wants Jobs to go"
+		return at, "no Job rule is in mode Enforce"
 	}
 	return at, ""
 }
@@ -206,7 +206,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// isNewest reports whether a Snapshot is among the newest of its app. What went a moment ago counts as if it were there.
+// isNewest reports whether a Snapshot is among the newest of its app. Recent deletions count as if the object still existed.
 func (m *model) isNewest(o *thing) bool {
 	newer := 0
 	for _, other := range slices.Concat(m.things(o.kind), m.buried) {
@@ -218,7 +218,7 @@ func (m *model) isNewest(o *thing) bool {
 	return newer < newestKept
 }
 
-// marked is told of a PATCH of marks, right before.
+// marked checks a PATCH of marks right before it is applied.
 func (m *model) marked(o *thing, marks string) {
 	now := time.Now()
 	before, after := policy.ParseMarks(o.marks), policy.ParseMarks(marks)
@@ -230,24 +230,24 @@ func (m *model) marked(o *thing, marks string) {
 	}
 	isLate := now.Sub(m.planned()) > lag
 	if isLate && m.plan().idle != v1alpha1.Enforce {
-		m.fault("%s is marked %s though nobody wants Previews to go", o, marks)
+		m.fault("%s is marked %s although the Preview rule is not in mode Enforce", o, marks)
 	}
 	if isIdle := o.labels[m.plan().label] == "true"; isLate && isIdle != (len(after) == 1) {
 		m.fault("%s is marked %s", o, marks)
 	}
 	for _, at := range after {
 		if early := later(o.since, o.created).Sub(at); early > most || at.Sub(now) > most+time.Second {
-			m.fault("%s is marked %s, and counts as idle since %s", o, marks, clock(o.since))
+			m.fault("%s is marked %s, but counts as idle since %s", o, marks, clock(o.since))
 		}
 		if was, ok := before[m.plans[len(m.plans)-1].mark]; ok {
 			if !at.Equal(was) && was.After(later(o.remark, m.planned()).Add(most+lag+time.Second)) && m.disturbed.Before(was.Add(-lag)) {
-				m.fault("the time of %s starts anew: %s, and nothing has happened since %s", o, marks, clock(o.remark))
+				m.fault("the time of %s starts again: %s, although nothing has happened since %s", o, marks, clock(o.remark))
 			}
 		}
 	}
 }
 
-// check looks at everything there is.
+// check checks all objects.
 func (m *model) check() {
 	now := time.Now()
 	if m.up.IsZero() {
@@ -267,30 +267,30 @@ func (m *model) check() {
 		}
 		due, keeps := m.due(o, m.plan())
 		if keeps == "" && now.Sub(due) >= settled && now.Sub(m.mayGoSince(o, due, free)) >= settled {
-			m.fault("%s is still there, due since %s; calm since %s", o, clock(due), clock(calm))
+			m.fault("%s still exists, due since %s; undisturbed since %s", o, clock(due), clock(calm))
 		}
 	}
 }
 
-// mayGoSince is since when nothing but time has been in the way of a thing.
+// mayGoSince returns the time since which a thing could have been deleted.
 func (m *model) mayGoSince(o *thing, due, free time.Time) time.Time {
 	switch o.kind {
-	case previews: // it counts as idle from its mark on
+	case previews: // A Preview counts as idle from the time of its mark.
 		if at := m.markOf(o); !at.IsZero() {
 			return at.Add(m.own(o, m.plan().idleTTL))
 		}
 		return time.Now()
-	case snapshots: // it may have to wait until others are long gone, and until newer ones have come
+	case snapshots: // A Snapshot may wait for the limit, and for newer Snapshots.
 		return later(free, m.pushedOut(o))
 	}
 	return due
 }
 
-// free is since when a further Snapshot might have gone.
+// free returns the time since which the limit allows one more deletion of a Snapshot.
 func (m *model) free() time.Time {
-	// What a ledger counts with: other clocks, and parts of a window.
+	// A ledger allows for the clock error, and counts in parts of a window.
 	window := m.plan().window + m.plan().window/60 + 10*time.Second + settled
-	left := max(0, m.plan().most-m.open()) // what nobody knows the end of takes room
+	left := max(0, m.plan().most-m.open()) // entries whose outcome is unknown count too
 	counted := append(slices.Clone(m.spent[max(0, len(m.spent)-left):]), m.taken[max(0, len(m.taken)-left):]...)
 	switch slices.SortFunc(counted, time.Time.Compare); {
 	case left <= 0:
@@ -301,7 +301,7 @@ func (m *model) free() time.Time {
 	return counted[len(counted)-left].Add(window)
 }
 
-// pushedOut is since when a Snapshot has not been among the newest.
+// pushedOut returns the time since which a Snapshot is not among the newest.
 func (m *model) pushedOut(o *thing) time.Time {
 	var newer []time.Time
 	for _, other := range m.things(o.kind) {
@@ -318,11 +318,11 @@ func (m *model) pushedOut(o *thing) time.Time {
 
 func (m *model) checkMarks(o *thing) {
 	if isIdle := o.labels[m.plan().label] == "true"; isIdle == m.markOf(o).IsZero() {
-		m.fault("%s is not marked as it should be", o)
+		m.fault("the mark of %s is wrong", o)
 	}
 }
 
-// sum says what has been checked.
+// sum summarizes what the model has checked.
 func (m *model) sum() string {
-	return fmt.Sprintf("%v deleted, %d marks made anew or removed, %d edits of the plan", m.deleted, m.remarked, len(m.plans)-1)
+	return fmt.Sprintf("%v deleted, %d marks rewritten or removed, %d edits of the plan", m.deleted, m.remarked, len(m.plans)-1)
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// plan is what the administrators want, in the model's words. The policies below say the same in Sunset's.
+// plan is what the administrators want, in the model's words. policiesText says the same in policies.
 type plan struct {
 	jobs    v1alpha1.Mode
 	jobsTTL time.Duration
-	audit   v1alpha1.Mode // of the policy that keeps Jobs with label audit longer
+	audit   v1alpha1.Mode // of the policy that keeps Jobs with the label audit for longer
 
-	also string // what else a Job must be to be eligible: CEL
+	also string // a further CEL condition for eligible Jobs
 
 	idle    v1alpha1.Mode
-	label   string // of Previews, which says that one is not used
+	label   string // of Previews, which marks one as unused
 	idleTTL time.Duration
 
-	most   int // Snapshots that may go within the window
+	most   int // limit of Snapshots deleted within the window
 	window time.Duration
 }
 
@@ -32,7 +32,7 @@ const (
 	auditTTL     = 5 * time.Hour
 	snapshotTTL  = 15 * time.Minute
 	newestKept   = 2
-	shortestJobs = 5 * time.Minute // bounds of what a Job may say itself
+	shortestJobs = 5 * time.Minute // bounds of a Job's own TTL
 	longestJobs  = 6 * time.Hour
 )
 
@@ -88,13 +88,13 @@ spec:
 
 const snapshotsUID = types.UID("uid-snapshots")
 
-// dated is the plan from now on.
+// dated returns the plan with the current time.
 func (p plan) dated(c *engine.Compiler) dated {
 	snapshot, _ := p.read(c)
 	return dated{plan: p, mark: snapshot.Rules(previews.GroupKind())[0].Mark, at: time.Now()}
 }
 
-// read gives what Sunset makes of the plan.
+// read compiles the plan as Sunset does.
 func (p plan) read(c *engine.Compiler) (*policy.Snapshot, map[string]*engine.Program) {
 	text := fmt.Sprintf(policiesText, p.jobs, p.jobsTTL, p.audit, p.idle, p.label, p.idleTTL, p.most, p.window, p.also)
 	var all []*policy.Policy

@@ -26,24 +26,24 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// process is one Sunset: what lists, watches, judges and deletes, what marks, and what keeps ledgers. The test is its manager:
-// it says what the policies are, and names ledgers in statuses.
+// process is one Sunset with the real reconciler and ledgers. The test is its manager: it sets the policies, and records ledgers
+// in statuses.
 type process struct {
 	*day
 	reconciler *retention.Reconciler
 	office     *ledgers.Manager
 	began      time.Time
 	clock      skewed
-	dead       atomic.Bool // nothing it asks arrives
+	dead       atomic.Bool // its requests do not arrive any more
 	ended      sync.WaitGroup
 	cancel     context.CancelFunc
 	changed    chan struct{}
 
 	mu      sync.Mutex
-	marking map[string]time.Time // since when the marks of a rule count
+	marking map[string]time.Time // for each rule, since when its marks count
 }
 
-// skewed is a clock that is wrong all the time.
+// skewed is a clock with a constant error.
 type skewed struct {
 	k8sclock.RealClock
 	by time.Duration
@@ -52,7 +52,7 @@ type skewed struct {
 func (c skewed) Now() time.Time                  { return time.Now().Add(c.by) }
 func (c skewed) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// start begins a process.
+// start starts a process.
 func (d *day) start(skew time.Duration) *process {
 	p := &process{day: d, began: time.Now(), clock: skewed{by: skew}, changed: make(chan struct{}, 1)}
 	cluster, err := kube.New(kube.Options{
@@ -85,7 +85,7 @@ func (d *day) start(skew time.Duration) *process {
 	return p
 }
 
-// use puts the plan in force as it is now.
+// use applies the current plan.
 func (p *process) use() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *process) nudge() {
 	}
 }
 
-// report names the ledger in the status of its policy.
+// report records the ledger in the status of its policy.
 func (p *process) report(ctx context.Context, c client.Client) {
 	for {
 		select {
@@ -141,7 +141,7 @@ func (p *process) report(ctx context.Context, c client.Client) {
 	}
 }
 
-// stop ends a process as a manager does, kill in the middle of whatever it does.
+// stop ends a process as a manager does; kill ends it in the middle of its work.
 func (p *process) stop() {
 	p.cancel()
 	p.ended.Wait()
@@ -153,7 +153,7 @@ func (p *process) kill() {
 	p.stop()
 }
 
-// Check implements ledgers.Leadership: one that was taken over does not know.
+// Check implements ledgers.Leadership: it fails after the process was killed.
 func (p *process) Check() error {
 	if p.dead.Load() {
 		return errCut
@@ -161,7 +161,7 @@ func (p *process) Check() error {
 	return nil
 }
 
-// fence is what the process knows of policies, clocks and the rest.
+// fence is the process's preflight.
 type fence struct{ *process }
 
 var errDoubt = errors.New("policies cannot be read")
@@ -189,20 +189,20 @@ func (f fence) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.T
 	return f.clock.Now(), nil
 }
 
-// storage is where ledgers are, as one process reaches it.
+// storage stores ledgers, as one process reaches it.
 type storage struct {
 	client.Client
 	process *process
 }
 
-// ask takes its time, and tells whether the request arrives and whether the answer does.
+// ask does a request with delays, which may fail before or after the request is stored.
 func (s storage) ask(do func() error) error {
 	s.process.server.wait(20 * time.Millisecond)
 	if s.process.dead.Load() {
 		return errCut
 	}
 	if s.process.server.chance(3) {
-		return apierrors.NewInternalError(errors.New("told to fail"))
+		return apierrors.NewInternalError(errors.New("injected failure"))
 	}
 	err := do()
 	s.process.server.wait(20 * time.Millisecond)
@@ -229,7 +229,7 @@ func (s storage) Update(ctx context.Context, o client.Object, options ...client.
 	return s.ask(func() error { return s.Client.Update(ctx, o, options...) })
 }
 
-// compile gives the engine that all days share: what it makes depends on nothing but the text.
+// compile returns the compiler that all days share: its results depend only on the text.
 func compile() *engine.Compiler {
 	c, err := engine.NewCompiler(engine.Options{})
 	if err != nil {

@@ -20,38 +20,38 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// server is an API server without sockets that has things. It compares versions and sends watches as a real one does, takes
-// its time, and now and then loses an answer.
+// server is an API server without sockets that stores things. It checks resource versions and sends watches as a real one does.
+// It delays requests, and sometimes it loses an answer.
 type server struct {
 	*model
 
-	mu      sync.Mutex // of all that follows, and of the model
-	random  *rand.Rand // how long things take: users have another one
+	mu      sync.Mutex // guards the fields below and the model
+	random  *rand.Rand // for delays; users have their own
 	version int
 	things  map[string]*thing // by path
 	all     map[schema.GroupVersionKind][]*thing
 	log     []event
-	kept    int // the version before the first event that is still known
+	kept    int // the version before the first event in the log
 	watches map[*watch]struct{}
-	trouble bool // requests that change anything fail
+	trouble bool // writes fail
 }
 
 // event is one change of a thing.
 type event struct {
 	version int
 	kind    schema.GroupVersionKind
-	data    []byte // a line of a watch
+	data    []byte // one line of a watch
 }
 
-// watch is one that is open.
+// watch is an open watch.
 type watch struct {
 	kind schema.GroupVersionKind
 	last int
 	wake chan struct{}
-	end  chan struct{} // closed when the server has had enough
+	end  chan struct{} // closed when the server ends the watch
 }
 
-// put makes a new version of a thing. The caller has the lock.
+// put stores a new version of a thing. The caller holds the lock.
 func (s *server) put(o *thing, what string) {
 	s.version++
 	o.version = s.version
@@ -78,7 +78,7 @@ func (w *watch) nudge() {
 	}
 }
 
-// forgetEvents ends all watches, and whoever wants to go on from before has to list.
+// forgetEvents ends all watches and discards old events: clients must relist.
 func (s *server) forgetEvents() {
 	s.log, s.kept = nil, s.version
 	for w := range s.watches {
@@ -87,7 +87,7 @@ func (s *server) forgetEvents() {
 	}
 }
 
-// chance is true so many times of a thousand.
+// chance is true with the given probability, in thousandths.
 func (s *server) chance(perMille int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,11 +102,11 @@ func (s *server) wait(most time.Duration) {
 }
 
 var (
-	errCut  = errors.New("the process is no more")
+	errCut  = errors.New("the process was killed")
 	errLost = errors.New("the answer was lost")
 )
 
-// RoundTrip implements http.RoundTripper for one process. What it asks after its end never arrives.
+// RoundTrip implements http.RoundTripper for one process. Requests after the process was killed do not arrive.
 func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	s := p.server
 	s.wait(40 * time.Millisecond)
@@ -163,23 +163,23 @@ func (s *server) answer(p *process, r *http.Request) *http.Response {
 	return success(o.json())
 }
 
-// kindAt is the kind that is served at a path.
+// kindAt returns the kind that a path serves.
 func kindAt(path string) schema.GroupVersionKind {
 	for _, kind := range []schema.GroupVersionKind{jobs, previews, snapshots} {
 		if strings.HasSuffix(path, "/"+strings.ToLower(kind.Kind)+"s") {
 			return kind
 		}
 	}
-	panic("nothing is served at " + path)
+	panic("no kind is served at path " + path)
 }
 
 func success(body []byte) *http.Response { return response(200, string(body)) }
 
 func failure(code int, reason string) *http.Response {
-	return response(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"told to fail","code":%d}`, reason, code))
+	return response(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"injected failure","code":%d}`, reason, code))
 }
 
-// missing is an answer about an object; one about a kind would name none.
+// missing is a NotFound answer for an object. A NotFound answer for a kind would not have a name in its details.
 func missing(path string) *http.Response {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	return response(404, fmt.Sprintf(`{"kind":"Status","status":"Failure","reason":"NotFound","details":{"name":%q},"code":404,"message":"not found"}`, name))
@@ -199,7 +199,7 @@ func (s *server) list(kind schema.GroupVersionKind) *http.Response {
 	return response(200, fmt.Sprintf(`{"kind":"List","metadata":{"resourceVersion":"%d"},"items":[%s]}`, s.version, strings.Join(items, ",")))
 }
 
-// watch begins one. Events come in order, a while after what they tell of.
+// watch starts a watch. Events arrive in order, some time after the change.
 func (s *server) watch(r *http.Request) *http.Response {
 	last, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	if err != nil || last < s.kept {
@@ -258,7 +258,7 @@ func (s *server) after(w *watch) (events []event) {
 	return events
 }
 
-// remove is a DELETE of Sunset's.
+// remove applies a DELETE of a process.
 func (s *server) remove(p *process, o *thing, body []byte) *http.Response {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(body, &options); err != nil {
@@ -267,7 +267,7 @@ func (s *server) remove(p *process, o *thing, body []byte) *http.Response {
 	c := options.Preconditions
 	switch {
 	case c == nil || c.UID == nil || c.ResourceVersion == nil || options.PropagationPolicy == nil:
-		s.fault("%s is deleted without conditions: %s", o, body)
+		s.fault("DELETE of %s without preconditions: %s", o, body)
 	case *c.UID != o.uid || *c.ResourceVersion != strconv.Itoa(o.version):
 		return failure(409, "Conflict")
 	}
@@ -276,7 +276,7 @@ func (s *server) remove(p *process, o *thing, body []byte) *http.Response {
 	return success([]byte(`{"kind":"Status","status":"Success"}`))
 }
 
-// patch is a mark of Sunset's.
+// patch applies a PATCH of marks of a process.
 func (s *server) patch(o *thing, body []byte) *http.Response {
 	var patch struct {
 		Metadata struct {
@@ -293,7 +293,7 @@ func (s *server) patch(o *thing, body []byte) *http.Response {
 	}
 	value, written := patch.Metadata.Annotations[v1alpha1.EligibleSinceAnnotation]
 	if !written || len(patch.Metadata.Annotations) != 1 {
-		s.fault("more than marks are written: %s", body)
+		s.fault("PATCH changes more than marks: %s", body)
 	}
 	marks := ""
 	if value != nil {

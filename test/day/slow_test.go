@@ -4,5 +4,5 @@ package day_test
 
 import "time"
 
-// lasts is how much of a day is lived through: under the race detector everything takes many times as long.
+// lasts is the part of a day that the test simulates. It is short because the race detector slows the test down.
 const lasts = 3 * time.Hour

@@ -29,7 +29,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// thing is an object as its users know it. The model judges by its fields; Sunset reads the JSON of it.
+// thing is an object as its users see it. The model reads its fields; Sunset reads its JSON.
 type thing struct {
 	kind      schema.GroupVersionKind
 	namespace string
@@ -41,28 +41,28 @@ type thing struct {
 	finished  time.Time // of a Job; zero until then
 	labels    map[string]string
 	held      string        // value of the annotation; empty for none
-	ttl       time.Duration // its own; 0 for none
-	marks     string        // what Sunset has written on it; empty for nothing
-	spec      any           // what nobody here is interested in
+	ttl       time.Duration // its own TTL; 0 for none
+	marks     string        // value of the annotation that Sunset writes; empty for none
+	spec      any           // content that the model does not check
 
 	changed time.Time // by a user
-	gone    time.Time // zero while it is there
-	since   time.Time // of a Preview: since when, at the earliest, it may count as idle; zero while it does not
-	remark  time.Time // of a Preview: until now there was a reason to write its mark again
+	gone    time.Time // zero while it exists
+	since   time.Time // of a Preview: the earliest time since which it may count as idle; zero if it does not
+	remark  time.Time // of a Preview: until when there was a reason to rewrite its mark
 }
 
-// identify settles who a thing is. The UID is unique though names come back.
+// identify sets the UID and the path of a thing. The UID is unique although names are reused.
 func (o *thing) identify() {
 	o.uid = types.UID(fmt.Sprintf("%s-%d", o.name, o.created.UnixNano()))
 	o.path = fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", o.kind.GroupVersion(), o.namespace, strings.ToLower(o.kind.Kind), o.name)
 }
 
 func (o *thing) String() string {
-	return fmt.Sprintf("%s %s/%s@%d of %s, finished %s, labels %v, held %q, own ttl %s, marks %s", o.kind.Kind, o.namespace, o.name, o.version,
+	return fmt.Sprintf("%s %s/%s@%d of %s, finished %s, labels %v, held %q, own TTL %s, marks %s", o.kind.Kind, o.namespace, o.name, o.version,
 		clock(o.created), clock(o.finished), o.labels, o.held, o.ttl, o.marks)
 }
 
-// clock is a time as messages have it.
+// clock formats a time for messages.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return "never"

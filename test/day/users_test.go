@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// deed is something that happens so many times of a thousand.
+// deed is an action and its probability, in thousandths.
 type deed struct {
 	often int
 	do    func(*day)
@@ -34,7 +34,7 @@ var deeds = []deed{
 	{2, (*day).restart},
 }
 
-// live does one thing that users, administrators or bad luck do, or none.
+// live does one random action of users, administrators or the environment, or none.
 func (d *day) live() {
 	n := d.users.IntN(1000)
 	for _, deed := range deeds {
@@ -51,7 +51,7 @@ func anyOf(d *day) schema.GroupVersionKind {
 
 func (d *day) dice(of int) bool { return d.users.IntN(of) == 0 }
 
-// create makes a thing. Names come back, objects never.
+// create creates a thing. Names are reused, objects are not.
 func (d *day) create(kind schema.GroupVersionKind) {
 	d.named++
 	o := &thing{
@@ -73,7 +73,7 @@ func (d *day) create(kind schema.GroupVersionKind) {
 	})
 }
 
-// change changes one of the things of a kind.
+// change changes a random thing of a kind.
 func (d *day) change(kind schema.GroupVersionKind, how func(*day, *thing) bool) {
 	d.locked(func() {
 		if o := d.pick(kind); o != nil && how(d, o) {
@@ -83,7 +83,7 @@ func (d *day) change(kind schema.GroupVersionKind, how func(*day, *thing) bool) 
 	})
 }
 
-// noted makes a new version of a thing that has changed.
+// noted stores a new version of a changed thing.
 func (d *day) noted(o *thing) {
 	if d.isSeen() {
 		d.seen(o)
@@ -93,7 +93,7 @@ func (d *day) noted(o *thing) {
 	d.put(o, "MODIFIED")
 }
 
-// pick gives one that is there.
+// pick returns a random existing thing.
 func (d *day) pick(kind schema.GroupVersionKind) *thing {
 	all := d.all[kind]
 	if len(all) == 0 {
@@ -110,7 +110,7 @@ func (d *day) finish(o *thing) bool {
 	return true
 }
 
-// flip has a Preview be used or not any more, by one of the labels that say so.
+// flip changes one of the labels that mark a Preview as unused.
 func (d *day) flip(o *thing) bool {
 	label := []string{"idle", "stale"}[d.users.IntN(2)]
 	if o.labels[label] == "true" && !d.dice(3) {
@@ -124,7 +124,7 @@ func (d *day) flip(o *thing) bool {
 	return true
 }
 
-// flicker has a Preview that nobody uses be used for a moment, shorter perhaps than it takes to write that down.
+// flicker uses an idle Preview for a moment, which may be too short for Sunset to record.
 func (d *day) flicker() {
 	var used *thing
 	use := func(value string) {
@@ -151,21 +151,21 @@ func (d *day) hold(o *thing) bool {
 	return o.held != before
 }
 
-// outlive has a thing say how long it lives.
+// outlive changes the thing's own TTL.
 func (d *day) outlive(o *thing) bool {
 	before := o.ttl
 	o.ttl = []time.Duration{0, 0, time.Minute, 20 * time.Minute, 2 * time.Hour, 9 * time.Hour}[d.users.IntN(6)]
 	return o.ttl != before
 }
 
-// touch is a change that is of no interest.
+// touch changes a label that no rule reads.
 func (d *day) touch(o *thing) bool {
 	o.labels = maps.Clone(o.labels)
 	o.labels["touched"] = fmt.Sprint(d.named, time.Now().UnixNano())
 	return true
 }
 
-// take is a user who deletes.
+// take deletes a thing as a user.
 func (d *day) take(kind schema.GroupVersionKind) {
 	d.locked(func() {
 		if o := d.pick(kind); o != nil {
@@ -178,7 +178,7 @@ func (d *day) take(kind schema.GroupVersionKind) {
 	})
 }
 
-// edit is an administrator who wants something else. A process that runs gets to know within a second.
+// edit changes the plan as an administrator. A running process receives the change within a second.
 func (d *day) edit() {
 	pick := func(ttl ...time.Duration) time.Duration { return ttl[d.users.IntN(len(ttl))] }
 	mode := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Suspended, v1alpha1.DryRun}[d.users.IntN(4)]
@@ -214,7 +214,8 @@ func (d *day) edit() {
 	}
 }
 
-// askAnew is when another label counts: no Preview counts as idle for longer, unless a process begins with that.
+// askAnew applies a change of the label: no Preview counts as idle for longer than that, unless a process starts after the
+// change.
 func (d *day) askAnew() {
 	for _, o := range d.all[previews] {
 		o.since = time.Time{}
@@ -230,7 +231,7 @@ func (d *day) breakWatches() {
 	d.locked(func() { d.forgetEvents(); d.disturbed = time.Now() })
 }
 
-// fail has something fail for a while: all that changes anything, or what preflight asks for.
+// fail makes all writes, or preflight, fail for a while.
 func (d *day) fail() {
 	isDoubt := d.dice(2)
 	d.locked(func() {
@@ -243,7 +244,7 @@ func (d *day) fail() {
 	d.locked(func() { d.trouble, d.doubted, d.disturbed = false, time.Time{}, time.Now() })
 }
 
-// restart ends the process and begins another, at once or after a while, or while the first still goes on.
+// restart ends the process and starts another one: immediately, after a pause, or while the first still runs.
 func (d *day) restart() {
 	pause := time.Duration(d.users.IntN(90)) * time.Second
 	switch d.users.IntN(4) {
@@ -271,7 +272,7 @@ func (d *day) restart() {
 	d.begin()
 }
 
-// goOn is what goes on while a process is replaced: users.
+// goOn continues with the actions of users while a process is replaced.
 func (d *day) goOn() {
 	switch d.users.IntN(4) {
 	case 0:

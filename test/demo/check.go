@@ -8,10 +8,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// tolerance is how late a deletion may be here. Sunset is faster by far; a busy machine may not be.
+// tolerance is how late a deletion may be in the demo. Sunset is much faster, but the machine may be busy.
 const tolerance = 2 * time.Second
 
-// dryRunIsRight says what is not yet as it should be before Enforce may come.
+// dryRunIsRight returns what is still missing before the policy may switch to Enforce.
 func dryRunIsRight(f frame, plans []plan) error {
 	due, eligible, matched, held := int64(0), int64(0), int64(0), int64(0)
 	r := f.rules.at(f.now)
@@ -44,19 +44,19 @@ func one(yes bool) int64 {
 	return 0
 }
 
-// counts compares a status with what it should be.
+// counts compares a status with the expected counts.
 func counts(s v1alpha1.RetentionPolicyStatus, matched, eligible, held, due, deleted int64) error {
 	got := []int64{s.Matched, s.Eligible, s.Held, s.Due.Now, s.Deleted}
 	for i, want := range []int64{matched, eligible, held, due, deleted} {
 		if got[i] != want {
-			return fmt.Errorf("the status has matched, eligible, held, due, deleted = %d, and not %d", got,
+			return fmt.Errorf("status matched, eligible, held, due, deleted = %d, want %d", got,
 				[]int64{matched, eligible, held, due, deleted})
 		}
 	}
 	return nil
 }
 
-// problems says everything that is not as it should be at the end; nothing when the demo has succeeded.
+// problems returns the differences from the plan at the end; none if the demo has succeeded.
 func problems(f frame, plans []plan) []string {
 	var found []string
 	matched, eligible, held := int64(0), int64(0), int64(0)
@@ -81,23 +81,23 @@ func problems(f frame, plans []plan) []string {
 	return found
 }
 
-// misfate says how a Job's fate differs from the plan; empty when it does not.
+// misfate returns how a Job differs from its plan; empty if it does not.
 func misfate(j job, p plan, h history) string {
 	switch {
 	case p.stays && !j.gone.IsZero():
-		return "should have stayed, and was deleted"
+		return "was deleted, but should have stayed"
 	case p.stays && j.pods != 1:
-		return fmt.Sprintf("stays, and has %d Pods, not one", j.pods)
+		return fmt.Sprintf("stays but has %d Pods, want 1", j.pods)
 	case p.stays:
 		return ""
 	case j.gone.IsZero():
-		return "is still there"
+		return "was not deleted"
 	case h.at(j.gone).mode != v1alpha1.Enforce:
 		return "was deleted in a dry run"
 	case !j.ran:
 		return "never had a Pod"
 	case j.pods > 0:
-		return fmt.Sprintf("is gone, but %d of its Pods is not", j.pods)
+		return fmt.Sprintf("was deleted, but Pods remain: %d", j.pods)
 	}
 	switch late, since := j.lateness(h); {
 	case late < 0:

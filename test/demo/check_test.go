@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// asPlanned is a frame at the end of a run in which everything went well.
+// asPlanned is a frame at the end of a run without errors.
 func asPlanned() frame {
 	f := at15()
 	f.now = after(40 * time.Second)
@@ -24,16 +24,16 @@ func TestProblems(t *testing.T) {
 		change func(*frame)
 		want   string
 	}{
-		"all is well":            {func(*frame) {}, ""},
-		"one is late":            {func(f *frame) { f.jobs[1].gone = after(13100 * time.Millisecond) }, "shop/on-time was deleted 2.1 s after due"},
-		"one is early":           {func(f *frame) { f.jobs[1].gone = after(10900 * time.Millisecond) }, "shop/on-time was deleted 100 ms early"},
-		"one went in a dry run":  {func(f *frame) { f.jobs[0].gone = after(9500 * time.Millisecond) }, "shop/early was deleted in a dry run"},
-		"one is still there":     {func(f *frame) { f.jobs[0].gone = time.Time{} }, "shop/early is still there"},
-		"one should have stayed": {func(f *frame) { f.jobs[3].gone = after(20 * time.Second) }, "shop/held should have stayed"},
-		"a Pod is left":          {func(f *frame) { f.jobs[0].pods = 1 }, "shop/early is gone, but 1 of its Pods is not"},
-		"a Pod went too":         {func(f *frame) { f.jobs[4].pods = 0 }, "shop/runs stays, and has 0 Pods"},
-		"there was no Pod":       {func(f *frame) { f.jobs[0].ran = false }, "shop/early never had a Pod"},
-		"the status is wrong":    {func(f *frame) { f.policy.status.Deleted = 2 }, "[2 1 1 0 2], and not [2 1 1 0 3]"},
+		"no problem":                   {func(*frame) {}, ""},
+		"one is late":                  {func(f *frame) { f.jobs[1].gone = after(13100 * time.Millisecond) }, "shop/on-time was deleted 2.1 s after due"},
+		"one is early":                 {func(f *frame) { f.jobs[1].gone = after(10900 * time.Millisecond) }, "shop/on-time was deleted 100 ms early"},
+		"one was deleted in a dry run": {func(f *frame) { f.jobs[0].gone = after(9500 * time.Millisecond) }, "shop/early was deleted in a dry run"},
+		"one was not deleted":          {func(f *frame) { f.jobs[0].gone = time.Time{} }, "shop/early was not deleted"},
+		"one should have stayed":       {func(f *frame) { f.jobs[3].gone = after(20 * time.Second) }, "shop/held was deleted, but should have stayed"},
+		"a Pod is left":                {func(f *frame) { f.jobs[0].pods = 1 }, "shop/early was deleted, but Pods remain: 1"},
+		"a Pod is missing":             {func(f *frame) { f.jobs[4].pods = 0 }, "shop/runs stays but has 0 Pods"},
+		"there was no Pod":             {func(f *frame) { f.jobs[0].ran = false }, "shop/early never had a Pod"},
+		"the status is wrong":          {func(f *frame) { f.policy.status.Deleted = 2 }, "[2 1 1 0 2], want [2 1 1 0 3]"},
 	} {
 		f := asPlanned()
 		plans := plansOf(f)
@@ -59,11 +59,11 @@ func TestDryRunIsRight(t *testing.T) {
 		change func(*frame)
 		want   string
 	}{
-		"all is well":         {func(*frame) {}, ""},
-		"one is gone":         {func(f *frame) { f.jobs[0].gone = f.now }, "early was deleted in a dry run"},
+		"no problem":          {func(*frame) {}, ""},
+		"one was deleted":     {func(f *frame) { f.jobs[0].gone = f.now }, "early was deleted in a dry run"},
 		"one runs":            {func(f *frame) { f.jobs[0].finished = time.Time{} }, "early has not finished"},
 		"too few are due":     {func(f *frame) { f.now = after(9500 * time.Millisecond) }, "only 1 Jobs are due"},
-		"the status is wrong": {func(f *frame) { f.policy.status.Due.Now = 4 }, "[5 4 1 4 0], and not [5 4 1 3 0]"},
+		"the status is wrong": {func(f *frame) { f.policy.status.Due.Now = 4 }, "[5 4 1 4 0], want [5 4 1 3 0]"},
 	} {
 		f := scene()
 		plans := plansOf(asPlanned())
@@ -75,7 +75,7 @@ func TestDryRunIsRight(t *testing.T) {
 	}
 }
 
-// TestPolicyFitsTheScenario: the scenario counts on rules of these names, and on these namespaces.
+// TestPolicyFitsTheScenario: the policy has the rules and the namespaces that the scenario uses.
 func TestPolicyFitsTheScenario(t *testing.T) {
 	p := &v1alpha1.ClusterRetentionPolicy{}
 	if err := yaml.UnmarshalStrict([]byte(policyYAML), p); err != nil {
@@ -88,7 +88,7 @@ func TestPolicyFitsTheScenario(t *testing.T) {
 	selected := map[string]bool{shop: true, golden: false, system: false}
 	for _, p := range scenario {
 		if want, ok := selected[p.namespace]; !ok || (job{namespace: p.namespace}).selected(r) != want {
-			t.Errorf("namespace %s is not as the scenario has it", p.namespace)
+			t.Errorf("namespace %s: excluded differs from the scenario", p.namespace)
 		}
 	}
 }

@@ -14,18 +14,18 @@ import (
 
 const (
 	controllerPackage = "github.com/sunset-k8s/sunset/cmd/sunset-controller"
-	// grace is how long the controller may take to finish what is under way and give up its lease.
+	// grace is how long the controller may take to finish requests in flight and release its lease.
 	grace = 10 * time.Second
 )
 
-// controller is the sunset-controller that runs as a child. It ends by itself soon after its API server, so that it
-// outlives the demo by seconds even if the demo is killed.
+// controller is a sunset-controller that runs as a child process. It ends soon after its API server, so even if the demo is
+// killed it outlives the demo only by seconds.
 type controller struct {
 	command *exec.Cmd
 	log     string
-	asked   atomic.Bool   // to end
-	ended   chan struct{} // closed when it has
-	err     error         // what was wrong with that; valid once ended is closed
+	asked   atomic.Bool   // stop was called
+	ended   chan struct{} // closed when the process has ended
+	err     error         // an unexpected end; valid once ended is closed
 }
 
 func buildController(ctx context.Context, binary string) error {
@@ -38,7 +38,7 @@ func buildController(ctx context.Context, binary string) error {
 	return nil
 }
 
-// startController runs the binary; if it ends before it is stopped, crashed is told why.
+// startController runs the binary. If the process ends before stop, it calls crashed with the cause.
 func startController(binary, kubeconfig string, crashed context.CancelCauseFunc) (*controller, error) {
 	c := &controller{log: binary + ".log", ended: make(chan struct{})}
 	log, err := os.Create(c.log)
@@ -49,7 +49,7 @@ func startController(binary, kubeconfig string, crashed context.CancelCauseFunc)
 	c.command = exec.Command(binary, "--kubeconfig", kubeconfig, "--namespace", systemNamespace, "--leader-elect",
 		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
 	c.command.Stdout, c.command.Stderr = log, log
-	c.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us: we stop it before its API server
+	c.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C goes to the demo, which stops the controller before its API server
 	if err := c.command.Start(); err != nil {
 		return nil, err
 	}
@@ -60,27 +60,27 @@ func startController(binary, kubeconfig string, crashed context.CancelCauseFunc)
 func (c *controller) wait(crashed context.CancelCauseFunc) {
 	err := c.command.Wait()
 	if err != nil || !c.asked.Load() {
-		c.err = fmt.Errorf("sunset-controller ended badly or unasked (%v)\n%s", c.command.ProcessState, lastLines(c.log))
+		c.err = fmt.Errorf("sunset-controller ended unexpectedly (%v)\n%s", c.command.ProcessState, lastLines(c.log))
 		crashed(c.err)
 	}
 	close(c.ended)
 }
 
-// stop ends the controller and waits for it. The error says that it did not end in order, or had ended before.
+// stop ends the controller and waits for its exit. It returns an error if the exit failed or came before stop.
 func (c *controller) stop() error {
 	c.asked.Store(true)
 	_ = c.command.Process.Signal(syscall.SIGTERM) // an error means that it has ended
 	select {
 	case <-c.ended:
 	case <-time.After(grace):
-		_ = c.command.Process.Kill() // the same
+		_ = c.command.Process.Kill() // an error means that it has ended
 		<-c.ended
-		return errors.New("sunset-controller had to be killed")
+		return errors.New("sunset-controller did not end on SIGTERM and was killed")
 	}
 	return c.err
 }
 
-// lastLines are the last twenty lines of a file; none if it cannot be read, for they only explain an error.
+// lastLines returns the last twenty lines of a file; none if the file cannot be read, because they only explain an error.
 func lastLines(path string) string {
 	text, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

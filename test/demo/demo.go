@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// demo is one run from an empty machine to an empty machine.
+// demo is one run, from the start of the control plane until everything is removed.
 type demo struct {
 	ui    ui
 	stop  context.CancelCauseFunc // ends the run with the cause
-	stay  bool                    // after the scenario, until the user ends it
+	stay  bool                    // keep running after the scenario, until the user stops it
 	stage *stage
 	story *story
-	began time.Time // when the first Job could be created
-	last  *frame    // of the scenario, until it is concluded
-	done  bool      // all that had to be shown
+	began time.Time // time of the first Job's creation
+	last  *frame    // last frame of the scenario; nil after conclude
+	done  bool      // the demo has shown everything
 }
 
-// run sets the stage, plays the scenario, judges it, and clears the stage whatever happens.
+// run starts everything, plays the scenario, checks its result, and always removes everything.
 func (d *demo) run(ctx context.Context) error {
 	d.stage = &stage{ui: d.ui}
 	watching, leave := context.WithCancel(ctx)
 	err := d.perform(watching)
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause // what broke because of it is no news
+		err = cause // later errors follow from the cause
 	}
-	leave() // an API server waits for its clients
+	leave() // the API server waits until its clients disconnect
 	if d.done && errors.Is(err, errInterrupted) {
-		err = nil // the user has seen enough
+		err = nil // the user has stopped the demo
 	}
 	if cleared := d.stage.clear(); errors.Is(cleared, err) {
-		err = cleared // it says the same and perhaps more
+		err = cleared // it contains the cause and perhaps more
 	} else {
 		err = errors.Join(err, cleared)
 	}
@@ -53,7 +53,7 @@ func (d *demo) perform(ctx context.Context) error {
 	return d.live(ctx)
 }
 
-// conclude prints the summary once, if the scenario has come to its end.
+// conclude prints the summary once, if the scenario has ended.
 func (d *demo) conclude() {
 	if d.last != nil {
 		d.ui.conclude(*d.last, summaryOf(*d.last, scenario))
@@ -73,7 +73,7 @@ func (d *demo) prepare(ctx context.Context) error {
 	return nil
 }
 
-// until shows the cluster until done says so, which it does with nil. After patience its last word is the error.
+// until shows the cluster until done returns nil. After patience it returns the last error of done.
 func (d *demo) until(ctx context.Context, phase string, patience time.Duration, done func(frame) error) error {
 	deadline := time.Now().Add(patience)
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -88,7 +88,7 @@ func (d *demo) until(ctx context.Context, phase string, patience time.Duration, 
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("still not so after %s: %w", patience.Round(time.Second), err)
+			return fmt.Errorf("timeout after %s: %w", patience.Round(time.Second), err)
 		}
 		select {
 		case <-ctx.Done():
@@ -98,7 +98,7 @@ func (d *demo) until(ctx context.Context, phase string, patience time.Duration, 
 	}
 }
 
-// look takes one picture of everything there is to show.
+// look reads everything that a frame shows.
 func (d *demo) look(ctx context.Context, phase string) (frame, error) {
 	seen, err := readPolicy(ctx, d.stage.client.RESTClient())
 	if err != nil {

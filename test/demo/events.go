@@ -39,7 +39,7 @@ func (s *story) job(object *batchv1.Job) *job {
 	return s.jobs[object.UID]
 }
 
-// finish reads when a Job finished, which is zero while it runs, and whether it failed.
+// finish returns when a Job finished, which is zero while it runs, and whether it failed.
 func finish(object *batchv1.Job) (at time.Time, failed bool) {
 	for _, c := range object.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// frame is everything there is to show at one moment.
+// frame is everything that the demo shows at one time.
 type frame struct {
 	phase   string
 	elapsed time.Duration
@@ -17,7 +17,7 @@ type frame struct {
 	help    []string
 }
 
-// job finds the Job of a plan.
+// job returns the Job of a plan.
 func (f frame) job(p plan) (job, bool) {
 	for _, j := range f.jobs {
 		if j.namespace == p.namespace && j.name == p.name {
@@ -27,7 +27,7 @@ func (f frame) job(p plan) (job, bool) {
 	return job{}, false
 }
 
-// lines draws the frame for a screen of this size. On a narrow one columns are left out, on a low one Jobs.
+// lines draws the frame for a screen of this size. A narrow screen shows fewer columns, a low screen fewer Jobs.
 func (f frame) lines(p paint, width, height int) []string {
 	lines := []string{
 		p.in(heading, "Sunset") + "  " + f.phase + p.in(quiet, fmt.Sprintf("  %s UTC, %d s", clockTime(f.now), int(f.elapsed.Seconds()))),
@@ -37,7 +37,7 @@ func (f frame) lines(p paint, width, height int) []string {
 	lines = append(lines, strings.Split(strings.TrimSpace(f.policy.printed), "\n")...)
 	lines = append(lines, "")
 	tail := f.tail(p)
-	const head, more = 1, 1 // lines of the table of Jobs beside its rows
+	const head, more = 1, 1 // lines of the table of Jobs in addition to its rows
 	jobs, left := fit(f.jobs, height-len(lines)-len(tail)-head-more)
 	lines = append(lines, f.table(jobs).narrow(width, "FINISHED", "PODS").lines(p)...)
 	if left > 0 {
@@ -68,7 +68,7 @@ func (f frame) table(jobs []job) table {
 	return t
 }
 
-// faded takes the tone of what is gone away.
+// faded replaces the tone of deleted Jobs.
 func faded(j job, t tone) tone {
 	if !j.gone.IsZero() {
 		return quiet
@@ -87,7 +87,7 @@ func stateTone(j job) tone {
 	}
 }
 
-// fit leaves out as many Jobs as do not fit, those first that went first, and says how many.
+// fit drops the Jobs that do not fit on the screen, first those deleted first, and returns how many it dropped.
 func fit(jobs []job, rows int) ([]job, int) {
 	kept := append([]job(nil), jobs...)
 	for len(kept) > max(rows, 1) {
@@ -96,7 +96,7 @@ func fit(jobs []job, rows int) ([]job, int) {
 	return kept, len(jobs) - len(kept)
 }
 
-// firstGone is the place of the Job that went first; of the first Job when all exist.
+// firstGone returns the index of the Job that was deleted first; 0 when all exist.
 func firstGone(jobs []job) int {
 	first := 0
 	for i, j := range jobs {

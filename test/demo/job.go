@@ -8,14 +8,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// job is what the watches have shown of one Job. Times of events are when the event came.
+// job is the state of one Job according to the watches. Times are the arrival times of events.
 type job struct {
 	namespace, name string
 	failed          bool
-	finished        time.Time // zero while it runs; a whole second, as the API has it
+	finished        time.Time // zero while it runs; a whole second, as in the API
 	held            bool
-	released        time.Time // when a hold was lifted, if one was
-	pods            int       // its Pods that exist now
+	released        time.Time // when the hold was removed, if any
+	pods            int       // number of its Pods
 	ran             bool      // it has had a Pod
 	gone            time.Time // zero while it exists
 }
@@ -31,7 +31,7 @@ func (j job) state() string {
 	}
 }
 
-// ttl is what the rule about the Job's outcome says; none while it runs, or without such a rule.
+// ttl returns the TTL of the rule for the Job's outcome; none while the Job runs, or without such a rule.
 func (j job) ttl(r rules) (time.Duration, bool) {
 	if j.finished.IsZero() || !j.selected(r) {
 		return 0, false
@@ -52,13 +52,13 @@ func (j job) protected() bool {
 	return policy.DefaultProtection(systemNamespace).Namespace(j.namespace)
 }
 
-// due is when the Job goes or would go if nothing keeps it.
+// due returns when the Job is due if nothing keeps it.
 func (j job) due(r rules) (time.Time, bool) {
 	ttl, ok := j.ttl(r)
 	return j.finished.Add(ttl), ok
 }
 
-// kept says what keeps the Job for good; empty when nothing does.
+// kept returns what keeps the Job indefinitely; empty if nothing does.
 func (j job) kept(r rules) string {
 	switch {
 	case j.protected():
@@ -66,7 +66,7 @@ func (j job) kept(r rules) string {
 	case slices.Contains(r.excluded, j.namespace):
 		return "excluded namespace"
 	case j.finished.IsZero():
-		return "it runs"
+		return "still running"
 	case j.held:
 		return "held"
 	case r.mode == v1alpha1.Suspended:
@@ -78,15 +78,16 @@ func (j job) kept(r rules) string {
 	return ""
 }
 
-// What a Job had to wait for last.
+// The last event that a Job had to wait for.
 const (
 	sinceDue      = "due"
 	sinceEnforced = "Enforce"
 	sinceEdited   = "the edit"
-	sinceReleased = "its hold was lifted"
+	sinceReleased = "its hold was removed"
 )
 
-// lateness is how long after it could go the Job went, and after what. Negative is early. Only for a Job that is gone.
+// lateness returns the time from when the Job could be deleted until its deletion, and the event that made it possible.
+// Negative is early. It is valid only for a deleted Job.
 func (j job) lateness(h history) (time.Duration, string) {
 	r := j.settled(h)
 	from, what := time.Time{}, sinceDue
@@ -105,7 +106,8 @@ func (j job) lateness(h history) (time.Duration, string) {
 	return j.gone.Sub(from), what
 }
 
-// settled gives the snapshot in force when the Job went, or an earlier one if the edits since changed nothing for the Job.
+// settled returns the snapshot in force when the Job was deleted, or an earlier one if later edits changed nothing for the
+// Job.
 func (j job) settled(h history) rules {
 	r := h.at(j.gone)
 	for {

@@ -23,9 +23,9 @@ func TestLateness(t *testing.T) {
 		late  time.Duration
 		since string
 	}{
-		"due after Enforce came": {
+		"due after the switch to Enforce": {
 			job{finished: after(5 * time.Second), gone: after(13*time.Second + 7*ms)}, enforcedAtTen(), 7 * ms, sinceDue},
-		"due before Enforce came": {
+		"due before the switch to Enforce": {
 			job{finished: noon, gone: after(10*time.Second + 9*ms)}, enforcedAtTen(), 9 * ms, sinceEnforced},
 		"early": {
 			job{finished: after(5 * time.Second), gone: after(13*time.Second - ms)}, enforcedAtTen(), -ms, sinceDue},
@@ -37,7 +37,7 @@ func TestLateness(t *testing.T) {
 		"an edit of the other rule does not count": {
 			job{finished: after(6 * time.Second), gone: after(15*time.Second + 2*ms)},
 			edited(func(r *rules) { r.ttl[failedRule] = 0 }), time.Second + 2*ms, sinceDue},
-		"its hold was lifted": {
+		"its hold was removed": {
 			job{finished: noon, released: after(17 * time.Second), gone: after(17*time.Second + 5*ms)}, enforcedAtTen(), 5 * ms, sinceReleased},
 	} {
 		late, since := c.job.lateness(c.rules)
@@ -52,11 +52,11 @@ func TestHistoryIgnoresWhatIsOlderOrSaysTheSame(t *testing.T) {
 	late := h[0]
 	late.since = after(11 * time.Second)
 	if h = h.add(late); h.at(after(12*time.Second)).mode != v1alpha1.Enforce {
-		t.Error("an event about an older edition, come late, took the mode back")
+		t.Error("a late event with an older generation changed the mode back")
 	}
 	same := h[1]
 	same.since, same.generation = after(13*time.Second), 3
 	if h = h.add(same); len(h) != 2 {
-		t.Errorf("%d editions, want 2", len(h))
+		t.Errorf("%d snapshots, want 2", len(h))
 	}
 }

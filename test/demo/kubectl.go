@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// decodeTable reads a server's answer, numbers as they are written.
+// decodeTable decodes a server's response and keeps the format of numbers.
 func decodeTable(data []byte) (metav1.Table, error) {
 	var t metav1.Table
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -19,7 +19,7 @@ func decodeTable(data []byte) (metav1.Table, error) {
 	return t, err
 }
 
-// kubectlTable prints a server's table as kubectl get does: the same columns, the same tab stops.
+// kubectlTable prints a server's table like kubectl get, with the same columns and tab stops.
 func kubectlTable(t metav1.Table) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 6, 4, 3, ' ', 0)
@@ -33,7 +33,7 @@ func kubectlTable(t metav1.Table) string {
 	for _, row := range t.Rows {
 		fmt.Fprintln(w, strings.Join(kubectlCells(t.ColumnDefinitions, row.Cells), "\t"))
 	}
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // writing to a strings.Builder cannot fail
 	return b.String()
 }
 

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	livePhase = "live: a Job now and then"
-	// another is how long it is from one Job to the next.
+	livePhase = "live: a new Job every few seconds"
+	// another is the interval between two Jobs.
 	another = 5 * time.Second
 )
 
-// live goes on creating Jobs until the user or trouble ends it.
+// live creates Jobs until the user stops the demo or an error occurs.
 func (d *demo) live(ctx context.Context) error {
 	trouble := make(chan error, 1)
 	go func() { trouble <- d.createForever(ctx) }()
@@ -43,7 +43,7 @@ func (d *demo) createForever(ctx context.Context) error {
 	}
 }
 
-// encore is the i-th Job after the scenario.
+// encore returns the i-th Job after the scenario.
 func encore(i int) plan {
 	p := plan{namespace: shop, name: fmt.Sprintf("order-%d", i), outcome: cluster.Succeeded, runs: time.Duration(1+i%4) * time.Second}
 	if i%3 == 0 {
@@ -52,14 +52,14 @@ func encore(i int) plan {
 	return p
 }
 
-// help says how to look into the cluster from elsewhere.
+// help explains how to inspect the cluster from another terminal.
 func help(kubeconfig string) []string {
 	return []string{
-		"Elsewhere:  export KUBECONFIG=" + kubeconfig,
-		"  kubectl get cret batch -o yaml                            # all that Sunset tells",
+		"In another terminal:  export KUBECONFIG=" + kubeconfig,
+		"  kubectl get cret batch -o yaml                            # the whole status",
 		"  kubectl edit cret batch                                   # change a TTL or mode",
 		"  kubectl -n shop annotate job NAME sunset.x-k8s.io/hold=   # keep a Job",
-		"  kubectl -n shop create -f test/demo/job.yaml              # one more Job",
-		"Ctrl-C ends everything.",
+		"  kubectl -n shop create -f test/demo/job.yaml              # create a Job",
+		"Ctrl-C stops everything.",
 	}
 }

@@ -1,8 +1,8 @@
-// Command demo shows Sunset at work: a real control plane, real Jobs, the real controller, on this machine only.
+// Command demo shows Sunset at work: a real control plane, real Jobs and the real controller, on this machine only.
 //
-// On a terminal it stays and redraws a table in place until Ctrl-C. With DEMO_ONCE=1, or when its output is not a
-// terminal, it plays its scenario once, prints plain lines, and ends with exit code 0 only if exactly the expected Jobs
-// went, none early and all on time, with their Pods. It leaves neither a process nor a file behind.
+// On a terminal it redraws a table in place until Ctrl-C. With DEMO_ONCE=1, or if its output is not a terminal, it plays
+// its scenario once, prints plain lines and ends. The exit code is 0 only if exactly the expected Jobs were deleted, none
+// early and all on time, with their Pods. No process or file remains.
 package main
 
 import (
@@ -20,18 +20,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// errInterrupted is why the demo ended before it had shown everything.
+// errInterrupted means that the user stopped the demo before it had shown everything.
 var errInterrupted = errors.New("interrupted")
 
 func main() {
-	klog.SetLogger(logr.Discard()) // a watch that breaks when the API server ends is no news
+	klog.SetLogger(logr.Discard()) // watches fail when the API server ends: do not log that
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-signals
-		signal.Stop(signals) // a second one ends the demo at once, and the kernel its children
+		signal.Stop(signals) // a second signal ends the demo immediately, and the kernel ends its children
 		stop(errInterrupted)
 	}()
 	os.Exit(exitCode(os.Stderr, run(ctx, stop)))
@@ -46,7 +46,7 @@ func run(ctx context.Context, stop context.CancelCauseFunc) error {
 		d.ui = newPlain(os.Stdout)
 	}
 	if !terminal && !once {
-		fmt.Println("The output is not a terminal: the demo shows everything once and ends. On a terminal it goes on until Ctrl-C.")
+		fmt.Println("The output is not a terminal: the demo runs once and ends. On a terminal it runs until Ctrl-C.")
 	}
 	return d.run(ctx)
 }
@@ -56,7 +56,7 @@ func exitCode(stderr io.Writer, err error) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, errInterrupted):
-		fmt.Fprintln(stderr, "demo: interrupted before its end; everything is stopped")
+		fmt.Fprintln(stderr, "demo: interrupted; all processes are stopped")
 		return 130
 	default:
 		fmt.Fprintln(stderr, "demo:", err)

@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// tone is what a text means to the eye. The zero value is no tone.
+// tone is the meaning of a text's colour. The zero value has no colour.
 type tone int
 
 const (
 	plainTone tone = iota
 	heading        // names a column or a part
-	quiet          // over and done
-	steady         // stays as it is
-	urgent         // about to happen
+	quiet          // in the past
+	steady         // does not change
+	urgent         // happens soon
 	good
 	bad
 	busy
@@ -23,7 +23,7 @@ var codes = map[tone]string{
 	heading: "1", quiet: "2", steady: "33", urgent: "1;36", good: "32", bad: "31", busy: "36",
 }
 
-// paint says whether texts may have colours.
+// paint reports whether texts may have colours.
 type paint bool
 
 func (p paint) in(t tone, text string) string {
@@ -34,7 +34,7 @@ func (p paint) in(t tone, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// cut shortens a line with colours to what is seen in so many columns.
+// cut shortens a line with colours to this number of visible columns.
 func cut(line string, columns int) string {
 	var b strings.Builder
 	for seen := 0; line != ""; {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// plain prints what changes as lines, for logs and for terminals that are to have no colours.
+// plain prints changes as lines, for logs and for terminals without colours.
 type plain struct {
 	out  io.Writer
-	told map[string]string // by Job
+	told map[string]string // the last line of each Job
 }
 
 func newPlain(out io.Writer) *plain { return &plain{out: out, told: map[string]string{}} }
@@ -39,7 +39,7 @@ func (p *plain) show(f frame) {
 	}
 }
 
-// news is a line for each Job of which something has changed that is not only the time.
+// news returns a line for each Job that has changed, ignoring the passing of time.
 func (p *plain) news(f frame) []string {
 	var lines []string
 	for _, j := range f.jobs {
@@ -52,7 +52,7 @@ func (p *plain) news(f frame) []string {
 	return lines
 }
 
-// tale is what has happened to a Job so far, in words that do not change with the time.
+// tale describes the state of a Job in words that do not change with the time.
 func tale(j job, f frame) string {
 	w := rowOf(j, f.rules, f.now)
 	switch {

@@ -12,26 +12,26 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// The namespaces that the Jobs are in.
+// The namespaces of the Jobs.
 const (
 	shop   = "shop"
 	golden = "ci-golden" // policy.yaml excludes it
 	system = "kube-system"
 )
 
-// plan is one Job to create and what shall become of it.
+// plan is one Job to create and its expected result.
 type plan struct {
-	at        time.Duration // after the first
+	at        time.Duration // after the first Job
 	namespace string
 	name      string
 	outcome   cluster.Outcome
 	runs      time.Duration
 	held      bool
-	stays     bool // to the end
+	stays     bool // is never deleted
 }
 
-// scenario has Jobs that are due before Enforce comes, Jobs that are due after it, and one for each reason to stay. All
-// that finish do so within 14 seconds.
+// scenario has Jobs that are due before the switch to Enforce, Jobs that are due after it, and one Job for each reason to
+// stay. All that finish do so within 14 seconds.
 var scenario = []plan{
 	{0, shop, "report-mon", cluster.Succeeded, 1 * time.Second, false, false},
 	{0, shop, "sync-users", cluster.Failed, 2 * time.Second, false, false},
@@ -47,7 +47,7 @@ var scenario = []plan{
 	{9 * time.Second, shop, "sync-stock", cluster.Failed, 4 * time.Second, false, false},
 }
 
-// going counts the Jobs of a scenario that are meant to go.
+// going counts the Jobs of a scenario that Sunset must delete.
 func going(plans []plan) int {
 	n := 0
 	for _, p := range plans {

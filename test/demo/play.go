@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	dryRunPhase  = "dry run: what is due is counted, nothing is deleted"
-	enforcePhase = "enforce: what is due goes, everything else stays"
+	dryRunPhase  = "dry run: due Jobs are counted, nothing is deleted"
+	enforcePhase = "enforce: due Jobs are deleted, all others stay"
 )
 
-// backlog is how many Jobs must be due in the dry run before Enforce comes.
+// backlog is how many Jobs must be due in the dry run before the switch to Enforce.
 const backlog = 3
 
-// play runs the scenario. The error says what did not happen as it should.
+// play runs the scenario. The error says what went wrong.
 func (d *demo) play(ctx context.Context) error {
 	if err := createPolicy(ctx, d.stage.client.RESTClient()); err != nil {
 		return fmt.Errorf("create policy: %w", err)
@@ -69,7 +69,7 @@ func (d *demo) create(ctx context.Context, p plan, i int) error {
 	return nil
 }
 
-// enforce switches the policy. Jobs that are due already are late from the moment before it is sent.
+// enforce switches the policy to Enforce. The lateness of due Jobs counts from the time before the request.
 func (d *demo) enforce(ctx context.Context) error {
 	d.ui.say(`kubectl patch cret batch --type merge -p '{"spec":{"mode":"Enforce"}}'`, "")
 	_, h := d.story.tell()
@@ -82,7 +82,7 @@ func (d *demo) enforce(ctx context.Context) error {
 	return nil
 }
 
-// finish waits for everything to be as it should, and a little longer for what should not happen; then it judges.
+// finish waits for all expected changes, and a little longer for unexpected ones; then it checks the result.
 func (d *demo) finish(ctx context.Context) error {
 	var last frame
 	err := d.until(ctx, enforcePhase, time.Minute, func(f frame) error {
@@ -94,7 +94,7 @@ func (d *demo) finish(ctx context.Context) error {
 		err = d.until(ctx, enforcePhase, time.Minute, func(f frame) error {
 			last = f
 			if f.now.Before(settled) {
-				return errors.New("not watched long enough")
+				return errors.New("still watching for unexpected deletions")
 			}
 			return nil
 		})
@@ -104,7 +104,7 @@ func (d *demo) finish(ctx context.Context) error {
 	}
 	d.last = &last
 	if found := problems(last, scenario); len(found) > 0 {
-		return fmt.Errorf("not as it should be:\n  %s", strings.Join(found, "\n  "))
+		return fmt.Errorf("the demo failed:\n  %s", strings.Join(found, "\n  "))
 	}
 	return err
 }

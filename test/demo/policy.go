@@ -21,13 +21,13 @@ const (
 //go:embed policy.yaml
 var policyYAML string
 
-// policyView is the policy as one answer of the API server shows it.
+// policyView is the policy in one response of the API server.
 type policyView struct {
-	printed string // what kubectl get cret prints
+	printed string // the output of kubectl get cret
 	status  v1alpha1.RetentionPolicyStatus
 }
 
-// readPolicy asks as kubectl get does: the server makes the table, each row with its object.
+// readPolicy reads like kubectl get: the server builds the table, and each row contains its object.
 func readPolicy(ctx context.Context, client rest.Interface) (policyView, error) {
 	data, err := client.Get().AbsPath(policiesPath).Param("includeObject", "Object").
 		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(ctx).Raw()

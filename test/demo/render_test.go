@@ -14,13 +14,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func after(d time.Duration) time.Time { return noon.Add(d) }
 
-// enforcedAtTen is a dry run from noon on that Enforce ends ten seconds later.
+// enforcedAtTen is a dry run from noon on that switches to Enforce ten seconds later.
 func enforcedAtTen() history {
 	r := rules{
 		since: noon, generation: 1, mode: v1alpha1.DryRun, excluded: []string{golden},
@@ -31,7 +31,7 @@ func enforcedAtTen() history {
 	return history{r}.add(enforced)
 }
 
-// at15 is the scene five seconds after Enforce came.
+// at15 is the scene five seconds after the switch to Enforce.
 func at15() frame {
 	return frame{
 		phase: enforcePhase, elapsed: 15 * time.Second, now: after(15*time.Second - 300*time.Millisecond), rules: enforcedAtTen(),
@@ -124,12 +124,12 @@ func TestCutKeepsColours(t *testing.T) {
 		line string
 		want string
 	}{
-		"short":                      {"abc", "abc"},
-		"long":                       {"abcdefgh", "abcde"},
-		"letters, not bytes":         {"äöüßéè", "äöüßé"},
-		"a colour takes no room":     {"ab\x1b[31mcde\x1b[0mfgh", "ab\x1b[31mcde\x1b[0m"},
-		"a colour ends after a cut":  {"abcd\x1b[31mefgh\x1b[0m", "abcd\x1b[31me\x1b[0m"},
-		"nothing is left of nothing": {"", ""},
+		"short":                     {"abc", "abc"},
+		"long":                      {"abcdefgh", "abcde"},
+		"letters, not bytes":        {"äöüßéè", "äöüßé"},
+		"a colour has no width":     {"ab\x1b[31mcde\x1b[0mfgh", "ab\x1b[31mcde\x1b[0m"},
+		"a colour ends after a cut": {"abcd\x1b[31mefgh\x1b[0m", "abcd\x1b[31me\x1b[0m"},
+		"an empty line":             {"", ""},
 	} {
 		if got := cut(c.line, 5); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

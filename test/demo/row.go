@@ -10,10 +10,10 @@ import (
 // row is one line of the live table.
 type row struct {
 	name, state, finished, ttl, due, fate string
-	tone                                  tone // of the fate
+	tone                                  tone // tone of fate
 }
 
-// rowOf says in words what one Job is, and what happens to it.
+// rowOf describes one Job and its next event.
 func rowOf(j job, h history, now time.Time) row {
 	r := h.at(now)
 	if !j.gone.IsZero() {
@@ -48,22 +48,22 @@ func fateOf(j job, h history, r rules, now time.Time) (string, tone) {
 
 func forecast(due time.Time, mode v1alpha1.Mode, now time.Time) (string, tone) {
 	left := due.Sub(now)
-	seconds := (left.Abs() + time.Second - 1).Truncate(time.Second) // rounded up: what goes in 2.1s is not gone in 2s
+	seconds := (left.Abs() + time.Second - 1).Truncate(time.Second) // rounded up: a deletion in 2.1s has not happened after 2s
 	switch {
 	case mode == v1alpha1.Enforce && left > 0:
-		return "goes in " + seconds.String(), urgent
+		return "will be deleted in " + seconds.String(), urgent
 	case mode == v1alpha1.Enforce:
 		return "due", urgent
 	case left > 0:
-		return "would go in " + seconds.String(), plainTone
+		return "would be deleted in " + seconds.String(), plainTone
 	default:
-		return "would be gone", plainTone
+		return "would be deleted", plainTone
 	}
 }
 
 func clockTime(t time.Time) string { return t.UTC().Format(time.TimeOnly) }
 
-// span writes a duration for people: milliseconds below a second, then tenths.
+// span formats a duration for people: milliseconds below a second, then tenths.
 func span(d time.Duration) string {
 	if d.Abs() < time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())

@@ -15,7 +15,7 @@ const (
 	failedRule    = "failed"
 )
 
-// rules is what the policy said from some moment on, as far as the demo works it out for itself.
+// rules are the rules of the policy from some time on, as the demo computes them without Sunset.
 type rules struct {
 	since      time.Time
 	generation int64 // of the policy
@@ -44,7 +44,7 @@ func (r rules) same(o rules) bool {
 // history is every snapshot of the rules, the oldest first.
 type history []rules
 
-// add appends an edition, unless it is older than the one in force or says the same.
+// add appends a snapshot, unless it is older than or equal to the last one.
 func (h history) add(next rules) history {
 	if len(h) == 0 {
 		return history{next}
@@ -61,7 +61,7 @@ func (h history) add(next rules) history {
 	}
 }
 
-// at gives the snapshot in force at a time; before the first there are no rules.
+// at returns the snapshot in force at a time; an empty one before the first.
 func (h history) at(t time.Time) rules {
 	for _, r := range slices.Backward(h) {
 		if !r.since.After(t) {
@@ -71,5 +71,5 @@ func (h history) at(t time.Time) rules {
 	return rules{}
 }
 
-// before gives the snapshot that r replaced.
+// before returns the snapshot that r replaced.
 func (h history) before(r rules) rules { return h.at(r.since.Add(-1)) }

@@ -19,13 +19,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// nodes is how many fake nodes run the Jobs' Pods.
+// nodes is the number of fake nodes that run the Jobs' Pods.
 const nodes = 2
 
-// systemNamespace is Sunset's own.
+// systemNamespace is Sunset's own namespace.
 const systemNamespace = "sunset-system"
 
-// stage is the control plane with Sunset in it.
+// stage is the control plane with Sunset installed.
 type stage struct {
 	ui         ui
 	cluster    *cluster.Cluster
@@ -34,7 +34,7 @@ type stage struct {
 	controller *controller
 }
 
-// set makes everything ready for the first policy. When the controller ends by itself, stop is told why.
+// set prepares everything for the first policy. If the controller ends unexpectedly, it calls stop with the cause.
 func (s *stage) set(ctx context.Context, stop context.CancelCauseFunc) error {
 	return s.steps(ctx, []step{
 		{"start etcd, kube-apiserver, kube-controller-manager and kwok", s.startCluster},
@@ -44,7 +44,7 @@ func (s *stage) set(ctx context.Context, stop context.CancelCauseFunc) error {
 	})
 }
 
-// step is something that has to be done first and takes a while.
+// step is one step of the preparation.
 type step struct {
 	name string
 	do   func(context.Context) error
@@ -92,7 +92,7 @@ func (s *stage) install(ctx context.Context) error {
 	return nil
 }
 
-// binary is among the cluster's files, and goes with them.
+// binary is the path of the controller, which the cluster removes with its files.
 func (s *stage) binary() string {
 	return filepath.Join(filepath.Dir(s.cluster.Kubeconfig()), "sunset-controller")
 }
@@ -122,7 +122,7 @@ func (s *stage) waitForLeader(ctx context.Context) error {
 	}
 }
 
-// clear stops the children, Sunset first; their files go with the cluster.
+// clear stops the child processes, Sunset first; the cluster removes their files.
 func (s *stage) clear() error {
 	done := s.ui.begin("stop everything")
 	var errs []error

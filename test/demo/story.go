@@ -20,10 +20,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// story is what has happened in the cluster, from watches of our own: Sunset is not asked.
+// story is the history of the cluster according to the demo's own watches, independent of Sunset.
 type story struct {
 	mu    sync.Mutex
-	order []types.UID // of creation
+	order []types.UID // in order of creation
 	jobs  map[types.UID]*job
 	pods  map[types.UID]types.UID // Pod to Job
 	ran   map[types.UID]bool      // Jobs that have had a Pod
@@ -34,7 +34,7 @@ func newStory() *story {
 	return &story{jobs: map[types.UID]*job{}, pods: map[types.UID]types.UID{}, ran: map[types.UID]bool{}}
 }
 
-// tell gives copies of all Jobs, in the order in which they came, and of the rules.
+// tell returns copies of all Jobs, in the order of their creation, and of the rules.
 func (s *story) tell() ([]job, history) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,14 +51,14 @@ func (s *story) tell() ([]job, history) {
 	return jobs, slices.Clone(s.rules)
 }
 
-// say adds an edition of the rules.
+// say adds a snapshot of the rules.
 func (s *story) say(r rules) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules = s.rules.add(r)
 }
 
-// follow starts the watches; they end with ctx.
+// follow starts the watches, which end with ctx.
 func (s *story) follow(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
@@ -81,14 +81,14 @@ func (s *story) follow(ctx context.Context, config *rest.Config) error {
 			return err
 		}
 	}
-	go func() { _ = watches.Start(ctx) }() // it fails only before its watches begin, and then does not sync
+	go func() { _ = watches.Start(ctx) }() // it fails only before its watches begin, and then the sync fails too
 	if !watches.WaitForCacheSync(ctx) {
-		return errors.New("the watches did not begin")
+		return errors.New("the watches did not start")
 	}
 	return nil
 }
 
-// on gives each event its time, taken before anything else is done.
+// on passes each event with its arrival time, which it takes first.
 func on[T any](saw, missed func(T, time.Time)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { saw(object.(T), time.Now()) },

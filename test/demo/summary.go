@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// summaryOf is the table at the end, in the order of the deletions, what has stayed last.
+// summaryOf is the table at the end, in the order of the deletions; Jobs that stay come last.
 func summaryOf(f frame, plans []plan) table {
 	t := table{header: []string{"JOB", "OUTCOME", "TTL", "DUE", "DELETED", "LATENESS"}}
 	var jobs []job
@@ -49,11 +49,11 @@ func latenessTone(late time.Duration) tone {
 	return good
 }
 
-// totals sums a run up.
+// totals sums up a run.
 type totals struct {
 	deleted, early, kept int
-	pods                 int             // of what was deleted
-	late                 []time.Duration // of the deletions, ascending
+	pods                 int             // Pods of deleted Jobs
+	late                 []time.Duration // lateness of each deletion, ascending
 }
 
 func totalsOf(f frame) totals {

@@ -13,10 +13,10 @@ type cell struct {
 	right bool // aligned
 }
 
-// gap is how many spaces are between columns, as with kubectl.
+// gap is the number of spaces between columns, as in kubectl.
 const gap = 3
 
-// table is a header and rows of as many cells.
+// table is a header and rows with as many cells.
 type table struct {
 	header []string
 	rows   [][]cell
@@ -36,7 +36,7 @@ func (t table) lines(p paint) []string {
 	return lines
 }
 
-// narrow leaves out columns, in the order given, until the table is no wider than width or none of them is left.
+// narrow drops columns in the given order until the table fits in width or all of them are dropped.
 func (t table) narrow(width int, columns ...string) table {
 	for _, column := range columns {
 		if t.width() > width {

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal draws frames in place, each over the one before. What is said stays above them.
+// terminal draws each frame over the last one. Other output stays above the frame.
 type terminal struct {
 	out *os.File
 
 	mu     sync.Mutex
-	drawn  int // lines of the picture that is to be drawn over
+	drawn  int // lines of the frame to draw over
 	width  int
 	height int
 }
@@ -24,14 +24,14 @@ type terminal struct {
 const (
 	hideCursor = "\x1b[?25l"
 	showCursor = "\x1b[?25h"
-	eraseLine  = "\x1b[K" // to its end
+	eraseLine  = "\x1b[K" // to the end of the line
 	eraseDown  = "\x1b[J"
 	eraseAll   = "\x1b[2J\x1b[H"
 )
 
 func newTerminal(out *os.File) *terminal { return &terminal{out: out} }
 
-// begin draws the step's name with its time until it is done, below what was shown last.
+// begin shows the step's name with its elapsed time, below all earlier output.
 func (t *terminal) begin(name string) func(error) {
 	t.measure()
 	t.keep()
@@ -83,7 +83,7 @@ func (t *terminal) conclude(f frame, summary table) {
 
 func (t *terminal) close() { t.print(showCursor) }
 
-// print puts text where the picture was.
+// print writes text in place of the frame.
 func (t *terminal) print(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,7 +91,7 @@ func (t *terminal) print(text string) {
 	t.drawn = 0
 }
 
-// draw replaces the picture, in one write so that it does not flicker.
+// draw replaces the frame with one write so that it does not flicker.
 func (t *terminal) draw(lines []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,18 +104,18 @@ func (t *terminal) draw(lines []string) {
 		b.WriteString(l + eraseLine + "\n")
 	}
 	b.WriteString(eraseDown)
-	_, _ = t.out.Write(b.Bytes()) // a terminal that has gone ends us by its own signal
+	_, _ = t.out.Write(b.Bytes()) // if the terminal closes, its signal ends the demo
 	t.drawn = len(lines)
 }
 
-// keep makes the picture stay where it is.
+// keep leaves the frame on the screen.
 func (t *terminal) keep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.drawn = 0
 }
 
-// back moves to the first line of the picture.
+// back moves to the first line of the frame.
 func (t *terminal) back() string {
 	if t.drawn == 0 {
 		return ""
@@ -123,7 +123,7 @@ func (t *terminal) back() string {
 	return fmt.Sprintf("\r\x1b[%dA", t.drawn)
 }
 
-// measure learns the terminal's size. After a change nobody knows where the picture is, so all is erased.
+// measure reads the terminal's size. After a change the position of the frame is unknown, so it clears the screen.
 func (t *terminal) measure() (width, height int) {
 	width, height, err := term.GetSize(int(t.out.Fd()))
 	if err != nil || height < 4 {

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// ui is where the demo shows itself. Its Writer takes lines of progress within a step.
+// ui is the output of the demo. Its Writer receives lines of progress within a step.
 type ui interface {
 	io.Writer
-	// begin tells of a step that takes a while; the returned function says how it ended.
+	// begin announces a step that takes a while; call done with the result.
 	begin(name string) (done func(error))
-	// say prints a command and what goes with it, for good.
+	// say prints a command with its text permanently.
 	say(command, text string)
-	// show makes a frame the picture of now.
+	// show draws a frame.
 	show(frame)
-	// conclude prints the last picture and the summary, for good.
+	// conclude prints the last frame and the summary permanently.
 	conclude(frame, table)
-	// close leaves the terminal as it was found.
+	// close restores the terminal.
 	close()
 }
 
-// took is how a step's time is written.
+// took formats a step's duration.
 func took(since time.Time) string { return time.Since(since).Round(100 * time.Millisecond).String() }

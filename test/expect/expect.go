@@ -1,5 +1,5 @@
-// Package expect compares what a test gets with what it wants. It holds no other assertions: a condition with a message
-// of its own is an if statement.
+// Package expect compares the result of a test with the expected one. It has no other assertions: for a condition with its
+// own message write an if statement.
 package expect
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Equal reports a difference between want and got, and the test goes on. An empty slice or map differs from nil unless
+// Equal reports a difference between want and got without ending the test. An empty slice or map differs from nil unless
 // the options say otherwise.
 func Equal[T any](t testing.TB, what string, want, got T, options ...cmp.Option) {
 	t.Helper()
@@ -17,7 +17,7 @@ func Equal[T any](t testing.TB, what string, want, got T, options ...cmp.Option)
 	}
 }
 
-// NoError ends the test if there is an error. It must be called from the goroutine of the test.
+// NoError ends the test if err is not nil. It must be called from the goroutine of the test.
 func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// An expression fails on an object that another policy finds due, until the object changes and it does not fail any more.
+// TestAnExpressionThatFailsKeeps has an expression that fails on an object that is due under another policy. The object is
+// kept until it changes and the expression no longer fails.
 func TestAnExpressionThatFailsKeeps(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{})
@@ -32,7 +33,7 @@ rules:
 	s.Stays(2*time.Second, unreadable)
 	s.Status(doubtful, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.Errors == 0 {
-			return errors.New("no error is told")
+			return errors.New("status reports no errors")
 		}
 		return nil
 	})
@@ -41,8 +42,8 @@ rules:
 	s.Calm()
 }
 
-// An object that a rule without startTime finds eligible is used again before its time is over, and has its whole time when it
-// is not any more.
+// TestATimeStartsAnew uses an object again before its TTL ends, under a rule without startTime. Its TTL starts again when the
+// object is no longer in use.
 func TestATimeStartsAnew(t *testing.T) {
 	scene.Short(t)
 	const ttl = 6 * time.Second
@@ -57,30 +58,30 @@ rules:
 `)
 	s.Sunset(scene.Start{})
 	retired := map[string]string{"env": "preview", "retired": "yes"}
-	s.Gone(s.ConfigMap("first", retired)) // from here on the leader has seen everything
+	s.Gone(s.ConfigMap("first", retired)) // from here on, the leader has seen all objects
 	used := s.ConfigMap("used", retired)
 	s.Eventually(func() error { return hasMark(s, used) })
 	time.Sleep(ttl / 4)
 	s.Change(used, func() { used.Labels["retired"] = "no" })
-	for seen := time.Now(); hasMark(s, used) == nil && time.Since(seen) < ttl; { // the mutant leaves the mark
+	for seen := time.Now(); hasMark(s, used) == nil && time.Since(seen) < ttl; { // the mutant keeps the mark
 		time.Sleep(50 * time.Millisecond)
 	}
 	again := time.Now()
 	s.Change(used, func() { used.Labels["retired"] = "yes" })
 	s.Gone(used)
 	if early := ttl - time.Since(again); early > 0 {
-		t.Errorf("it went %s before its time", early)
+		t.Errorf("it was deleted %s too early", early)
 	}
 	s.Calm()
 }
 
-// hasMark says whether an object carries a mark.
+// hasMark returns an error unless an object has a mark.
 func hasMark(s *scene.Scene, object *corev1.ConfigMap) error {
 	if err := s.Get(s.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
 	if object.Annotations[v1alpha1.EligibleSinceAnnotation] == "" {
-		return errors.New("it has no mark")
+		return errors.New("the object has no mark")
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Objects fall due, and change while the DELETE of each is on its way: the API server refuses all of them, and each is judged
-// as it is now.
+// TestF01ObjectsChangeBetweenReadAndDelete changes due objects while the DELETE of each is in flight. The API server refuses
+// each DELETE, and Sunset evaluates the changed objects again.
 func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{})
@@ -37,8 +37,8 @@ func TestF01ObjectsChangeBetweenReadAndDelete(t *testing.T) {
 	s.Calm()
 }
 
-// An object is deleted and made again while the DELETE of the old one is on its way. The new one has a time of its own, or is
-// no preview at all.
+// TestF02AnotherObjectOfTheSameName recreates objects while the DELETE of the old one is in flight. One new object has its
+// own TTL, the other is not a preview.
 func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{})
@@ -60,17 +60,18 @@ func TestF02AnotherObjectOfTheSameName(t *testing.T) {
 	s.Calm()
 }
 
-// An object is held at each step of its deletion, and stays for good once the API server has taken the hold.
+// TestF03AHoldAtEveryStep holds an object at each step of its deletion. The object is kept once the API server has stored the
+// hold.
 func TestF03AHoldAtEveryStep(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
 	leads, _ := pair(s, scene.Start{})
 	p := s.Policy("previews", previews("Enforce", "2s")+limited(1000))
 	before := s.ConfigMap("before", preview)
-	s.Gone(before) // from here on the ledger is written for deletions alone
+	s.Gone(before) // from here on, the ledger is written only for deletions
 	byLedger(s, p, 1)
 
-	// Where a cache lacks a namespace of another scenario, all namespaces are read, and then no single one.
+	// If a cache lacks a namespace of another scenario, the controller lists all namespaces, and does not get a single one.
 	own, all := gate.Requests("get", "namespaces").And(gate.Named(s.Namespace)), gate.Requests("list", "namespaces")
 	reads := func(r *http.Request) bool { return own(r) || all(r) }
 	var kept []*corev1.ConfigMap
@@ -86,7 +87,7 @@ func TestF03AHoldAtEveryStep(t *testing.T) {
 		{"once-it-is-written-down", gate.Requests("update", "retentionledgers"), true},
 		{"before-its-delete", gate.Requests("delete", "configmaps").And(gate.In(s.Namespace)), false},
 	} {
-		byLedger(s, p, 1) // what was written down for the step before is closed
+		byLedger(s, p, 1) // closes the entry of the previous step
 		cm := s.ConfigMap(step.name, preview)
 		fault := gate.Fault{Match: step.match, Times: 1}
 		if hold := func() { s.Hold(cm) }; step.after {

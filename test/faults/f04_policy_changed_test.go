@@ -13,28 +13,28 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// change is something an operator does that keeps what is being deleted.
+// change is a user's action that keeps the objects that are being deleted.
 type change struct {
 	how func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy)
 	// mark is scene.Short or scene.Long.
 	mark func(t *testing.T)
 }
 
-// A policy changes in the middle of a backlog, while the watches of policies stand still.
+// TestF04APolicyChangesInTheMiddle changes a policy in the middle of a backlog, while the watches of policies are frozen.
 func TestF04APolicyChangesInTheMiddle(t *testing.T) {
 	edit := func(e func(*v1alpha1.ClusterRetentionPolicySpec)) func(*scene.Scene, *v1alpha1.ClusterRetentionPolicy) {
 		return func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) { s.Edit(p, e) }
 	}
 	inTheMiddle(t, map[string]change{
-		"suspended":     {edit(suspends), scene.Short},
-		"a dry run":     {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }), scene.Long},
-		"a longer time": {edit(enforcesAfter("1h")), scene.Long},
+		"suspended":    {edit(suspends), scene.Short},
+		"a dry run":    {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun }), scene.Long},
+		"a longer TTL": {edit(enforcesAfter("1h")), scene.Long},
 		"another rule keeps": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) {
 			keeps := *spec.Rules[0].DeepCopy()
 			keeps.Name, keeps.TTL, keeps.TTLExpression = "keeps", "", "optional.none()"
 			spec.Rules = append(spec.Rules, keeps)
 		}), scene.Long},
-		"its namespace is left out": {func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
+		"its namespace is excluded": {func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 			s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.ExcludeNamespaces = []string{s.Namespace} })
 		}, scene.Long},
 		"invalid": {edit(func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = "objekt" }), scene.Long},
@@ -45,7 +45,7 @@ func TestF04APolicyChangesInTheMiddle(t *testing.T) {
 	})
 }
 
-// A team, or whoever owns a namespace, keeps what is being deleted there.
+// TestF05AnOverrideComesInTheMiddle keeps objects in the middle of a backlog, by an override or by a hold on the namespace.
 func TestF05AnOverrideComesInTheMiddle(t *testing.T) {
 	override := func(says string) func(*scene.Scene, *v1alpha1.ClusterRetentionPolicy) {
 		return func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
@@ -53,10 +53,10 @@ func TestF05AnOverrideComesInTheMiddle(t *testing.T) {
 		}
 	}
 	inTheMiddle(t, map[string]change{
-		"a longer time":           {override("ttl: 1h"), scene.Long},
+		"a longer TTL":            {override("ttl: 1h"), scene.Long},
 		"a suspension":            {override("suspend: true"), scene.Long},
-		"a time nobody can read":  {override("ttl: 2 days"), scene.Long},
-		"a field nobody knows":    {override("ttl: 0s, unless: sunday"), scene.Long},
+		"an invalid TTL":          {override("ttl: 2 days"), scene.Long},
+		"an unknown field":        {override("ttl: 0s, unless: sunday"), scene.Long},
 		"a hold on its namespace": {func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) { s.Hold(namespaceOf(s)) }, scene.Long},
 	})
 }
@@ -65,8 +65,8 @@ func namespaceOf(s *scene.Scene) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}
 }
 
-// inTheMiddle makes changes in the middle of a backlog. The watches of policies and namespaces stand still, so that only
-// what is read before each deletion can show them. Deletions end within the window that the verdict allows for.
+// inTheMiddle makes changes in the middle of a backlog. The watches of policies and namespaces are frozen, so that only the
+// reads before each deletion can show the change. Deletions must end within the window that the checker allows.
 func inTheMiddle(t *testing.T, changes map[string]change) {
 	const backlog = 120
 	for name, change := range changes {
@@ -81,16 +81,16 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 			for _, resource := range []string{"clusterretentionpolicies", "retentionpolicies", "namespaces"} {
 				thaws = append(thaws, leads.Gate.Freeze(gate.Requests("watch", resource)))
 			}
-			befell(s, leads, "events that are held back", func(t gate.Tally) int { return t.HeldBack })
+			befell(s, leads, "events that were held back", func(t gate.Tally) int { return t.HeldBack })
 			change.how(s, p)
 			changed := time.Now()
 
 			settled(s, preview)
 			late := since(changed, leads.Deletes())
 			left := s.Left(&corev1.ConfigMapList{}, preview)
-			t.Logf("%d DELETEs were sent after the change was acknowledged, the last %s after it; %d of %d are left",
+			t.Logf("%d DELETEs sent after the change was acknowledged, the last %s after it; %d of %d objects left",
 				len(late), lastAfter(changed, late).Round(time.Millisecond), left, backlog)
-			s.ExpectThat("something that is left", func() bool { return left > 0 })
+			s.ExpectThat("objects that are left", func() bool { return left > 0 })
 			silent(t, 2*time.Second, leads, waits)
 			for _, thaw := range thaws {
 				thaw()
@@ -100,7 +100,7 @@ func inTheMiddle(t *testing.T, changes map[string]change) {
 	}
 }
 
-// settled waits until nothing has gone for a second and a half.
+// settled waits until no object has been deleted for one and a half seconds.
 func settled(s *scene.Scene, labels map[string]string) {
 	s.Helper()
 	left, since := -1, time.Now()
@@ -109,13 +109,13 @@ func settled(s *scene.Scene, labels map[string]string) {
 			left, since = now, time.Now()
 		}
 		if time.Since(since) < 1500*time.Millisecond {
-			return fmt.Errorf("%d are left, and they still go", left)
+			return fmt.Errorf("%d objects left, and deletions continue", left)
 		}
 		return nil
 	})
 }
 
-// lastAfter is how long after a time the last of some requests arrived.
+// lastAfter returns how long after a time the last request arrived.
 func lastAfter(t time.Time, entries []gate.Entry) time.Duration {
 	if len(entries) == 0 {
 		return 0

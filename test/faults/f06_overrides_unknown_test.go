@@ -18,8 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// What a team has overridden cannot be read, each time in another way. Nothing goes, in no namespace, and the policy says why.
-// Afterwards what the override keeps is kept, and the rest goes.
+// TestF06OverridesCannotBeRead makes the overrides of a team unreadable in different ways. Sunset deletes nothing in any
+// namespace, and the policy reports why. Afterwards, Sunset keeps what the override keeps and deletes the rest.
 func TestF06OverridesCannotBeRead(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -53,8 +53,9 @@ func TestF06OverridesCannotBeRead(t *testing.T) {
 	s.Calm()
 }
 
-// Somebody deletes the CustomResourceDefinition of overrides, and every override with it. What they kept does not go before
-// overrides can be read again, and not before somebody has approved; the status says which.
+// TestF06OverridesAreDeletedWithTheirDefinition deletes the CustomResourceDefinition of overrides, and with it every
+// override. Sunset keeps the objects until overrides can be read again and a user has approved. The status reports the
+// current reason.
 func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 	scene.Long(t)
 	const kept = 20
@@ -67,9 +68,9 @@ func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 	counted(s, p, kept)
 
 	definition := overridesDefinition(t)
-	t.Cleanup(func() { _ = s.Create(context.Background(), definition.DeepCopy()) }) // whatever happens here
+	t.Cleanup(func() { _ = s.Create(context.Background(), definition.DeepCopy()) }) // also if the test fails
 	s.Remove(definition.DeepCopy())
-	seenGone := false // a GET of the override still told that it is gone, before its definition was
+	seenGone := false // a GET of the override returned 404 before its definition was deleted
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		c := scene.Condition(status, v1alpha1.ConditionEnforcing)
 		if seenGone = c.Reason == "ApprovalRequired"; !seenGone && c.Reason != "Stale" {
@@ -92,7 +93,7 @@ func TestF06OverridesAreDeletedWithTheirDefinition(t *testing.T) {
 	s.Calm()
 }
 
-// overridesDefinition is the CustomResourceDefinition of RetentionPolicy.
+// overridesDefinition returns the CustomResourceDefinition of RetentionPolicy.
 func overridesDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	for _, file := range crds.Files() {
@@ -104,6 +105,6 @@ func overridesDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition
 			return definition
 		}
 	}
-	t.Fatal("no definition of RetentionPolicy")
+	t.Fatal("CustomResourceDefinition of RetentionPolicy not found")
 	return nil
 }

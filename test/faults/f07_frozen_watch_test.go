@@ -10,8 +10,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The watch of ConfigMaps stands still without ending, while everything else is answered. What Sunset knows of them is old
-// when they fall due: those that have changed meanwhile must be judged as they are, and not as they were.
+// TestF07TheWatchStandsStillWhileReadsAreLive freezes the watch of ConfigMaps without ending it; other requests work. When
+// the objects become due, Sunset's cache is outdated: Sunset must evaluate the objects that have changed by their current
+// state.
 func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -22,7 +23,7 @@ func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
 	counted(s, p, 4)
 
 	thaw := r.Gate.Freeze(gate.Requests("watch", "configmaps"))
-	befell(s, r, "events that are held back", func(t gate.Tally) int { return t.HeldBack })
+	befell(s, r, "events that were held back", func(t gate.Tally) int { return t.HeldBack })
 	s.Hold(held)
 	s.Change(relabelled, func() { relabelled.Labels = nil })
 	s.Touch(touched)
@@ -34,7 +35,7 @@ func TestF07TheWatchStandsStillWhileReadsAreLive(t *testing.T) {
 	s.Gone(touched)
 	s.Eventually(func() error {
 		if len(with(http.StatusConflict, r.Deletes())) < 4 {
-			return errors.New("not all that have changed have been tried as they were")
+			return errors.New("not every changed object had a DELETE with its old version")
 		}
 		return nil
 	})

@@ -15,8 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// The controller is killed, and starts again at an API server that has been cut off from etcd for a while: what that one
-// remembers is due, and has since been held, relabelled, made again or suspended through the other API server.
+// TestF08RestartedAtAnAPIServerThatIsBehind kills the controller and starts it again at an API server that is disconnected
+// from etcd. The objects in that server's cache are due. Through the other API server, they have since been held, relabelled,
+// recreated or suspended.
 func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{Alone: true})
@@ -39,10 +40,10 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	namesake = overtaken(s, held, relabelled, namesake)
 	s.Edit(other, suspends)
 	r.Restart(func(start *scene.Start) { start.Server = scene.B })
-	silent(t, 8*time.Second, r) // nothing could go while it is so: nothing must be tried
+	silent(t, 8*time.Second, r) // no deletion can succeed now, so none must be tried
 	s.Stays(0, goes, held, relabelled, namesake, suspended)
 	if err := remembers(s, b, other, held); err != nil {
-		t.Fatalf("the scene is void: the API server is not behind: %v", err)
+		t.Fatalf("the run is void: the API server is not behind: %v", err)
 	}
 
 	s.Cluster.Relay().Heal()
@@ -51,8 +52,9 @@ func TestF08RestartedAtAnAPIServerThatIsBehind(t *testing.T) {
 	s.Calm()
 }
 
-// The controller is killed, and starts again. What it reads of ConfigMaps comes from an API server that has been cut off from etcd
-// for a while; what it deletes goes to one that has not. The API server refuses what has changed since.
+// TestF08ObjectsAreReadFromThePast kills the controller and starts it again. It reads ConfigMaps from an API server that is
+// disconnected from etcd, and sends DELETEs to one that is not. The API server refuses to delete objects that have changed
+// since.
 func TestF08ObjectsAreReadFromThePast(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Alone: true})
@@ -78,7 +80,7 @@ func TestF08ObjectsAreReadFromThePast(t *testing.T) {
 	}
 	s.Stays(2*time.Second, held, relabelled, namesake, late)
 	if err := remembers(s, b, p, held); err != nil {
-		t.Fatalf("the scene is void: the API server is not behind: %v", err)
+		t.Fatalf("the run is void: the API server is not behind: %v", err)
 	}
 
 	s.Cluster.Relay().Heal()
@@ -87,8 +89,8 @@ func TestF08ObjectsAreReadFromThePast(t *testing.T) {
 	s.Calm()
 }
 
-// overtaken changes what an API server that is behind remembers otherwise: one is held, one is relabelled, and one made again
-// without its label, which it gives.
+// overtaken changes objects that an outdated API server still has in their old state: it holds one, relabels one, and
+// recreates one without its label. It returns the recreated object.
 func overtaken(s *scene.Scene, held, relabelled, namesake *corev1.ConfigMap) *corev1.ConfigMap {
 	s.Helper()
 	s.Hold(held)
@@ -97,17 +99,17 @@ func overtaken(s *scene.Scene, held, relabelled, namesake *corev1.ConfigMap) *co
 	return s.ConfigMap(namesake.Name, nil)
 }
 
-// refused says whether the API server has found that an object is another one by now than a replica took it for.
+// refused returns an error unless the API server has refused a DELETE because the object had changed.
 func refused(r *scene.Replica, name string) error {
 	for _, e := range with(http.StatusConflict, r.Deletes()) {
 		if e.Name == name {
 			return nil
 		}
 	}
-	return fmt.Errorf("no DELETE of %s has been refused", name)
+	return fmt.Errorf("no DELETE of %s was refused", name)
 }
 
-// remembers is nil while an API server serves from memory that a policy is enforced and a ConfigMap is not held.
+// remembers returns nil while the cache of an API server has a policy that is enforced and a ConfigMap without a hold.
 func remembers(s *scene.Scene, c client.Client, p *v1alpha1.ClusterRetentionPolicy, cm *corev1.ConfigMap) error {
 	stale := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 	policies, maps := &v1alpha1.ClusterRetentionPolicyList{}, &corev1.ConfigMapList{}
@@ -127,5 +129,5 @@ func remembers(s *scene.Scene, c client.Client, p *v1alpha1.ClusterRetentionPoli
 			return nil
 		}
 	}
-	return errors.New("the ConfigMap is not there, or held")
+	return errors.New("the ConfigMap is missing or held")
 }

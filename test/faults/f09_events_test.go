@@ -12,9 +12,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The watch of ConfigMaps loses every event about a deletion and one that shows a hold, tells those of another object in the
-// wrong order, so that its hold seems to be gone, and all others twice. Nothing goes that must stay, and nothing stays that
-// must go.
+// TestF09EventsAreLostToldTwiceAndOutOfOrder edits the watch of ConfigMaps. The watch loses each deletion and one hold. It
+// sends the events of another object in the wrong order, so that its hold seems to be removed. It sends all other events
+// twice. Sunset must delete exactly the objects that are due.
 func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{})
@@ -28,8 +28,8 @@ func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
 
 	m := mangler{namespace: s.Namespace}
 	lift := r.Gate.Frames(gate.Requests("watch", "configmaps"), m.change)
-	s.ExpectThat("events were lost", func() bool { return m.lost.Load() >= 3 })
-	s.ExpectThat("events came in the wrong order", func() bool { return m.late.Load() >= 1 })
+	s.ExpectThat("lost events", func() bool { return m.lost.Load() >= 3 })
+	s.ExpectThat("events in the wrong order", func() bool { return m.late.Load() >= 1 })
 	s.Remove(ghost)
 	s.Hold(heldUnseen)
 	s.Touch(held)
@@ -47,7 +47,7 @@ func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
 	}
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.Matched != 2 || status.Deleted != int64(len(goes)) || status.Due.Now != 0 {
-			return errors.New("two should be left, which are held, and five deleted")
+			return errors.New("want 2 held objects left and 5 deleted")
 		}
 		return nil
 	})
@@ -56,10 +56,10 @@ func TestF09EventsAreLostToldTwiceAndOutOfOrder(t *testing.T) {
 	s.Calm()
 }
 
-// mangler changes the events of a watch for the worse.
+// mangler drops, reorders and duplicates the events of a watch.
 type mangler struct {
-	namespace  string // the events of others pass
-	kept       []byte // back, until after the next about the same object
+	namespace  string // the events of other namespaces pass
+	kept       []byte // sent after the next event of the same object
 	lost, late atomic.Int64
 }
 

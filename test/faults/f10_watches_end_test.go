@@ -15,17 +15,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// storm is how long watches are in trouble, and listed at most how often a collection may be read meanwhile.
+// storm is how long watches fail. listed is the maximum number of lists of a collection in that time.
 const (
 	storm  = 20 * time.Second
 	listed = 12
 )
 
-// Watches are cut twice a second, and each that goes on where another ended is told that this is too long ago: all has to be
-// listed again, again and again.
+// TestF10EveryWatchIsAnswered410 closes connections twice a second, and answers each watch that resumes with 410 Expired.
+// Everything must be relisted each time.
 func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true}) // a list of what others have may take longer than there is between two cuts
+	s := scene.New(t, scene.Options{Alone: true}) // a list of other scenarios' objects may take longer than the time between two cuts
 	s.Policy("previews", previews("Enforce", "0s"))
 	r := s.Sunset(scene.Start{})
 	s.Gone(s.ConfigMap("before", preview))
@@ -33,14 +33,15 @@ func TestF10EveryWatchIsAnswered410(t *testing.T) {
 	s.Expect(expired)
 	stop := cuts(s, r)
 	relisted(s, r)
-	s.Gone(s.ConfigMap("meanwhile", preview)) // listed again it is seen
+	s.Gone(s.ConfigMap("meanwhile", preview)) // a relist shows it
 	stop()
 	expired.Lift()
 	s.Gone(s.ConfigMap("after", preview))
 	s.Calm()
 }
 
-// Watches are cut twice a second, and no bookmark says how far they came; nor does one when they last for a while, and end then.
+// TestF10WatchesEndAsSoonAsTheyHaveBegun closes connections twice a second, and drops all bookmarks. Then watches last for a
+// while without bookmarks, and end.
 func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -59,9 +60,9 @@ func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 	relisted(s, r)
 	s.Gone(s.ConfigMap("meanwhile", preview))
 	stop()
-	cluster.Eventually(s, 2*time.Minute, func() error { // they come each minute
+	cluster.Eventually(s, 2*time.Minute, func() error { // bookmarks arrive once a minute
 		if withheld.Load() == 0 {
-			return errors.New("no bookmark has come to be withheld")
+			return errors.New("no bookmark was withheld")
 		}
 		return nil
 	})
@@ -72,9 +73,9 @@ func TestF10WatchesEndAsSoonAsTheyHaveBegun(t *testing.T) {
 	s.Calm()
 }
 
-// cuts ends all connections of a replica twice a second.
+// cuts closes all connections of a replica twice a second.
 func cuts(s *scene.Scene, r *scene.Replica) (stop func()) {
-	befell(s, r, "connections that are cut", func(t gate.Tally) int { return t.Cut })
+	befell(s, r, "closed connections", func(t gate.Tally) int { return t.Cut })
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -92,7 +93,7 @@ func cuts(s *scene.Scene, r *scene.Replica) (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// relisted waits until the storm is over and fails the test if collections were read too often.
+// relisted waits until the storm is over, and fails the test if collections were read too often.
 func relisted(s *scene.Scene, r *scene.Replica) {
 	s.Helper()
 	bystander := s.ConfigMap("bystander", nil)

@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// list is a list as JSON, edited without knowing what it is of.
+// list is a list in JSON, with items of any kind.
 type list struct {
 	Kind       string            `json:"kind"`
 	APIVersion string            `json:"apiVersion"`
@@ -27,7 +27,7 @@ type list struct {
 	Items      []json.RawMessage `json:"items"`
 }
 
-// edited is a change of lists.
+// edited returns a function that changes a list.
 func edited(change func(*list)) func([]byte) []byte {
 	return func(body []byte) []byte {
 		l := &list{}
@@ -40,7 +40,7 @@ func edited(change func(*list)) func([]byte) []byte {
 	}
 }
 
-// lies are lists that are not what the API server has.
+// lies are changes that make a list incomplete or invalid.
 var lies = map[string]func([]byte) []byte{
 	"empty":                   edited(func(l *list) { l.Items = []json.RawMessage{} }),
 	"first-page-only":         edited(func(l *list) { l.Items, l.Metadata.Continue = l.Items[:len(l.Items)/2], "more" }),
@@ -50,8 +50,9 @@ var lies = map[string]func([]byte) []byte{
 	"without-its-last-policy": edited(func(l *list) { l.Items = l.Items[:max(0, len(l.Items)-1)] }),
 }
 
-// The lists of policies that are read before each deletion lack overrides, in every way in which a list can. What those keep
-// stays, and nothing else goes while it is so.
+// TestF11ListsOfPoliciesLackSome makes the lists of policies that Sunset reads before each deletion incomplete or invalid, in
+// different ways. Sunset keeps the objects that the missing overrides keep, and deletes nothing else while the lists are
+// wrong.
 func TestF11ListsOfPoliciesLackSome(t *testing.T) {
 	scene.Short(t)
 	s := scene.New(t, scene.Options{})
@@ -74,8 +75,8 @@ func TestF11ListsOfPoliciesLackSome(t *testing.T) {
 	s.Calm()
 }
 
-// Lists of Pods lack some of those that use ConfigMaps, in one way after the other, for longer than a quiet period. A list that
-// is not whole is not known, and nothing goes.
+// TestF11ListsOfReferrersAreNotWhole makes lists of Pods that use ConfigMaps incomplete, in different ways and for longer
+// than a quiet period. After an incomplete list, the references are unknown and Sunset deletes nothing.
 func TestF11ListsOfReferrersAreNotWhole(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -84,7 +85,7 @@ func TestF11ListsOfReferrersAreNotWhole(t *testing.T) {
 		s.MustCreate(userOf(cm))
 	}
 	unused := s.ConfigMap("unused", preview)
-	inPages := []string{"KUBE_FEATURE_WatchListClient=false"} // a listing that is streamed has none
+	inPages := []string{"KUBE_FEATURE_WatchListClient=false"} // a streamed list has no pages
 	leads, waits := pair(s, scene.Start{Env: inPages, Flags: longLeases})
 	leads.Gate.Adjust(func(r *http.Request) {
 		if gate.Requests("list", "pods")(r) {
@@ -110,19 +111,19 @@ func TestF11ListsOfReferrersAreNotWhole(t *testing.T) {
 	s.Calm()
 }
 
-// inTurn rewrites one answer in this way and the next in that.
+// inTurn rewrites each answer in the next of several ways.
 func inTurn(ways ...func([]byte) []byte) func([]byte) []byte {
 	var n atomic.Int64
 	return func(body []byte) []byte { return ways[int(n.Add(1)-1)%len(ways)](body) }
 }
 
-// longLeases outlast a machine that is busy: another leader would begin the quiet period again.
+// longLeases are long enough for a busy machine: a new leader would start the quiet period again.
 var longLeases = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=40s"}
 
-// quiet is for how long nothing must have referred to what goes.
+// quiet is how long an object must have had no references before it is deleted.
 const quiet = 30 * time.Second
 
-// unreferenced deletes preview ConfigMaps that nothing refers to.
+// unreferenced deletes preview ConfigMaps without references.
 const unreferenced = `
 mode: Enforce
 rules:
@@ -133,7 +134,7 @@ rules:
   ttl: 0s
 `
 
-// userOf is a Pod, which no node runs, that mounts a ConfigMap.
+// userOf returns a Pod that mounts a ConfigMap; no node runs it.
 func userOf(cm *corev1.ConfigMap) *corev1.Pod {
 	source := &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: cm.Name}}
 	return &corev1.Pod{

@@ -17,8 +17,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The leader lists policies and namespaces again, as a stream, which lacks an override, a policy and a namespace that is held, and ends
-// as if it were complete. Later the lists that it reads before each deletion lack them too. The objects that they keep stay.
+// TestF11StreamedListsLackSome makes the leader relist policies and namespaces as a stream that lacks an override, a policy
+// and a held namespace, and ends as if it were complete. Later the lists that it reads before each deletion lack them too.
+// Sunset keeps the objects that they keep.
 func TestF11StreamedListsLackSome(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Alone: true})
@@ -36,7 +37,7 @@ func TestF11StreamedListsLackSome(t *testing.T) {
 	enforcing(s, p)
 
 	lacks := map[string]string{"retentionpolicies": pause.Name, "clusterretentionpolicies": veto.Name, "namespaces": held}
-	left := map[string]*atomic.Int64{} // how often streams left it out
+	left := map[string]*atomic.Int64{} // number of streams without the object
 	var lifts []func()
 	var expired []*gate.Armed
 	for resource, name := range lacks {
@@ -62,7 +63,7 @@ func TestF11StreamedListsLackSome(t *testing.T) {
 				leads.Gate.Cut()
 				cut = time.Now()
 			}
-			return fmt.Errorf("no stream of %s has left anything out", resource)
+			return fmt.Errorf("no stream of %s lacked an object", resource)
 		}
 		return nil
 	})
@@ -84,7 +85,7 @@ func TestF11StreamedListsLackSome(t *testing.T) {
 		}
 	}
 	keep()
-	s.Gone(create(elsewhere, preview)) // the lists that are read before each deletion are whole
+	s.Gone(create(elsewhere, preview)) // the lists before each deletion are still complete
 	stay()
 
 	var lying []*gate.Armed

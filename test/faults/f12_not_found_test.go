@@ -21,8 +21,8 @@ import (
 
 var notFound = &gate.Answer{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
 
-// The API server says for a while that it has no such owner, as one does that has not read its store yet. Nobody goes in the
-// owner's place, and the owner goes once it can be read.
+// TestF12AnOwnerIsNotFoundForAWhile answers reads of an owner with 404 for a while, as an API server does that has not read
+// its store yet. Sunset deletes neither the owner nor the object, and deletes the owner once it can read it.
 func TestF12AnOwnerIsNotFoundForAWhile(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -42,8 +42,8 @@ func TestF12AnOwnerIsNotFoundForAWhile(t *testing.T) {
 	s.Calm()
 }
 
-// The API server says for a while, shorter than a quiet period, that it does not have a kind that refers to ConfigMaps, or has it
-// and no objects of it. Watches have ended, so that it is asked again. What is used stays.
+// TestF12AReferringKindIsNotFoundForAWhile answers 404 for a kind that refers to ConfigMaps, and then only for its objects,
+// for less than a quiet period. Watches end, so that Sunset reads the kind again. Sunset keeps the used ConfigMap.
 func TestF12AReferringKindIsNotFoundForAWhile(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -103,7 +103,7 @@ func define(s *scene.Scene, kind schema.GroupVersionKind, plural string, status 
 	})
 }
 
-// instance creates an object of a custom kind in the scene's namespace.
+// instance creates an object of a custom kind in the scenario's namespace.
 func instance(s *scene.Scene, kind schema.GroupVersionKind, name string, fields map[string]any) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{Object: fields}

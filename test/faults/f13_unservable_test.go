@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// deadService announces an API group that nobody serves.
+// deadService registers an API group without a server.
 const deadService = `
 apiVersion: apiregistration.k8s.io/v1
 kind: APIService
@@ -22,10 +22,10 @@ spec:
   groupPriorityMinimum: 100
   versionPriority: 10
   insecureSkipTLSVerify: true
-  service: {namespace: default, name: nobody}
+  service: {namespace: default, name: missing}
 `
 
-// deadWebhook is a CRD whose versions only a webhook could convert, which nobody serves.
+// deadWebhook is a CRD with a conversion webhook that does not exist.
 const deadWebhook = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -50,15 +50,15 @@ kind: Widget
 metadata: {name: widget, labels: {env: preview}}
 `
 
-// An API group is announced that nobody serves, and custom resources cannot be converted. Policies about these kinds say
-// so, and all others are carried out as if nothing was.
+// TestF13KindsThatCannotBeServedDelayNoOther has an API group without a server, and custom resources that cannot be
+// converted. The policies for these kinds report the error, and all other policies work normally.
 func TestF13KindsThatCannotBeServedDelayNoOther(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Alone: true})
 	service, crd := apply(s, deadService), apply(s, deadWebhook)
 	stored := read(s, widget)
 	stored.SetNamespace(s.Namespace)
-	s.Eventually(func() error { return s.Create(t.Context(), stored) }) // the kind takes a moment
+	s.Eventually(func() error { return s.Create(t.Context(), stored) }) // the API server needs a moment to serve the kind
 	dead := s.Policy("dead", `
 mode: Enforce
 rules:
@@ -79,13 +79,13 @@ rules:
 	tells(s, converted, v1alpha1.ConditionWatching, "ListFailed", "conversion webhook")
 	s.Status(dead, func(status v1alpha1.RetentionPolicyStatus) error {
 		if c := scene.Condition(status, v1alpha1.ConditionWatching); c.Status != metav1.ConditionFalse {
-			return errors.New("it should say that nobody serves the kind")
+			return errors.New("Watching should be False because the kind is not served")
 		}
 		return nil
 	})
 	s.Stays(2*time.Second, stored)
 	requests := len(since(began, r.Gate.Journal()))
-	s.Logf("%d requests in %s beside kinds in trouble", requests, time.Since(began).Round(time.Second))
+	s.Logf("%d requests in %s with kinds that fail", requests, time.Since(began).Round(time.Second))
 
 	s.Edit(converted, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun })
 	s.Remove(service)

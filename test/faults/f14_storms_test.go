@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Every DELETE of a backlog is told to come back in three seconds.
+// TestF14DeletesAreToldToComeBackLater answers every DELETE of a backlog with Retry-After: 3.
 func TestF14DeletesAreToldToComeBackLater(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -29,11 +29,11 @@ func TestF14DeletesAreToldToComeBackLater(t *testing.T) {
 	tried := r.Deletes()
 	s.Logf("%d DELETEs in 9s", len(tried))
 	if len(tried) > 40 {
-		t.Errorf("%d DELETEs were sent although the first 16 were told to come back later", len(tried))
+		t.Errorf("%d DELETEs were sent although the first 16 were answered with Retry-After", len(tried))
 	}
 	for i := 1; i < len(tried); i++ {
 		if pause := tried[i].At.Sub(tried[i-1].Done); pause > 500*time.Millisecond && pause < 2500*time.Millisecond {
-			t.Errorf("a DELETE came %s after one that was told to wait for 3s", pause)
+			t.Errorf("a DELETE was sent %s after an answer with Retry-After: 3", pause)
 		}
 	}
 	busy.Lift()
@@ -43,8 +43,8 @@ func TestF14DeletesAreToldToComeBackLater(t *testing.T) {
 	s.Calm()
 }
 
-// Half of all requests, of whatever sort, are answered with an error of the server. Two replicas and their election have to
-// live with that.
+// TestF14HalfOfAllRequestsFail answers half of all requests of two replicas with a server error, including requests of leader
+// election.
 func TestF14HalfOfAllRequestsFail(t *testing.T) {
 	for name, code := range map[string]int{"500": http.StatusInternalServerError, "503": http.StatusServiceUnavailable, "504": http.StatusGatewayTimeout} {
 		t.Run(name, func(t *testing.T) {
@@ -67,12 +67,12 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 				requests := len(since(began, r.Gate.Journal()))
 				s.Logf("%d requests in 15s", requests)
 				if requests > 1500 {
-					t.Errorf("%d requests in 15s are a storm of our own", requests)
+					t.Errorf("%d requests in 15s are too many", requests)
 				}
 			}
 			for i, r := range replicas {
 				armed[i].Lift()
-				if !r.Running() { // it has lost its lead, and is started again as a cluster does
+				if !r.Running() { // it has lost its lease, and is restarted as in a cluster
 					r.Restart()
 				}
 			}
@@ -85,7 +85,7 @@ func TestF14HalfOfAllRequestsFail(t *testing.T) {
 	}
 }
 
-// half is every second request of one replica.
+// half matches every second request of one replica.
 func half() gate.Match {
 	var n atomic.Int64
 	return func(*http.Request) bool { return n.Add(1)%2 == 0 }

@@ -15,8 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The API server carries DELETEs out, and the connection breaks before its answers come. Each object is counted once all the same,
-// limits hold, and another object that has the name by then stays.
+// TestF15DeletedAndTheReplyIsLost loses the answers of DELETEs that the API server has carried out. Sunset still counts each
+// object once, respects limits, and keeps a new object with the same name.
 func TestF15DeletedAndTheReplyIsLost(t *testing.T) {
 	scene.Short(t)
 	const due, limit = 12, 9
@@ -38,10 +38,10 @@ func TestF15DeletedAndTheReplyIsLost(t *testing.T) {
 	enforcing(s, plain)
 
 	if left := s.Left(&corev1.ConfigMapList{}, preview); left != due-limit {
-		t.Errorf("%d are left, want %d", left, due-limit)
+		t.Errorf("%d objects left, want %d", left, due-limit)
 	}
 	l := byLedger(s, exact, limit)
-	t.Logf("%d deletions were answered, of %d it was found out", l.Total.Deleted, l.Total.Gone)
+	t.Logf("%d deletions were answered, %d were found by reading", l.Total.Deleted, l.Total.Gone)
 	for _, cm := range names.made() {
 		s.Stays(0, cm)
 	}
@@ -52,21 +52,21 @@ func TestF15DeletedAndTheReplyIsLost(t *testing.T) {
 	}
 	for what, n := range repeated {
 		if n > 3 {
-			t.Errorf("%d times DELETE %s", n, what)
+			t.Errorf("DELETE %[2]s was sent %[1]d times", n, what)
 		}
 	}
 	silent(t, time.Second, leads)
 	s.Calm()
 }
 
-// namesakes are objects of the names of others that have just been deleted. They are no previews.
+// namesakes are new objects with the names of objects that have just been deleted. They are not previews.
 type namesakes struct {
 	mu    sync.Mutex
 	asked []string
 	all   []*corev1.ConfigMap
 }
 
-// first matches the first request about each name.
+// first matches the first request for each name.
 func (n *namesakes) first(r *http.Request) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,14 +78,14 @@ func (n *namesakes) first(r *http.Request) bool {
 	return true
 }
 
-// make makes a namesake of whoever is gone by now and has none.
+// make creates a namesake for each deleted object that has none.
 func (n *namesakes) make(s *scene.Scene) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, name := range n.asked {
 		cm := &corev1.ConfigMap{}
 		cm.Namespace, cm.Name = s.Namespace, name
-		if s.Create(s.Context(), cm) == nil { // else it is still there, or its namesake
+		if s.Create(s.Context(), cm) == nil { // otherwise the object or its namesake exists
 			n.all = append(n.all, cm)
 		}
 	}

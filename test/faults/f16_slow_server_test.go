@@ -10,8 +10,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Every request takes a second, and things go on. Then each takes four: what a deletion rests on would be too old by the time
-// that all of it is known, so that nothing goes, and what is suspended meanwhile stays.
+// TestF16EveryRequestTakesSeconds delays every request by one second, and deletions continue. Then it delays every request by
+// four seconds: the answers for a deletion would be too old when all are known. So Sunset deletes nothing, and keeps an
+// object whose policy is suspended in that time.
 func TestF16EveryRequestTakesSeconds(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -35,8 +36,8 @@ func TestF16EveryRequestTakesSeconds(t *testing.T) {
 	s.Calm()
 }
 
-// An API server stands still for half a minute, with requests of Sunset in it, and goes on. Meanwhile everything falls due,
-// and through the other one an object is held, another is relabelled and a policy suspended.
+// TestF16AnAPIServerStandsStill suspends an API server for half a minute, with requests of Sunset in flight. In that time all
+// objects become due, and a user of the other API server holds one object, relabels one and suspends one policy.
 func TestF16AnAPIServerStandsStill(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Alone: true})
@@ -58,7 +59,7 @@ func TestF16AnAPIServerStandsStill(t *testing.T) {
 	s.Hold(held)
 	s.Change(relabelled, func() { relabelled.Labels = nil })
 	s.Edit(other, suspends)
-	silent(t, 30*time.Second-time.Since(began), r) // nothing could go while it is so: nothing must be tried
+	silent(t, 30*time.Second-time.Since(began), r) // no deletion can succeed now, so none must be tried
 	s.Stays(0, goes, held, relabelled, suspended)
 	if err := resume(); err != nil {
 		t.Fatal(err)

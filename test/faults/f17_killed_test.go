@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// crashing deletes what goes at once and what goes soon, counts both apart, and leaves one of all for want of room.
+// crashing deletes some objects immediately and others soon, counts both separately, and keeps one because of the limit.
 const crashing = `
 mode: Enforce
 limits: {maxDeletions: 6, window: 1h}
@@ -42,7 +42,7 @@ func (m moment) String() string {
 	return fmt.Sprintf("%s %s %s %d", when, m.verb, m.resource, m.n)
 }
 
-// fault kills a replica at the moment: before its write reaches the API server, or once it has been carried out.
+// fault kills a replica at the moment: before its write reaches the API server, or after the API server has carried it out.
 func (m moment) fault(r *scene.Replica) gate.Fault {
 	f := gate.Fault{Match: gate.Requests(m.verb, m.resource), Skip: m.n - 1, Times: 1}
 	if m.after {
@@ -53,8 +53,9 @@ func (m moment) fault(r *scene.Replica) gate.Fault {
 	return f
 }
 
-// The leader is killed before or after one of its writes, and the other replica takes over. What is left and what is counted is
-// the same each time. In make faults it is killed at every write that an undisturbed run makes; runs differ by a few.
+// TestF17TheLeaderIsKilledAtAWrite kills the leader before or after one of its writes, and the other replica takes over. The
+// remaining objects and the counts must be the same each time. In make faults, the leader is killed at every write of a run
+// without faults; runs differ by a few writes.
 func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 	moments := []moment{
 		{"create", "retentionledgers", 1, true},
@@ -65,22 +66,22 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 		t.Run(m.String(), func(t *testing.T) {
 			scene.Short(t)
 			if !killedAt(t, m) {
-				t.Error("the run is void: it came to no such write")
+				t.Error("the run is void: missing the write")
 			}
 		})
 	}
 	t.Run("every write", func(t *testing.T) {
 		if os.Getenv("SUNSET_FAULTS") != "all" {
-			t.Skip("make faults kills at every write")
+			t.Skip("run make faults to kill at every write")
 		}
 		met := &met{}
-		t.Cleanup(func() { met.end(t) }) // after what is parallel
+		t.Cleanup(func() { met.end(t) }) // after the parallel subtests
 		for _, m := range everyWrite(t) {
 			if !slices.Contains(moments, m) {
 				t.Run(m.String(), func(t *testing.T) {
 					scene.Long(t)
 					if !met.is(m, killedAt(t, m)) {
-						t.Skip("not met: this run came to no such write")
+						t.Skip("not reached: this run had no such write")
 					}
 				})
 			}
@@ -88,7 +89,7 @@ func TestF17TheLeaderIsKilledAtAWrite(t *testing.T) {
 	})
 }
 
-// met counts the moments of an undisturbed run to which another run came too.
+// met counts the moments of a run without faults that other runs have reached.
 type met struct {
 	mu  sync.Mutex
 	n   int
@@ -106,17 +107,17 @@ func (m *met) is(a moment, met bool) bool {
 	return met
 }
 
-// end tells of all moments. There is none if -run asks for one that the undisturbed run did not have.
+// end logs the counts. It fails if -run names a moment that the run without faults did not have.
 func (m *met) end(t *testing.T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t.Logf("killed at %d moments; not met: %d %q", m.n, len(m.not), m.not)
+	t.Logf("killed at %d moments; not reached: %d %q", m.n, len(m.not), m.not)
 	if m.n == 0 && !t.Failed() {
-		t.Error("the run is void: it met no moment")
+		t.Error("the run is void: no moment was reached")
 	}
 }
 
-// killedAt kills the leader at a moment, and reports whether the run came to it.
+// killedAt kills the leader at a moment, and reports whether the run reached it.
 func killedAt(t *testing.T, m moment) bool {
 	s := scene.New(t, scene.Options{})
 	leads, _ := pair(s, scene.Start{Failover: true})
@@ -125,14 +126,15 @@ func killedAt(t *testing.T, m moment) bool {
 	armed.Lift()
 	struck := armed.Fired() > 0
 	if struck && leads.Running() {
-		t.Error("the replica that was killed runs")
+		t.Error("the killed replica is still running")
 	}
 	s.Calm()
 	return struck
 }
 
-// everyWrite is before and after each write of an undisturbed run, but for leases and Events, which count nothing. The run is no
-// subtest of its own, as -run with the name of one moment would leave that out, and with it every moment.
+// everyWrite returns the moments before and after each write of a run without faults, except writes of leases and Events,
+// which are not counted. The run is not a subtest: otherwise -run with the name of one moment would skip it, and with it all
+// moments.
 func everyWrite(t *testing.T) (all []moment) {
 	s := scene.New(t, scene.Options{})
 	defer s.End()
@@ -148,11 +150,11 @@ func everyWrite(t *testing.T) (all []moment) {
 		all = append(all, m)
 	}
 	s.Calm()
-	t.Logf("an undisturbed run makes %d writes", len(all)/2)
+	t.Logf("a run without faults makes %d writes", len(all)/2)
 	return all
 }
 
-// crashes makes five that are due, two that are due soon, one that is held and one that is not meant, and the policy.
+// crashes creates the policy, five due objects, two that are due soon, one that is held and one that is not selected.
 func crashes(s *scene.Scene) *v1alpha1.ClusterRetentionPolicy {
 	s.Helper()
 	for _, name := range []string{"now-0", "now-1", "now-2", "now-3", "now-4", "soon-0", "soon-1"} {
@@ -163,13 +165,13 @@ func crashes(s *scene.Scene) *v1alpha1.ClusterRetentionPolicy {
 	return s.Policy("crashes", crashing)
 }
 
-// converged waits until everything is as it is at the end of an undisturbed run.
+// converged waits until the state is that at the end of a run without faults.
 func converged(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 	s.Helper()
 	s.Eventually(func() error {
 		l := s.Ledger(p)
 		if l == nil {
-			return fmt.Errorf("there is no ledger")
+			return fmt.Errorf("the policy has no ledger")
 		}
 		var spent, outcomes int64
 		for _, some := range l.Spent {
@@ -184,13 +186,13 @@ func converged(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 			return fmt.Errorf("counted %v, spent %d, by outcome %d, open %v", l.Total, spent, outcomes, l.Open)
 		}
 		if left := s.Left(&corev1.ConfigMapList{}, preview); left != 2 {
-			return fmt.Errorf("%d are left", left)
+			return fmt.Errorf("%d objects left", left)
 		}
 		return nil
 	})
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if l := s.Ledger(p); status.Ledger == nil || status.Ledger.LedgerCount != l.Total || status.Ledger.Open != 0 {
-			return fmt.Errorf("the ledger says %v", l.Total)
+			return fmt.Errorf("status differs from the ledger, which has %v", l.Total)
 		}
 		return nil
 	})

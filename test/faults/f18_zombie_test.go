@@ -13,9 +13,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The leader is stopped in the middle of a backlog for longer than its lease lasts, with one of its DELETEs still on the way
-// to the API server. The other replica takes over, and the object of that DELETE is held. Then the dead one goes on and the
-// DELETE arrives.
+// TestF18ALeaderThatComesBackFromTheDead suspends the leader in the middle of a backlog for longer than its lease, with a
+// DELETE in flight. The other replica takes over, and the object of that DELETE is held. Then the first replica resumes and
+// the DELETE arrives.
 func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	scene.Short(t)
 	const backlog, limit = 60, 40
@@ -49,27 +49,27 @@ func TestF18ALeaderThatComesBackFromTheDead(t *testing.T) {
 	select {
 	case <-dead.Ended():
 	case <-time.After(scene.Patience()):
-		t.Fatal("the one that was dead does not end by itself")
+		t.Fatal("the former leader did not end")
 	}
 	byLedger(s, p, limit)
 	s.Stays(2*time.Second, late, bystander)
 	if n := s.Left(&corev1.ConfigMapList{}, preview); n != backlog-limit {
-		t.Errorf("%d are left, and %d should be", n, backlog-limit)
+		t.Errorf("%d objects left, want %d", n, backlog-limit)
 	}
-	s.Logf("%d DELETEs before it was stopped, %d by the dead", sent, len(dead.Deletes())-sent)
+	s.Logf("%d DELETEs before the suspension, %d by the former leader afterwards", sent, len(dead.Deletes())-sent)
 	if n := len(dead.Deletes()) - sent; n > 16 {
-		t.Errorf("%d DELETEs by the dead", n)
+		t.Errorf("%d DELETEs by the former leader", n)
 	}
 	fenced(t, append(dead.Deletes(), next.Deletes()...))
 	s.Calm()
 }
 
-// middle waits until some of a backlog of ConfigMaps is gone, and not all.
+// middle waits until some ConfigMaps of a backlog are deleted.
 func middle(s *scene.Scene, backlog int) {
 	s.Helper()
 	s.Eventually(func() error {
 		if n := s.Left(&corev1.ConfigMapList{}, preview); n > backlog-4 {
-			return fmt.Errorf("%d are left", n)
+			return fmt.Errorf("%d objects left", n)
 		}
 		return nil
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Two replicas lead at a time, each by a lease of its own: somebody has given them different namespaces. Without a ledger
-// they do the same work twice, and nothing that they should not. With one the newer has the counting to itself.
+// TestF19TwoReplicasLeadAtATime has two leaders at a time, each with its own lease, because a user gave them different
+// namespaces. Without a ledger, they do the same work twice, but nothing wrong. With a ledger, only the newer one counts.
 func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	scene.Short(t)
 	const backlog, limit = 40, 30
@@ -31,15 +31,15 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	for _, cm := range all {
 		s.Gone(cm)
 	}
-	s.ExpectThat("both led", func() bool { return len(one.Deletes()) > 0 && len(two.Deletes()) > 0 })
-	s.Logf("%d DELETEs by one, %d by the other, for %d objects", len(one.Deletes()), len(two.Deletes()), backlog)
+	s.ExpectThat("DELETEs of both replicas", func() bool { return len(one.Deletes()) > 0 && len(two.Deletes()) > 0 })
+	s.Logf("%d DELETEs by the first and %d by the second replica, for %d objects", len(one.Deletes()), len(two.Deletes()), backlog)
 
 	others := map[string]string{"env": "other"}
 	configMaps(s, "other", backlog, others)
 	s.Policy("others", labelled("other", "Enforce", "0s")+limited(limit))
 	s.Eventually(func() error {
 		if one.Running() == two.Running() {
-			return errors.New("one of them should have ended: the other has the ledger")
+			return errors.New("both replicas run, or none: want one, which holds the ledger")
 		}
 		return nil
 	})
@@ -49,10 +49,10 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 		again = two
 	}
 	leads := again.Gate.Record(gate.Writes("leases"))
-	again.Restart() // as a cluster does: it takes the ledger over
+	again.Restart() // as a cluster does: the replica takes over the ledger
 	s.Eventually(func() error {
 		if len(with(http.StatusOK, leads())) == 0 {
-			return errors.New("who was started again does not lead")
+			return errors.New("the restarted replica does not lead")
 		}
 		return nil
 	})
@@ -64,10 +64,10 @@ func TestF19TwoReplicasLeadAtATime(t *testing.T) {
 	s.Calm()
 }
 
-// left wants so many ConfigMaps with labels.
+// left returns an error unless want ConfigMaps with labels exist.
 func left(s *scene.Scene, labels map[string]string, want int) error {
 	if n := s.Left(&corev1.ConfigMapList{}, labels); n != want {
-		return fmt.Errorf("%d are left, and %d should be", n, want)
+		return fmt.Errorf("%d objects left, want %d", n, want)
 	}
 	return nil
 }

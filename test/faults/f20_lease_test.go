@@ -11,7 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The leader cannot renew its lease, while all else works for it. It must have stopped before the other replica begins.
+// TestF20TheLeaseCannotBeRenewed prevents the leader from renewing its lease; all other requests work. The leader must stop
+// before the other replica starts.
 func TestF20TheLeaseCannotBeRenewed(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -24,26 +25,26 @@ func TestF20TheLeaseCannotBeRenewed(t *testing.T) {
 	s.Expect(first.Gate.Arm(gate.Fault{Match: gate.Writes("leases"), Answer: &gate.Answer{Code: http.StatusInternalServerError}}))
 	cut := time.Now()
 	var all []string
-	for i := 0; len(second.Deletes()) == 0; i++ { // something is always due
+	for i := 0; len(second.Deletes()) == 0; i++ { // an object is always due
 		if time.Since(cut) > scene.Patience() {
-			t.Fatal("nobody has taken over")
+			t.Fatal("no replica has taken over")
 		}
 		all = append(all, s.ConfigMap(fmt.Sprintf("cm-%d", i), preview).Name)
 		s.Stays(200*time.Millisecond, bystander)
 	}
 	last, next := since(cut, first.Deletes()), second.Deletes()[0]
 	if len(last) == 0 {
-		t.Fatal("the scene is void: nothing was deleted between the loss of the lease and the end of the lead")
+		t.Fatal("the run is void: no object was deleted between the last renewal and the end of the leader")
 	}
 	end := last[len(last)-1]
-	s.Logf("the last DELETE of the first came %s after its last renewal at most, the first of the second %s after it",
+	s.Logf("the last DELETE of the first replica was sent at most %s after its last renewal, the first DELETE of the second %s after it",
 		end.At.Sub(cut).Round(time.Millisecond), next.At.Sub(cut).Round(time.Millisecond))
 	if end.At.Sub(cut) > 5*time.Second || !next.At.After(end.Done) {
-		t.Error("it deletes for longer than its lead is certain")
+		t.Error("the first replica deletes for longer than it is certainly leader")
 	}
 	s.Eventually(func() error {
 		if first.Running() {
-			return errors.New("the first has not ended")
+			return errors.New("the first replica has not ended")
 		}
 		return left(s, preview, 0)
 	})

@@ -11,7 +11,8 @@ import (
 
 const tenYears = 10 * 365 * 24 * time.Hour
 
-// The clock of Sunset's machine is ten years off. Nothing goes until it is set, and then nothing that is not due.
+// TestF21AClockThatIsTenYearsOff sets the clock of Sunset's machine ten years ahead or back. Sunset deletes nothing until the
+// clock is right, and then only due objects.
 func TestF21AClockThatIsTenYearsOff(t *testing.T) {
 	for name, by := range map[string]time.Duration{"ahead": tenYears, "behind": -tenYears} {
 		t.Run(name, func(t *testing.T) {
@@ -24,10 +25,10 @@ func TestF21AClockThatIsTenYearsOff(t *testing.T) {
 			clock.Step(by)
 			s.Sunset(scene.Start{Clock: clock})
 			counted(s, young, 1)
-			tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "clock skew") // though nothing seems to be due when it is behind
+			tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "clock skew") // also if the clock is behind, so that no object seems to be due
 			s.Stays(6*time.Second, due, waits)
 			clock.Step(-by)
-			s.Touch(due) // something happens: else it looks at its clock once a minute
+			s.Touch(due) // triggers a check of the clock, which otherwise happens once a minute
 			s.Gone(due)
 			s.Stays(time.Second, waits)
 			s.Calm()
@@ -35,8 +36,8 @@ func TestF21AClockThatIsTenYearsOff(t *testing.T) {
 	}
 }
 
-// While it runs the clock steps two hours ahead, so that everything seems due, back to before Sunset began, and to where it
-// should be.
+// TestF21AClockThatStepsWhileItRuns steps the clock two hours ahead, so that everything seems due, then back to before
+// Sunset's start, and then to the right time.
 func TestF21AClockThatStepsWhileItRuns(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -57,7 +58,8 @@ func TestF21AClockThatStepsWhileItRuns(t *testing.T) {
 	s.Calm()
 }
 
-// The clock gains a quarter of a second in every second. By the time that it is five seconds ahead nothing goes any more.
+// TestF21AClockThatDrifts lets the clock gain a quarter of a second per second. When it is five seconds ahead, Sunset deletes
+// nothing any more.
 func TestF21AClockThatDrifts(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -84,4 +86,6 @@ func TestF21AClockThatDrifts(t *testing.T) {
 
 type tooLittle time.Duration
 
-func (by tooLittle) Error() string { return "the clock is " + time.Duration(by).String() + " ahead" }
+func (by tooLittle) Error() string {
+	return "the clock is only " + time.Duration(by).String() + " ahead"
+}

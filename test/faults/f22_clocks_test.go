@@ -11,8 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The API server's clock goes ahead or behind in the middle of a backlog. Deletions stop, the policy says why, and they go on when
-// the clocks agree.
+// TestF22ClocksComeApart moves the API server's clock ahead or back in the middle of a backlog. Deletions stop and the policy
+// reports why. They continue when the clocks agree.
 func TestF22ClocksComeApart(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute, "by a little more than allowed": 8 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -25,15 +25,15 @@ func TestF22ClocksComeApart(t *testing.T) {
 			atMost(s, preview, backlog-15)
 			for _, r := range []*scene.Replica{leads, waits} {
 				r.Gate.Skew(skew)
-				befell(s, r, "dates that are wrong", func(t gate.Tally) int { return t.Dated })
+				befell(s, r, "wrong dates", func(t gate.Tally) int { return t.Dated })
 			}
 			apart := time.Now()
 			tells(s, p, v1alpha1.ConditionEnforcing, "Stale", "clock skew")
 			late := since(apart, leads.Deletes())
 			left := s.Left(&corev1.ConfigMapList{}, preview)
-			t.Logf("%d DELETEs were sent after the clocks came apart, the last %s after; %d of %d are left",
+			t.Logf("%d DELETEs sent after the clocks differed, the last %s after; %d of %d objects left",
 				len(late), lastAfter(apart, late).Round(time.Millisecond), left, backlog)
-			s.ExpectThat("something that is left", func() bool { return left > 0 })
+			s.ExpectThat("objects that are left", func() bool { return left > 0 })
 			silent(t, 2*time.Second, leads, waits)
 			for _, r := range []*scene.Replica{leads, waits} {
 				r.Gate.Skew(0)

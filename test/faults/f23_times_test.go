@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// built deletes what has been built, so long after it says that it was.
+// built deletes Builds some time after the finish time in their status.
 const built = `
 mode: Enforce
 rules:
@@ -28,8 +28,9 @@ rules:
   ttl: %s
 `
 
-// The times that custom resources carry in their status are of the future, before everything, or no times at all, and some change
-// them backwards and forwards. Nothing goes before it has existed for its whole time to live, and what cannot be read stays.
+// TestF23TimesThatCannotBe writes times into the status of custom resources that are in the future, in the distant past, or
+// invalid, and moves some backwards and forwards. Sunset deletes no object before it has existed for its whole TTL, and keeps
+// objects with invalid times.
 func TestF23TimesThatCannotBe(t *testing.T) {
 	scene.Long(t)
 	const ttl = 5 * time.Second
@@ -47,7 +48,7 @@ func TestF23TimesThatCannotBe(t *testing.T) {
 	stay := []client.Object{
 		build("in-an-hour", hour), build("in-ten-thousand-years", "9999-12-31T23:59:59Z"), build("yesterday-in-words", "yesterday"),
 		build("no-date", "2026-02-30T12:00:00Z"), build("no-text", int64(1772366400)), build("empty", ""), build("a-list", []any{hour}),
-		build("zero", "0001-01-01T00:00:00Z"), // which is none
+		build("zero", "0001-01-01T00:00:00Z"), // means no time
 	}
 	none := instance(s, kind, "none", map[string]any{})
 	backdated := map[string]any{"epoch": "1970-01-01T00:00:00Z", "a-year-ago": time.Now().AddDate(-1, 0, 0).UTC().Format(time.RFC3339)}
@@ -59,7 +60,7 @@ func TestF23TimesThatCannotBe(t *testing.T) {
 	s.Stays(2*time.Second, append(stay, none)...)
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.Errors == 0 || status.Deleted != int64(len(backdated)) {
-			return fmt.Errorf("%d errors and %d deletions are told", status.Errors, status.Deleted)
+			return fmt.Errorf("status reports %d errors and %d deletions", status.Errors, status.Deleted)
 		}
 		return nil
 	})
@@ -73,7 +74,7 @@ func TestF23TimesThatCannotBe(t *testing.T) {
 	s.Calm()
 }
 
-// finish writes when a Build says that it has finished.
+// finish writes the finish time of a Build.
 func finish(s *scene.Scene, object *unstructured.Unstructured, at any) {
 	s.Helper()
 	before := object.DeepCopy()
@@ -83,19 +84,19 @@ func finish(s *scene.Scene, object *unstructured.Unstructured, at any) {
 	}
 }
 
-// onTime waits until objects are gone, and fails the test if one goes before it has existed for a time.
+// onTime waits until objects are deleted, and fails the test if one is deleted before it has existed for its TTL.
 func onTime(s *scene.Scene, ttl time.Duration, objects ...client.Object) {
 	s.Helper()
 	for _, object := range objects {
 		created := object.GetCreationTimestamp().Time
 		s.Gone(object)
 		if early := ttl - time.Since(created); early > 0 {
-			s.Errorf("%s went %s before its time", object.GetName(), early)
+			s.Errorf("%s was deleted %s too early", object.GetName(), early)
 		}
 	}
 }
 
-// marked deletes what it has marked as unused for a while.
+// marked deletes objects some time after their mark.
 const marked = `
 mode: Enforce
 rules:
@@ -105,8 +106,8 @@ rules:
   ttl: %s
 `
 
-// Somebody forges since when objects are unused, and the leader that has seen the truth is killed. No mark counts before the
-// object's creation, and one that cannot be read is none.
+// TestF23MarksAreForged forges the marks of objects and kills the leader, which has seen the real times. No mark counts from
+// before the object's creation, and an invalid mark counts as none.
 func TestF23MarksAreForged(t *testing.T) {
 	scene.Long(t)
 	const ttl = 12 * time.Second
@@ -121,7 +122,7 @@ func TestF23MarksAreForged(t *testing.T) {
 				return err
 			}
 			if mark = cm.Annotations[v1alpha1.EligibleSinceAnnotation]; mark == "" {
-				return errors.New("there is no mark yet")
+				return errors.New("the object has no mark yet")
 			}
 			return nil
 		})
@@ -139,7 +140,7 @@ func TestF23MarksAreForged(t *testing.T) {
 	for _, cm := range all[1:3] { // these are marked again
 		s.Gone(cm)
 		if took := time.Since(forgedAt); took < ttl {
-			t.Errorf("%s went %s after its mark was lost", cm.Name, took)
+			t.Errorf("%s was deleted %s after its mark was lost", cm.Name, took)
 		}
 	}
 	s.Stays(2*time.Second, all[3])

@@ -13,10 +13,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Sixty objects, the oldest first, have a finalizer that nobody removes. Each gets one DELETE, with whatever propagation; the others
-// are on time, and what comes later too.
+// TestF25FinalizersThatNobodyRemoves has sixty objects, the oldest, with a finalizer that no client removes. Sunset sends one
+// DELETE for each, with either propagation policy. It deletes the other objects on time, and later ones too.
 func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
-	for name, propagation := range map[string]string{"in the background": "Background", "in the foreground": "Foreground"} {
+	for name, propagation := range map[string]string{"background": "Background", "foreground": "Foreground"} {
 		t.Run(name, func(t *testing.T) {
 			scene.Long(t)
 			const stuck, free = 60, 40
@@ -32,7 +32,7 @@ func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
 			byLedger(s, p, stuck+free)
 			began := time.Now()
 			s.Gone(s.ConfigMap("late", preview))
-			t.Logf("one that came later was gone after %s", time.Since(began).Round(time.Millisecond))
+			t.Logf("a later object was deleted after %s", time.Since(began).Round(time.Millisecond))
 			silent(t, 8*time.Second, leads, waits)
 			once(t, leads.Deletes(), "stuck-", stuck)
 			leads.Kill()
@@ -45,7 +45,7 @@ func TestF25FinalizersThatNobodyRemoves(t *testing.T) {
 	}
 }
 
-// once fails the test unless each of so many objects, named by a prefix, got one DELETE.
+// once fails the test unless each of the given number of objects with a name prefix got one DELETE.
 func once(t *testing.T, deletes []gate.Entry, prefix string, objects int) {
 	t.Helper()
 	counts := map[string]int{}

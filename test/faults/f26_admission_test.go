@@ -21,8 +21,9 @@ import (
 
 var guarded = map[string]string{"env": "preview", "guarded": "yes"}
 
-// Admission refuses to delete some objects, by its word or because it cannot be asked. They are tried ever more seldom and use up no
-// limit; the others go. When it lets go they go too.
+// TestF26AdmissionRefusesDeletions makes admission refuse to delete some objects, or fail. Sunset retries them with backoff,
+// does not charge them to the limit permanently, and deletes the other objects. When admission allows it, Sunset deletes the
+// refused objects too.
 func TestF26AdmissionRefusesDeletions(t *testing.T) {
 	for name, refuse := range map[string]func(*scene.Scene) (lift func()){
 		"a policy denies them":      denies,
@@ -31,7 +32,7 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scene.Long(t)
 			const stuck, free = 5, 20
-			const limit = free + 3*stuck // a namespace leaves as much room to others as its doubtful deletions take
+			const limit = free + 3*stuck // a namespace leaves as much room for others as its deletions with an unknown result take
 			s := scene.New(t, scene.Options{})
 			lift := refuse(s)
 			defer lift()
@@ -41,7 +42,7 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 			leads, waits := pair(s, scene.Start{})
 			p := s.Policy("previews", previews("Enforce", "0s")+limited(limit))
 			atMost(s, preview, stuck)
-			s.ExpectThat("a refusal", func() bool { return len(leads.Deletes()) > free })
+			s.ExpectThat("a refused DELETE", func() bool { return len(leads.Deletes()) > free })
 
 			from := time.Now()
 			s.Stays(8*time.Second, refused[0])
@@ -53,7 +54,7 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 			began := time.Now()
 			other := s.Policy("other", labelled("other", "Enforce", "0s"))
 			s.Gone(s.ConfigMap("other", map[string]string{"env": "other"}))
-			t.Logf("one of another policy was gone after %s", time.Since(began).Round(time.Millisecond))
+			t.Logf("an object of another policy was deleted after %s", time.Since(began).Round(time.Millisecond))
 			deleted(s, other, 1)
 
 			lift()
@@ -61,7 +62,7 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 				if refusal(s, refused[0]) != nil {
 					return nil
 				}
-				return errors.New("it is still refused")
+				return errors.New("the DELETE is still refused")
 			})
 			for _, cm := range refused {
 				s.Gone(cm)
@@ -73,7 +74,8 @@ func TestF26AdmissionRefusesDeletions(t *testing.T) {
 	}
 }
 
-// A webhook that fails leaves in doubt whether objects were deleted, and they use up the limit. The doubts end, and others are deleted.
+// TestF26DoubtsAboutRefusedDeletionsEnd has a webhook that fails, so that the result of deletions is unknown and they use up
+// the limit. The entries with an unknown result end, and Sunset deletes other objects.
 func TestF26DoubtsAboutRefusedDeletionsEnd(t *testing.T) {
 	scene.Long(t)
 	const stuck, limit = 3, 3
@@ -86,35 +88,35 @@ func TestF26DoubtsAboutRefusedDeletionsEnd(t *testing.T) {
 	p := s.Policy("previews", previews("Enforce", "0s")+limited(limit))
 	s.Eventually(func() error {
 		if l := s.Ledger(p); l == nil || open(l) < stuck {
-			return errors.New("not all of them are in the ledger")
+			return errors.New("the ledger lacks some of the objects")
 		}
 		return nil
 	})
 	free := configMaps(s, "free", limit-1, preview)
 	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
 	if sent := len(r.Deletes()); sent < stuck {
-		t.Errorf("%d DELETEs were sent, want %d at least", sent, stuck)
+		t.Errorf("%d DELETEs were sent, want at least %d", sent, stuck)
 	}
 	began := time.Now()
 	s.Stays(10*time.Second, free[0], free[1])
 	cluster.Eventually(s, 3*time.Minute, func() error {
 		if n := s.Left(&corev1.ConfigMapList{}, preview); n > stuck {
-			return fmt.Errorf("%d are left", n)
+			return fmt.Errorf("%d objects left", n)
 		}
 		return nil
 	})
-	t.Logf("others were deleted after %s", time.Since(began).Round(time.Second))
+	t.Logf("other objects were deleted after %s", time.Since(began).Round(time.Second))
 	lift()
 	cluster.Eventually(s, 3*time.Minute, func() error {
 		if l := s.Ledger(p); l.Total.Deleted+l.Total.Gone != limit || open(l) > 0 {
-			return fmt.Errorf("%+v are counted, %d open", l.Total, open(l))
+			return fmt.Errorf("counted %+v, %d open", l.Total, open(l))
 		}
 		return nil
 	})
 	s.Calm()
 }
 
-// open is how many deletions of a ledger have not ended.
+// open returns the number of open entries of a ledger.
 func open(l *v1alpha1.RetentionLedger) (n int) {
 	for _, o := range l.Open {
 		n += len(o.Objects)
@@ -122,15 +124,15 @@ func open(l *v1alpha1.RetentionLedger) (n int) {
 	return n
 }
 
-// refusal fails unless the API server refuses to delete an object, or it is gone.
+// refusal returns an error unless the API server refuses to delete an object, or the object is gone.
 func refusal(s *scene.Scene, cm *corev1.ConfigMap) error {
 	if s.Delete(s.Context(), cm.DeepCopy(), client.DryRunAll) == nil {
-		return errors.New("it would be deleted")
+		return errors.New("the API server would delete the object")
 	}
 	return nil
 }
 
-// denies has a ValidatingAdmissionPolicy deny DELETEs of guarded ConfigMaps.
+// denies creates a ValidatingAdmissionPolicy that denies DELETEs of guarded ConfigMaps.
 func denies(s *scene.Scene) (lift func()) {
 	s.Helper()
 	fail := admissionv1.Fail
@@ -142,7 +144,7 @@ func denies(s *scene.Scene) (lift func()) {
 				NamespaceSelector: inNamespace(s), ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "yes"}},
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: deletions}},
 			},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "it is guarded"}},
+			Validations: []admissionv1.Validation{{Expression: "false", Message: "the ConfigMap is guarded"}},
 		},
 	}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
@@ -157,7 +159,7 @@ func denies(s *scene.Scene) (lift func()) {
 	}
 }
 
-// unanswered has the API server ask about DELETEs of guarded ConfigMaps where nobody answers.
+// unanswered registers a webhook without a server for DELETEs of guarded ConfigMaps.
 func unanswered(s *scene.Scene) (lift func()) {
 	s.Helper()
 	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone

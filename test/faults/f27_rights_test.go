@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// may binds rights to a group in the whole cluster, until revoke is called.
+// may grants permissions to a group in the whole cluster, until revoke is called.
 func may(s *scene.Scene, group, what string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	s.Helper()
 	name := s.Namespace + "-" + what
@@ -42,7 +42,7 @@ func rule(group string, resources, verbs []string) rbacv1.PolicyRule {
 
 var (
 	reads = []string{"get", "list", "watch"}
-	// needed are the rights that Sunset needs whatever policies say.
+	// needed contains the permissions that Sunset needs regardless of policies.
 	needed = []rbacv1.PolicyRule{
 		rule(v1alpha1.GroupVersion.Group, []string{"clusterretentionpolicies", "retentionpolicies"}, reads),
 		rule(v1alpha1.GroupVersion.Group, []string{"clusterretentionpolicies/status", "retentionpolicies/status"}, []string{"patch"}),
@@ -59,7 +59,7 @@ func on(resource string) rbacv1.PolicyRule {
 	return rule("", []string{resource}, []string{"list", "watch", "delete"})
 }
 
-// secrets deletes preview Secrets at once.
+// secrets deletes preview Secrets immediately.
 const secrets = `
 mode: Enforce
 rules:
@@ -70,8 +70,9 @@ rules:
   ttl: 0s
 `
 
-// The rights to one kind are taken away while its objects are deleted. They wait, the policy says why, and another kind goes on;
-// they go on by themselves when the rights are back.
+// TestF27TheRightsToOneKindAreTakenAway removes the permissions for one kind while its objects are deleted. The objects are
+// kept and the policy reports why; Sunset deletes objects of another kind. When the permissions are back, Sunset deletes the
+// waiting objects.
 func TestF27TheRightsToOneKindAreTakenAway(t *testing.T) {
 	scene.Long(t)
 	const backlog = 80
@@ -90,13 +91,13 @@ func TestF27TheRightsToOneKindAreTakenAway(t *testing.T) {
 	refuses(s, http.StatusForbidden, leads)
 	s.Eventually(func() error {
 		if len(with(http.StatusForbidden, leads.Deletes())) == 0 {
-			return errors.New("no DELETE is refused yet")
+			return errors.New("no DELETE was refused yet")
 		}
 		return nil
 	})
 	left := s.Left(&corev1.ConfigMapList{}, preview)
 	from := time.Now()
-	leads.Gate.Cut() // a watch outlives the right to it
+	leads.Gate.Cut() // a watch continues without the permission
 	waits.Gate.Cut()
 	tells(s, p, v1alpha1.ConditionReady, "Forbidden", "configmaps")
 	began := time.Now()
@@ -104,12 +105,12 @@ func TestF27TheRightsToOneKindAreTakenAway(t *testing.T) {
 	t.Logf("%d ConfigMaps waited; a Secret was gone after %s", left, time.Since(began).Round(time.Millisecond))
 	s.Stays(4*time.Second, secret(s, "bystander", unlabelled))
 	if now := s.Left(&corev1.ConfigMapList{}, preview); now != left {
-		t.Errorf("%d ConfigMaps are left of %d that waited", now, left)
+		t.Errorf("%d of %d waiting ConfigMaps left", now, left)
 	}
 	vain := len(with(http.StatusForbidden, since(from, leads.Deletes())))
 	t.Logf("%d DELETEs were refused in %s", vain, time.Since(from).Round(time.Second))
 	if vain > 10 {
-		t.Errorf("%d DELETEs in vain", vain)
+		t.Errorf("%d DELETEs were refused, want at most 10", vain)
 	}
 	may(s, group, "configmaps-again", on("configmaps"))
 	atMost(s, preview, 0)
@@ -117,15 +118,15 @@ func TestF27TheRightsToOneKindAreTakenAway(t *testing.T) {
 	s.Calm()
 }
 
-// All rights are taken away but those to what is deleted. Nothing goes any more, as nobody can be sure of anything, and all goes on
-// once the rights are back and whoever has ended is started again.
+// TestF27AllRightsAreTakenAway removes all permissions except those for the deleted kind. Sunset deletes nothing, because it
+// cannot check anything. It continues when the permissions are back and ended replicas are restarted.
 func TestF27AllRightsAreTakenAway(t *testing.T) {
 	scene.Long(t)
 	const backlog = 80
 	s := scene.New(t, scene.Options{})
 	group := "replicas-of-" + s.Namespace
 	revoke := may(s, group, "needed", needed...)
-	may(s, group, "configmaps", rule("", []string{"configmaps"}, []string{"get", "list", "watch", "delete"})) // get, as there are limits
+	may(s, group, "configmaps", rule("", []string{"configmaps"}, []string{"get", "list", "watch", "delete"})) // get is needed because of the limits
 	start := scene.Start{Failover: true, Groups: []string{group}, Flags: []string{"--max-deletions-per-second=20"}}
 	leads, waits := pair(s, start)
 	configMaps(s, "cm", backlog, preview)
@@ -137,9 +138,9 @@ func TestF27AllRightsAreTakenAway(t *testing.T) {
 	settled(s, preview)
 	late := since(revoked, leads.Deletes())
 	left := s.Left(&corev1.ConfigMapList{}, preview)
-	t.Logf("%d DELETEs were sent after the rights were taken away, the last %s after; %d are left",
+	t.Logf("%d DELETEs sent after the permissions were removed, the last %s after; %d objects left",
 		len(late), lastAfter(revoked, late).Round(time.Millisecond), left)
-	s.ExpectThat("something that is left", func() bool { return left > 0 })
+	s.ExpectThat("objects that are left", func() bool { return left > 0 })
 	silent(t, 5*time.Second, leads, waits)
 
 	may(s, group, "needed-again", needed...)
@@ -150,11 +151,11 @@ func TestF27AllRightsAreTakenAway(t *testing.T) {
 			}
 		}
 		if now := s.Left(&corev1.ConfigMapList{}, preview); now > 0 {
-			return fmt.Errorf("%d are left", now)
+			return fmt.Errorf("%d objects left", now)
 		}
 		return nil
 	})
-	byLedger(s, p, backlog) // what went unheard of before is counted a while later
+	byLedger(s, p, backlog) // deletions without an answer are counted later
 	s.Calm()
 }
 

@@ -15,8 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// A namespace is deleted in the middle of a backlog, with a DELETE on its way, and another of the same name takes its place with
-// objects of the same names. The old namespace is left alone once it terminates; of the new one only what is due by itself goes.
+// TestF28ANamespaceIsDeletedAndMadeAnew deletes a namespace in the middle of a backlog, with a DELETE in flight, and creates
+// it again with objects of the same names. Sunset deletes nothing in the terminating namespace, and only due objects in the
+// new one.
 func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 	scene.Long(t)
 	const backlog = 100
@@ -43,13 +44,13 @@ func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 	terminating := time.Now()
 	s.Eventually(func() error { return emptied(s, name) })
 	late := since(terminating, leads.Deletes())
-	t.Logf("%d DELETEs were sent after the namespace was deleted, the last %s after",
+	t.Logf("%d DELETEs sent after the namespace was deleted, the last %s after",
 		len(late), lastAfter(terminating, late).Round(time.Millisecond))
 	silent(t, time.Second, leads, waits)
 	unstick(s, anchor)
 	s.Eventually(func() error {
 		if err := s.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the namespace is still there: %v", err)
+			return fmt.Errorf("the namespace still exists: %v", err)
 		}
 		return nil
 	})
@@ -59,7 +60,7 @@ func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 	var stay []client.Object
 	for i := range backlog {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: fmt.Sprint("cm-", i)}}
-		s.Eventually(func() error { return s.Create(t.Context(), cm) }) // the API server may take it for the one before
+		s.Eventually(func() error { return s.Create(t.Context(), cm) }) // the API server may still have the old namespace in its cache
 		stay = append(stay, cm)
 	}
 	held.Release()
@@ -68,14 +69,14 @@ func TestF28ANamespaceIsDeletedAndMadeAnew(t *testing.T) {
 	s.Calm()
 }
 
-// emptied fails while preview ConfigMaps are left in a namespace.
+// emptied returns an error while a namespace has preview ConfigMaps.
 func emptied(s *scene.Scene, namespace string) error {
 	list := &corev1.ConfigMapList{}
 	if err := s.List(s.Context(), list, client.InNamespace(namespace), client.MatchingLabels(preview)); err != nil {
 		return err
 	}
 	if n := len(list.Items); n > 0 {
-		return fmt.Errorf("%d are left", n)
+		return fmt.Errorf("%d objects left", n)
 	}
 	return nil
 }

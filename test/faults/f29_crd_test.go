@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// widgets is a CRD that has one version, and one field.
+// widgets is a CRD with one version and one field.
 const widgets = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -30,7 +30,7 @@ spec:
         properties: {spec: {type: object, properties: {done: {type: TYPE}}}}
 `
 
-// done deletes Widgets that say that they are done.
+// done deletes Widgets whose field done is true.
 const done = `
 mode: Enforce
 rules:
@@ -41,8 +41,9 @@ rules:
   ttl: 0s
 `
 
-// A CRD is removed with all its objects, and comes back with a field of another type, and then with another version. Objects
-// of the same names are judged as what they are by then; where the policy does not fit them they stay, and it says so.
+// TestF29ACRDComesBackOtherwise removes a CRD with all its objects, and creates it again with another type of a field, and
+// then with another version. Sunset evaluates objects of the same names by their current state. It keeps objects that do not
+// fit the policy, and the policy reports that.
 func TestF29ACRDComesBackOtherwise(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Alone: true})
@@ -84,7 +85,7 @@ func TestF29ACRDComesBackOtherwise(t *testing.T) {
 	s.Calm()
 }
 
-// someWidget creates a Widget as soon as there is the kind.
+// someWidget creates a Widget as soon as the kind is served.
 func someWidget(s *scene.Scene, name, version string, done any) *unstructured.Unstructured {
 	s.Helper()
 	object := read(s, "apiVersion: GROUP/"+version+"\nkind: Widget\n")

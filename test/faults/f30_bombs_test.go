@@ -12,8 +12,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// A rule asks of large ConfigMaps, which change all the time, what takes seconds for each. They stay, and the policy says how many and
-// why; other ConfigMaps, which come by the same watch, are on time, and so are Jobs.
+// TestF30ExpressionsThatTakeForEver has a rule that takes seconds for each of several large ConfigMaps, which change all the
+// time. Sunset keeps them, and the policy reports their number and the reason. Other ConfigMaps, which arrive on the same
+// watch, are deleted on time, and so are Jobs.
 func TestF30ExpressionsThatTakeForEver(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -43,7 +44,7 @@ rules:
 				s.Touch(bomb)
 			}
 			cm, job := s.ConfigMap(fmt.Sprintf("%s-%d", name, round), preview), s.FinishedJob(fmt.Sprintf("%s-%d", name, round))
-			due := job.Status.CompletionTime.Add(2 * time.Second) // the other is due before
+			due := job.Status.CompletionTime.Add(2 * time.Second) // the ConfigMap is due before
 			s.Gone(cm, job)
 			late = max(late, time.Since(due))
 		}
@@ -66,10 +67,10 @@ rules:
 		return nil
 	})
 	late := latest("beside", 5)
-	t.Logf("others were seen to be deleted at most %s after they were due, and before at most %s, by times in whole seconds",
+	t.Logf("other objects were deleted at most %s after they were due, and at most %s without the policy; times have a resolution of one second",
 		late.Round(time.Millisecond), usually.Round(time.Millisecond))
 	if late > promptly+10*usually { // a busy machine is late without them, too
-		t.Errorf("others were %s late, and before %s", late, usually)
+		t.Errorf("other objects were deleted %s late, but %s late without the policy", late, usually)
 	}
 	s.Stays(5*time.Second, stay...)
 	s.Calm()

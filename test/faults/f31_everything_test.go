@@ -11,11 +11,11 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// byDefault is the approval that a policy has which does not say any.
+// byDefault is the default approval of a policy.
 const byDefault = "approval: {backlogCount: 100, backlogPercent: 25}\n"
 
-// A typo makes a policy match everything. It waits for somebody to look, over a change of leaders and a restart too; the mended
-// policy deletes what was meant.
+// TestF31APolicyMatchesEverything has a typo that makes a policy match everything. The policy waits for approval, also after
+// a change of the leader. The fixed policy deletes only the intended object.
 func TestF31APolicyMatchesEverything(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -44,12 +44,13 @@ rules:
 	})
 	s.Gone(meant)
 	if left := s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "production"}); left != 30 {
-		t.Errorf("%d of 30 are left that were not meant", left)
+		t.Errorf("%d of 30 other objects left", left)
 	}
 	s.Calm()
 }
 
-// How much waits for approval, at its edges: more than a hundred, or at least ten and more than a quarter of what is selected.
+// TestF31TheEdgesOfWhatNeedsApproval checks the thresholds of approval: more than a hundred objects, or at least ten and more
+// than a quarter of the selected ones.
 func TestF31TheEdgesOfWhatNeedsApproval(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -92,7 +93,7 @@ rules:
 			continue
 		}
 		if left := s.Left(&corev1.ConfigMapList{}, due(i)); left != e.due {
-			t.Errorf("%d of %d: %d are left, and all should wait", e.due, e.due+e.others, left)
+			t.Errorf("%d of %d due: %d objects left, but all should wait", e.due, e.due+e.others, left)
 		}
 		approve(s, policies[i])
 		atMost(s, due(i), 0)

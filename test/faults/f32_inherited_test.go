@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// leftovers are ReplicaSets and Pods with a label that nobody controls or that have ended.
+// leftovers deletes ReplicaSets with a label and without a controller, and finished Pods with the label.
 const leftovers = `
 mode: Enforce
 rules:
@@ -31,8 +31,8 @@ rules:
   ttl: 0s
 `
 
-// A Deployment hands the label that policies select down to its ReplicaSet and its Pods. What is alive stays; a ReplicaSet
-// without an owner, and a Pod that has ended, go.
+// TestF32ChildrenInheritTheLabel has a Deployment whose ReplicaSet and Pods inherit the label that policies select. Sunset
+// keeps what is in use, and deletes a ReplicaSet without an owner and a finished Pod.
 func TestF32ChildrenInheritTheLabel(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Nodes: true})
@@ -70,7 +70,7 @@ rules:
 	s.Calm()
 }
 
-// web creates a Deployment whose Pods run, and waits for them.
+// web creates a Deployment and waits until its Pods run.
 func web(s *scene.Scene, replicas int) *appsv1.Deployment {
 	s.Helper()
 	labels := map[string]string{"app": "web", "env": "preview"}
@@ -92,7 +92,7 @@ func web(s *scene.Scene, replicas int) *appsv1.Deployment {
 	return d
 }
 
-// running are the Pods of the Deployment, if so many run and none is on its way.
+// running returns the Pods of the Deployment, if the wanted number runs and none is terminating.
 func running(s *scene.Scene, want int) ([]client.Object, error) {
 	pods := &corev1.PodList{}
 	if err := s.List(s.Context(), pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "web"}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// hungry deletes whatever Pod it sees of an application, alive or not.
+// hungry deletes every Pod of an application, running or not.
 const hungry = `
 mode: Enforce
 limits: {maxDeletions: 20, window: 1h}
@@ -23,8 +23,8 @@ rules:
   ttl: 0s
 `
 
-// A rule deletes the Pods of a Deployment, which makes them again as fast as they go. Limits bound what that comes to, and other
-// policies are as prompt as ever.
+// TestF33AControllerMakesAnewWhatIsDeleted deletes the Pods of a Deployment, which recreates them immediately. Limits bound
+// the number of deletions, and other policies are not delayed.
 func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Nodes: true})
@@ -44,7 +44,7 @@ func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
 	usually := longest("before")
 	thrashing := s.Policy("hungry", hungry)
 	if took := longest("beside"); took > 5*time.Second+10*usually { // a busy machine is slow without it, too
-		t.Errorf("a ConfigMap of another policy was deleted after %s, and before after %s", took, usually)
+		t.Errorf("a ConfigMap of another policy was deleted after %s, but after %s without this policy", took, usually)
 	}
 	tells(s, thrashing, v1alpha1.ConditionEnforcing, "LimitReached")
 	byLedger(s, thrashing, 20)
@@ -54,6 +54,6 @@ func TestF33AControllerMakesAnewWhatIsDeleted(t *testing.T) {
 		return err
 	})
 	s.Stays(3*time.Second, survivors...)
-	s.Logf("%d DELETEs in all", len(r.Deletes()))
+	s.Logf("%d DELETEs in total", len(r.Deletes()))
 	s.Calm()
 }

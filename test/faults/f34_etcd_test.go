@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// etcd is killed in the middle of a backlog, and comes back as it was.
+// TestF34EtcdIsKilledAndComesBack kills etcd in the middle of a backlog and restarts it with the same data.
 func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
 	scene.Long(t)
 	const backlog = 60
@@ -29,7 +29,7 @@ func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
 	if err := s.Cluster.Kill(cluster.Etcd); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(5 * time.Second) // nobody can be asked anything meanwhile
+	time.Sleep(5 * time.Second) // no API server answers in this time
 	if err := s.Cluster.Restart(t.Context(), cluster.Etcd); err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,9 @@ func TestF34EtcdIsKilledAndComesBack(t *testing.T) {
 	s.Calm()
 }
 
-// etcd is put back to an older state while Sunset runs, which nobody should do. What it has seen since then is no more: an
-// object that was let go of is held again, a policy that was made sharper is what it was, and revisions are given a second time.
+// TestF34EtcdIsRestoredFromAnOlderState restores an older state of etcd while Sunset runs, which an operator must not do.
+// Changes that Sunset has seen are lost: a removed hold is back, a stricter policy has its old spec, and revisions are
+// reused.
 func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Own: true})
@@ -66,7 +67,7 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	s.Edit(p, enforcesAfter(soon(waits, 30*time.Second)))
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.ObservedGeneration < 2 || status.Held > 0 {
-			return errors.New("it does not know yet what is to be lost")
+			return errors.New("status does not include the changes yet")
 		}
 		return nil
 	})
@@ -87,10 +88,10 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	select {
 	case <-r.Ended():
 	case <-time.After(scene.Patience()):
-		t.Fatal("it goes on with what it has seen of a history that is no more")
+		t.Fatal("the controller continues with outdated data")
 	}
 	if !strings.Contains(r.Log(), "resourceVersions of the API server went back") {
-		t.Error("it does not say why it has ended")
+		t.Error("the log does not say why the controller ended")
 	}
 	s.Stays(0, held, waits, bystander)
 	r.Restart()
@@ -102,7 +103,7 @@ func TestF34EtcdIsRestoredFromAnOlderState(t *testing.T) {
 	s.Calm()
 }
 
-// soon is a time to live by which an object is due in a while.
+// soon returns a TTL after which an object is due in a while.
 func soon(object client.Object, in time.Duration) string {
 	return (time.Since(object.GetCreationTimestamp().Time) + in).Round(time.Second).String()
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// The controller is killed twenty times, each time as soon as it has sent a DELETE or after four seconds, in a backlog that limits
-// let go of only in part.
+// TestF35ACrashLoop kills the controller twenty times, each time when it has sent a DELETE or after four seconds, in a
+// backlog that exceeds the limit.
 func TestF35ACrashLoop(t *testing.T) {
 	scene.Long(t)
 	const backlog, limit, crashes = 60, 40, 20
@@ -28,9 +28,9 @@ func TestF35ACrashLoop(t *testing.T) {
 		r.Kill()
 		r.Restart()
 	}
-	s.Logf("%d DELETEs and %d lists of ConfigMaps in %d lives", len(r.Deletes()), len(listed()), crashes)
+	s.Logf("%d DELETEs and %d lists of ConfigMaps with %d crashes", len(r.Deletes()), len(listed()), crashes)
 	if n := len(listed()); n > 2*crashes {
-		t.Errorf("%d lists in %d lives", n, crashes)
+		t.Errorf("%d lists with %d crashes", n, crashes)
 	}
 	byLedger(s, p, limit)
 	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")

@@ -24,15 +24,15 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// crowd is many objects that fall due at once: those of narrow policies, each about a namespace of its own, and those of wide ones,
-// each with its objects in as many namespaces.
+// crowd is many objects that become due at once. Each narrow policy has a namespace of its own. Each wide policy has each of
+// its objects in another namespace.
 type crowd struct {
 	*scene.Scene
 	namespaces   []string
 	narrow, wide sort
 }
 
-// sort is how many policies of a sort there are, and how many objects each has.
+// sort is a number of policies and the number of objects of each.
 type sort struct{ policies, each int }
 
 func (s sort) size() int { return s.policies * s.each }
@@ -44,10 +44,10 @@ const (
 
 func (c *crowd) size() int { return c.narrow.size() + c.wide.size() }
 
-// inCrowd labels all of a crowd, and of narrow policies their namespaces.
+// inCrowd is a label of all objects of a crowd, and of the namespaces of narrow policies.
 const inCrowd = "faults.sunset.test/crowd"
 
-// assemble creates everything, many at a time.
+// assemble creates all objects, many at a time.
 func (c *crowd) assemble(namespaces int) {
 	c.Helper()
 	for i := range namespaces {
@@ -71,7 +71,7 @@ func (c *crowd) assemble(namespaces int) {
 	})
 }
 
-// limitedTo lets every twentieth of the wide policies delete a part of its objects at a time.
+// limitedTo gives every twentieth wide policy a limit.
 func limitedTo(i int) string {
 	if i%20 > 0 {
 		return ""
@@ -79,7 +79,7 @@ func limitedTo(i int) string {
 	return "limits: {maxDeletions: 20, window: 30s}\n"
 }
 
-// many creates so many objects.
+// many creates n objects.
 func (c *crowd) many(n int, object func(int) client.Object) {
 	c.Helper()
 	all := &errgroup.Group{}
@@ -104,7 +104,7 @@ func (c *crowd) member(name, namespace, env string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"env": env, inCrowd: ""}}}
 }
 
-// keeper keeps a crowd until it is a dry run.
+// keeper keeps a crowd until it becomes a dry run.
 const keeper = `
 mode: Enforce
 rules:
@@ -115,11 +115,11 @@ rules:
   ttl: 24h
 `
 
-// settle waits until the status of each policy of the crowd is as wanted, given how many objects it has.
+// settle waits until the status of each policy of the crowd is as wanted. want receives the number of objects of the policy.
 func (c *crowd) settle(want func(status v1alpha1.RetentionPolicyStatus, each int64) bool) {
 	c.Helper()
 	all := &v1alpha1.ClusterRetentionPolicyList{}
-	for deadline := time.Now().Add(patience); ; time.Sleep(3 * time.Second) { // a list is a burden
+	for deadline := time.Now().Add(patience); ; time.Sleep(3 * time.Second) { // a list is expensive
 		if err := c.List(c.Context(), all); err != nil {
 			c.Fatal(err)
 		}
@@ -131,13 +131,13 @@ func (c *crowd) settle(want func(status v1alpha1.RetentionPolicyStatus, each int
 		case len(waiting) == 0:
 			return
 		case time.Now().After(deadline):
-			c.Fatalf("%d policies are not as they should be, such as %s: %+v", len(waiting), waiting[0].Name, waiting[0].Status)
+			c.Fatalf("%d policies do not have the wanted status, for example %s: %+v", len(waiting), waiting[0].Name, waiting[0].Status)
 		}
 	}
 }
 
-// counts waits until the statuses of the crowd have counted every DELETE that was answered as carried out. Policies without limits do not
-// promise to count one whose answer was lost, as on a busy machine.
+// counts waits until the statuses of the crowd have counted every DELETE with a successful answer. Policies without limits do
+// not promise to count a DELETE whose answer was lost, as may happen on a busy machine.
 func (c *crowd) counts(deletes []gate.Entry, few map[string]time.Time) {
 	c.Helper()
 	carriedOut := int64(0)
@@ -147,7 +147,7 @@ func (c *crowd) counts(deletes []gate.Entry, few map[string]time.Time) {
 		}
 	}
 	if lost := int64(c.size()) - carriedOut; lost > int64(c.size()/100) {
-		c.Errorf("%d of %d DELETEs were not answered as carried out", lost, c.size())
+		c.Errorf("%d of %d DELETEs had no successful answer", lost, c.size())
 	}
 	var total int64
 	for deadline := time.Now().Add(patience); total != carriedOut; time.Sleep(3 * time.Second) {
@@ -162,7 +162,7 @@ func (c *crowd) counts(deletes []gate.Entry, few map[string]time.Time) {
 	}
 }
 
-// has is how many objects a policy has; 0 for one that is not of the crowd.
+// has returns how many objects a policy has; 0 for a policy that is not part of the crowd.
 func (c *crowd) has(policy string) int64 {
 	switch of, _, _ := strings.Cut(policy, "-"); of {
 	case "narrow":
@@ -173,7 +173,7 @@ func (c *crowd) has(policy string) int64 {
 	return 0
 }
 
-// isGone reports whether nothing is left of the crowd.
+// isGone reports whether all objects of the crowd are deleted.
 func (c *crowd) isGone() bool {
 	c.Helper()
 	some := &corev1.ConfigMapList{}
@@ -183,7 +183,8 @@ func (c *crowd) isGone() bool {
 	return len(some.Items) == 0
 }
 
-// few makes one object after the other, of a policy that has no more, until the crowd is gone. It gives when each was there.
+// few creates one object after the other, of a policy without other objects, until the crowd is gone. It returns the time of
+// each creation.
 func (c *crowd) few() map[string]time.Time {
 	c.Helper()
 	made := map[string]time.Time{}
@@ -193,7 +194,7 @@ func (c *crowd) few() map[string]time.Time {
 		made[name] = time.Now()
 		for !apierrors.IsNotFound(c.Get(c.Context(), client.ObjectKeyFromObject(cm), cm)) {
 			if time.Now().After(deadline) {
-				c.Fatalf("%s is still there", name)
+				c.Fatalf("%s still exists", name)
 			}
 			time.Sleep(200 * time.Millisecond)
 		}
@@ -201,7 +202,7 @@ func (c *crowd) few() map[string]time.Time {
 	return made
 }
 
-// served is how many others had to go before one of the few went, and how long it took, at the most.
+// served returns how many other objects were deleted before one of the few, and how long that one took, at the maximum.
 func served(deletes []gate.Entry, few map[string]time.Time) (others int, wait time.Duration) {
 	for i, e := range deletes {
 		if made, is := few[e.Name]; is {
@@ -213,19 +214,19 @@ func served(deletes []gate.Entry, few map[string]time.Time) (others int, wait ti
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// memory is the most that a replica's process has had, in MB.
+// memory returns the maximum memory of a replica's process, in MB.
 func memory(s *scene.Scene, r *scene.Replica) int {
 	s.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.PID()))
 	found := highWater.FindSubmatch(status)
 	if err != nil || found == nil {
-		s.Fatalf("the memory of %s is not known: %v", r.User, err)
+		s.Fatalf("read the memory of %s: %v", r.User, err)
 	}
-	kb, _ := strconv.Atoi(string(found[1])) // they are digits
+	kb, _ := strconv.Atoi(string(found[1])) // digits only
 	return kb / 1024
 }
 
-// asks are how many of the requests are reads.
+// asks returns how many of the requests are reads.
 func asks(entries []gate.Entry) int {
 	n := 0
 	for _, e := range entries {
@@ -236,29 +237,31 @@ func asks(entries []gate.Entry) int {
 	return n
 }
 
-// drained fails the test if the few had to wait for more than a part of the crowd, or it cost too much.
+// drained fails the test if the few objects waited for too large a part of the crowd, or if the run used too much memory or
+// too many requests.
 func (c *crowd) drained(r *scene.Replica, released time.Time, few map[string]time.Time) {
 	drain := time.Since(released)
 	requests, deletes, most := since(released, r.Gate.Journal()), r.Deletes(), memory(c.Scene, r)
 	others, wait := served(deletes, few)
-	c.Logf("%d objects in %s, %d DELETEs among %d requests, %d of which ask; %d MB at the most; each of %d others went within %s, before it %d at the most",
+	c.Logf("%d objects in %s, %d DELETEs among %d requests, %d of them reads; at most %d MB; each of %d other objects was deleted within %s, after at most %d of the crowd",
 		c.size(), drain.Round(time.Second), len(deletes), len(requests), asks(requests), most, len(few), wait.Round(time.Millisecond), others)
 	if len(few) < 2 || others > c.size()/2 {
-		c.Errorf("one of %d had to wait for %d of %d", len(few), others, c.size())
+		c.Errorf("one of %d other objects waited for %d of %d", len(few), others, c.size())
 	}
 	if most > memoryBound && os.Getenv(build.Variable) == "" {
-		c.Errorf("%d MB are too much", most)
+		c.Errorf("%d MB of memory, want less", most)
 	}
 	if n := c.size() + len(few); len(deletes) > n+n/100 {
 		c.Errorf("%d DELETEs for %d objects", len(deletes), n)
 	}
-	if n := asks(requests); n > 100+25*int(drain.Seconds()) { // of policies and namespaces, live
-		c.Errorf("%d requests ask in %s", n, drain)
+	if n := asks(requests); n > 100+25*int(drain.Seconds()) { // live reads of policies and namespaces
+		c.Errorf("%d reads in %s", n, drain)
 	}
 }
 
-// A crowd of 1,000 policies in 1,000 namespaces falls due at once, as the policy that kept it becomes a dry run. One with an
-// object now and then does not wait for the crowd, however many policies and namespaces that has.
+// TestF36ACrowdDoesNotStarveTheFew makes a crowd of 1,000 policies in 1,000 namespaces due at once: the policy that kept it
+// becomes a dry run. A policy with few objects does not wait for the crowd, regardless of the number of policies and
+// namespaces.
 func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Alone: true, Own: true})
@@ -271,7 +274,7 @@ func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
 		return status.Matched == each && len(status.Previews) > 0
 	})
 	if n := len(r.Deletes()); n > 0 {
-		t.Fatalf("%d went that the keeper keeps", n)
+		t.Fatalf("%d objects were deleted that the keeper keeps", n)
 	}
 
 	s.Edit(keeps, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.DryRun })
@@ -283,6 +286,6 @@ func TestF36ACrowdDoesNotStarveTheFew(t *testing.T) {
 	s.Calm()
 	s.End()
 	if n := s.Report().Removed; n != c.size()+len(few) {
-		t.Errorf("%d were judged, want %d", n, c.size()+len(few))
+		t.Errorf("%d removals were checked, want %d", n, c.size()+len(few))
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Sunset is brought up to date, back, and up to date again: each time the definitions first and then one replica after the other,
-// while deletions go on. Both versions lead while the other stands by, and twice one takes over from the other with a DELETE
-// still on its way.
+// TestF37UpgradedDowngradedAndUpgradedAgain upgrades Sunset, downgrades it, and upgrades it again while deletions continue:
+// first the definitions, then one replica after the other. Each version leads while the other one is on standby. Twice, one
+// version takes over from the other with a DELETE in flight.
 func TestF37UpgradedDowngradedAndUpgradedAgain(t *testing.T) {
 	scene.Long(t)
 	earlier, today := build.Earlier(t, build.BeforeReferences), build.Today(t)
@@ -52,31 +52,31 @@ func TestF37UpgradedDowngradedAndUpgradedAgain(t *testing.T) {
 }
 
 const (
-	batch = 16  // previews that come each time somebody leads
-	stock = 200 // what the policies with limits have from the beginning
-	bound = 30  // how many of them go within the hour
+	batch = 16  // previews that are created for each term of a leader
+	stock = 200 // objects of policies with limits at the start
+	bound = 30  // how many of them the limit allows within the hour
 )
 
-// rollout is a cluster in which versions of Sunset change.
+// rollout is a cluster in which the version of Sunset changes.
 type rollout struct {
 	*scene.Scene
 	runs  map[*scene.Replica]build.Version
-	terms int // how often somebody has led
+	terms int // number of leaders so far
 
-	previews *v1alpha1.ClusterRetentionPolicy // goes on all the time
-	bounded  *v1alpha1.ClusterRetentionPolicy // has used up its limit early
-	steady   *v1alpha1.ClusterRetentionPolicy // may go on every few seconds
-	declares *v1alpha1.ClusterRetentionPolicy // has a field that only today's version knows
+	previews *v1alpha1.ClusterRetentionPolicy // deletes all the time
+	bounded  *v1alpha1.ClusterRetentionPolicy // uses up its limit early
+	steady   *v1alpha1.ClusterRetentionPolicy // may delete every few seconds
+	declares *v1alpha1.ClusterRetentionPolicy // has a field that only today's version supports
 	pause    *v1alpha1.RetentionPolicy
 
-	made   int                 // previews so far
-	marked []*corev1.ConfigMap // as they were with their marks
-	spare  []client.Object     // of the policy that only today's version understands
+	made   int                 // number of previews so far
+	marked []*corev1.ConfigMap // with their first marks
+	spare  []client.Object     // of the policy with the new field
 	paused []client.Object
-	kept   []client.Object // whatever happens
+	kept   []client.Object // must never be deleted
 }
 
-// newRollout has policies of all sorts, and objects for them.
+// newRollout creates different policies and objects for them.
 func newRollout(s *scene.Scene, version build.Version) *rollout {
 	s.Helper()
 	u := &rollout{Scene: s, runs: map[*scene.Replica]build.Version{}}
@@ -116,7 +116,7 @@ rules:
 
 func env(name string) map[string]string { return map[string]string{"env": name} }
 
-// defines replaces Sunset's CustomResourceDefinitions by those of a version.
+// defines replaces Sunset's CustomResourceDefinitions with those of a version.
 func (u *rollout) defines(version build.Version) {
 	u.Helper()
 	options := envtest.CRDInstallOptions{Paths: []string{version.CRDs}, ErrorIfPathMissing: true}
@@ -125,42 +125,42 @@ func (u *rollout) defines(version build.Version) {
 	}
 }
 
-// approved lets the backlog go that needs it.
+// approved approves the backlog that needs it.
 func (u *rollout) approved() {
 	u.Helper()
 	tells(u.Scene, u.bounded, v1alpha1.ConditionEnforcing, "ApprovalRequired")
 	approve(u.Scene, u.bounded)
 }
 
-// leads waits until a replica leads, and until it has shown that it does everything as its version should.
+// leads waits until a replica leads, and checks that it works as its version should.
 func (u *rollout) leads(r *scene.Replica) {
 	u.Helper()
 	if u.Leader() != r {
-		u.Fatalf("%s does not lead", r.User)
+		u.Fatalf("%s is not the leader", r.User)
 	}
 	u.terms++
 	began, before := time.Now(), len(r.Deletes())
 	u.comes()
 	u.Eventually(func() error {
 		if n := len(r.Deletes()) - before; n < batch/2 {
-			return fmt.Errorf("%s, which leads, has sent %d DELETEs", r.User, n)
+			return fmt.Errorf("leader %s has sent %d DELETEs", r.User, n)
 		}
 		return nil
 	})
 	u.marks()
 	u.reads(u.runs[r])
 	u.Stays(0, append(u.kept, u.paused...)...)
-	u.Logf("term %d, of %s: %d DELETEs in %s", u.terms, u.runs[r], len(r.Deletes())-before, time.Since(began).Round(time.Second))
+	u.Logf("term %d, %s: %d DELETEs in %s", u.terms, u.runs[r], len(r.Deletes())-before, time.Since(began).Round(time.Second))
 }
 
-// comes makes more for the policy that goes on all the time.
+// comes creates more objects for the policy that deletes all the time.
 func (u *rollout) comes() {
 	u.Helper()
 	u.made += batch
 	configMaps(u.Scene, fmt.Sprintf("preview-%d", u.made), batch, preview)
 }
 
-// marks: whoever leads marks what is new, and leaves the marks of all others before it as they are.
+// marks checks that the leader marks new objects and does not change the marks of earlier leaders.
 func (u *rollout) marks() {
 	u.Helper()
 	cm := u.ConfigMap(fmt.Sprintf("retired-%d", u.terms), env("retired"))
@@ -172,13 +172,14 @@ func (u *rollout) marks() {
 			u.Fatal(err)
 		}
 		if was, is := before.Annotations[v1alpha1.EligibleSinceAnnotation], now.Annotations[v1alpha1.EligibleSinceAnnotation]; err == nil && was != is {
-			u.Errorf("%s was marked %s, and is marked %s", before.Name, was, is)
+			u.Errorf("the mark of %s changed from %s to %s", before.Name, was, is)
 		}
 	}
 	u.marked = append(u.marked, cm)
 }
 
-// reads: what only today's version understands goes under that one, and stays under the earlier one, which says why.
+// reads checks the objects of the policy with the new field. Today's version deletes them; the earlier one keeps them and
+// reports why.
 func (u *rollout) reads(version build.Version) {
 	u.Helper()
 	u.spare = append(u.spare, u.ConfigMap(fmt.Sprintf("spare-%d", u.terms), env("spare")))
@@ -191,7 +192,7 @@ func (u *rollout) reads(version build.Version) {
 	u.Stays(time.Second, u.spare...)
 }
 
-// replace ends a replica in order, and starts it as a version once there is a leader besides it.
+// replace stops a replica cleanly, and starts it with a version when there is another leader.
 func (u *rollout) replace(r *scene.Replica, version build.Version) {
 	u.Helper()
 	r.Interrupt()
@@ -205,8 +206,8 @@ func (u *rollout) start(r *scene.Replica, version build.Version) {
 	r.Restart(func(start *scene.Start) { start.Binary = version.Controller })
 }
 
-// overtake stops the leader with one of its DELETEs on the way, and lets the next one lead. Then it goes on, the DELETE
-// arrives, and the one that was stopped ends by itself. It is started again as a version.
+// overtake suspends the leader with a DELETE in flight, and lets the next replica lead. Then the first one resumes, the
+// DELETE arrives, and the first one must end. It is restarted with a version.
 func (u *rollout) overtake(leader, next *scene.Replica, version build.Version) {
 	u.Helper()
 	underWay := leader.Gate.Arm(gate.Fault{Match: gate.Requests("delete", "configmaps"), Times: 1, Hold: true, Late: true})
@@ -222,36 +223,36 @@ func (u *rollout) overtake(leader, next *scene.Replica, version build.Version) {
 	select {
 	case <-leader.Ended():
 	case <-time.After(scene.Patience()):
-		u.Fatalf("%s does not end by itself", leader.User)
+		u.Fatalf("%s did not end", leader.User)
 	}
 	u.start(leader, version)
 }
 
-// isGone waits until the replica that leads has deleted the object of a request that is held: only then does the request come too
-// late, however fast the machine is.
+// isGone waits until the new leader has deleted the object of a held request. Only then does the request arrive too late,
+// regardless of the speed of the machine.
 func (u *rollout) isGone(held gate.Entry) {
 	u.Helper()
 	u.Eventually(func() error {
 		err := u.Get(u.Context(), client.ObjectKey{Namespace: held.Namespace, Name: held.Name}, &corev1.ConfigMap{})
 		if err == nil {
-			return fmt.Errorf("ConfigMap %s is still there", held.Name)
+			return fmt.Errorf("ConfigMap %s still exists", held.Name)
 		}
 		return client.IgnoreNotFound(err)
 	})
 }
 
-// settles waits until everything is as it has to be in the end, and counted.
+// settles waits until the final state is reached and counted.
 func (u *rollout) settles() {
 	u.Helper()
 	u.Quiet()
 	u.counts(u.previews, int64(u.made))
 	u.counts(u.bounded, bound)
-	u.approved() // the earlier version does not write into the status how many objects it counted
+	u.approved() // the earlier version does not write the counted number of objects into the status
 	tells(u.Scene, u.bounded, v1alpha1.ConditionEnforcing, "LimitReached")
 	u.Eventually(func() error {
 		l, gone := u.Ledger(u.steady), int64(stock-u.Left(&corev1.ConfigMapList{}, env("steady")))
 		if counted := l.Total.Deleted + l.Total.Gone; counted != gone || len(l.Open) > 0 {
-			return fmt.Errorf("%d are counted of %d that are gone; open: %v", counted, gone, l.Open)
+			return fmt.Errorf("%d of %d deleted objects are counted; open: %v", counted, gone, l.Open)
 		}
 		return nil
 	})
@@ -270,7 +271,7 @@ func (u *rollout) settles() {
 		stock-u.Left(&corev1.ConfigMapList{}, env("steady")), stock)
 }
 
-// counts waits until ledger and status of a policy say that so many went.
+// counts waits until ledger and status of a policy have counted n deletions.
 func (u *rollout) counts(p *v1alpha1.ClusterRetentionPolicy, n int64) {
 	u.Helper()
 	l := byLedger(u.Scene, p, n)

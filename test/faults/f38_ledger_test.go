@@ -18,7 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Somebody writes to the ledger and to the policy's status all the time, so that writes of Sunset meet conflicts.
+// TestF38OthersWriteToTheLedgerAllTheTime writes to the ledger and to the policy's status all the time, so that writes of
+// Sunset meet conflicts.
 func TestF38OthersWriteToTheLedgerAllTheTime(t *testing.T) {
 	scene.Long(t)
 	const limit = 40
@@ -28,7 +29,7 @@ func TestF38OthersWriteToTheLedgerAllTheTime(t *testing.T) {
 	byLedger(s, p, limit)
 	tells(s, p, v1alpha1.ConditionEnforcing, "LimitReached")
 	conflicts := with(http.StatusConflict, r.Gate.Journal())
-	s.ExpectThat("writes met conflicts", func() bool { return len(conflicts) > 0 })
+	s.ExpectThat("writes with conflicts", func() bool { return len(conflicts) > 0 })
 	s.Logf("%d writes by others, %d conflicts", stop(), len(conflicts))
 	if err := left(s, preview, backlog-limit); err != nil {
 		t.Error(err)
@@ -36,16 +37,16 @@ func TestF38OthersWriteToTheLedgerAllTheTime(t *testing.T) {
 	s.Calm()
 }
 
-// The ledger is deleted in the middle of a backlog. Nobody knows any more what limits have let go: nothing goes until the
-// policy is told to count again.
+// TestF38TheLedgerIsDeleted deletes the ledger in the middle of a backlog. The number of deletions within the limit is lost,
+// so Sunset deletes nothing until a user resets the count.
 func TestF38TheLedgerIsDeleted(t *testing.T) {
 	scene.Long(t)
-	s := scene.New(t, scene.Options{Unsettled: "what was counted is deleted with the ledger"})
+	s := scene.New(t, scene.Options{Unsettled: "the counts are deleted with the ledger"})
 	p, r := inBacklog(s, 1000)
 	s.Remove(s.Ledger(p))
 	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", "status.ledger")
 	failsClosed(s, r)
-	r.Kill() // the next one knows no better
+	r.Kill() // the next process has no more information
 	r.Restart()
 	s.Leader()
 	tells(s, p, v1alpha1.ConditionEnforcing, "LedgerUnavailable", "status.ledger")
@@ -57,7 +58,8 @@ func TestF38TheLedgerIsDeleted(t *testing.T) {
 	s.Eventually(func() error { return left(s, preview, 0) })
 }
 
-// A user writes another holder into the ledger. Who held it ends, and whoever starts next goes on with the counts.
+// TestF38AUserTakesTheLedger writes another holder into the ledger. The replica that held it must end, and the next replica
+// continues with the counts.
 func TestF38AUserTakesTheLedger(t *testing.T) {
 	scene.Long(t)
 	const limit = 40
@@ -68,7 +70,7 @@ func TestF38AUserTakesTheLedger(t *testing.T) {
 	select {
 	case <-r.Ended():
 	case <-time.After(scene.Patience()):
-		t.Fatal("it goes on although somebody else holds the ledger")
+		t.Fatal("the replica continues although it does not hold the ledger")
 	}
 	failsClosed(s, r)
 	r.Restart()
@@ -79,7 +81,7 @@ func TestF38AUserTakesTheLedger(t *testing.T) {
 	s.Calm()
 }
 
-// A ledger becomes too large to be written. What stands in it goes, and nothing else.
+// TestF38TheLedgerIsTooLarge makes a ledger too large to be written. Sunset deletes only objects that are recorded in it.
 func TestF38TheLedgerIsTooLarge(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -97,7 +99,7 @@ func TestF38TheLedgerIsTooLarge(t *testing.T) {
 
 const backlog = 60
 
-// inBacklog gives a policy with limits, and a controller in the middle of what it lets go.
+// inBacklog returns a policy with limits, and a controller in the middle of its backlog.
 func inBacklog(s *scene.Scene, limit int) (*v1alpha1.ClusterRetentionPolicy, *scene.Replica) {
 	s.Helper()
 	configMaps(s, "cm", backlog, preview)
@@ -109,20 +111,20 @@ func inBacklog(s *scene.Scene, limit int) (*v1alpha1.ClusterRetentionPolicy, *sc
 	return p, r
 }
 
-// failsClosed fails the test if more is deleted from now on than what was on its way.
+// failsClosed fails the test if more objects are deleted than those with a DELETE in flight.
 func failsClosed(s *scene.Scene, r *scene.Replica) {
 	s.Helper()
 	before := s.Left(&corev1.ConfigMapList{}, preview)
 	if before == 0 {
-		s.Fatal("the scene is void: nothing is left")
+		s.Fatal("the run is void: no object is left")
 	}
 	silent(s.T, 3*time.Second, r)
 	if after := s.Left(&corev1.ConfigMapList{}, preview); after != before {
-		s.Errorf("%d were left, and %d are: something was deleted that nobody has written down", before, after)
+		s.Errorf("%d objects were left and now %d: an object was deleted without a ledger entry", before, after)
 	}
 }
 
-// meddle writes to the ledger and the status of a policy until the function that it gives is called, which says how often.
+// meddle writes to the ledger and the status of a policy until stop is called, which returns the number of writes.
 func meddle(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) (stop func() int64) {
 	ctx, cancel := context.WithCancel(s.Context())
 	ended := make(chan struct{})

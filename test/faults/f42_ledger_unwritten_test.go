@@ -12,17 +12,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// What is about to be deleted cannot be written down: nothing of that policy is deleted, another one goes on, and the counts are exact
-// afterwards.
+// TestF42TheLedgerCannotBeWritten makes writes of the ledger fail: Sunset deletes nothing of that policy, another policy
+// continues, and the counts are exact afterwards.
 func TestF42TheLedgerCannotBeWritten(t *testing.T) {
 	for name, trouble := range map[string]struct {
 		fault gate.Fault
 		mark  func(*testing.T)
 	}{
-		"the API server fails": {gate.Fault{Answer: &gate.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}}, scene.Short},
-		"it is forbidden":      {gate.Fault{Answer: &gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}, scene.Long},
-		"no answer comes":      {gate.Fault{Drop: gate.Before}, scene.Long},
-		"always a conflict":    {gate.Fault{Answer: &gate.Answer{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}}, scene.Long},
+		"the API server fails":   {gate.Fault{Answer: &gate.Answer{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError}}, scene.Short},
+		"the write is forbidden": {gate.Fault{Answer: &gate.Answer{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}}, scene.Long},
+		"the request is lost":    {gate.Fault{Drop: gate.Before}, scene.Long},
+		"every write conflicts":  {gate.Fault{Answer: &gate.Answer{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}}, scene.Long},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trouble.mark(t)
@@ -43,7 +43,7 @@ func TestF42TheLedgerCannotBeWritten(t *testing.T) {
 			s.Stays(4*time.Second, all[0], all[9])
 			tells(s, exact, v1alpha1.ConditionEnforcing, "LedgerUnavailable")
 			if sent := since(began, leads.Deletes()); len(sent) > 1 {
-				t.Errorf("%d DELETEs, want that of the other policy", len(sent))
+				t.Errorf("%d DELETEs, want only the one of the other policy", len(sent))
 			}
 			if tries := armed.Fired(); tries > 60 {
 				t.Errorf("%d writes in a few seconds", tries)
@@ -57,8 +57,8 @@ func TestF42TheLedgerCannotBeWritten(t *testing.T) {
 	}
 }
 
-// What is about to be deleted is written down each time, and no answer comes back. It is found out by reading, before anything is
-// deleted.
+// TestF42TheLedgerIsWrittenAndNobodyHears loses the answer of each write of the ledger. Sunset reads the ledger and finds its
+// entries before it deletes anything.
 func TestF42TheLedgerIsWrittenAndNobodyHears(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})

@@ -12,8 +12,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Before Sunset deletes the owner of an object, it reads the object again. That read takes two seconds. Meanwhile the policy is suspended,
-// and no watch event arrives. The policies that Sunset has read before the slow read are too old then, so the owner stays.
+// TestF43AnOwnerBehindASlowRead: before Sunset deletes the owner of an object, it reads the object again. That read takes two
+// seconds. In that time, a user suspends the policy, and no watch event arrives. The policies that Sunset read before the
+// slow read are then too old, so it keeps the owner.
 func TestF43AnOwnerBehindASlowRead(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})

@@ -24,8 +24,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// The admission webhook of one namespace takes ten seconds and fails, for each of 500 due objects there. Sunset deletes objects of other
-// namespaces as fast as without it, and those that become due meanwhile at once. When the webhook is removed, Sunset deletes the 500.
+// TestF44TheWebhookOfANamespaceIsSlow has an admission webhook of one namespace that takes ten seconds and fails, for each of
+// 500 due objects there. Sunset deletes objects of other namespaces as fast as without it, and objects that become due in
+// that time without delay. When the webhook is removed, Sunset deletes the 500.
 func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -54,28 +55,28 @@ func TestF44TheWebhookOfANamespaceIsSlow(t *testing.T) {
 	s.Policy("stuck", labelled("stuck", v1alpha1.Enforce, "0s")+manyAtOnce)
 	s.Eventually(func() error {
 		if hook.asked.Load() == 0 {
-			return errors.New("the webhook was not asked")
+			return errors.New("the webhook was not called")
 		}
 		return nil
 	})
 	with, late := rounds["beside"]()
-	t.Logf("%.0f a second without the webhook, %.0f with it: %.2f; at most %s and %s late; the webhook was asked %d times, %d at a time at most",
+	t.Logf("%.0f deletions a second without the webhook, %.0f with it: %.2f; at most %s and %s late; the webhook was called %d times, at most %d at a time",
 		without, with, with/without, usually.Round(time.Millisecond), late.Round(time.Millisecond), hook.asked.Load(), hook.most.Load())
-	if with < without/5 { // the simulation in controllers/retention is exact; this machine serves others too, now more and now fewer
-		t.Errorf("%.0f a second with the webhook, and %.0f without", with, without)
+	if with < without/5 { // the simulation in controllers/retention is exact; the load of this machine varies
+		t.Errorf("%.0f deletions a second with the webhook, but %.0f without", with, without)
 	}
 	if late > 2*time.Second+10*usually { // a busy machine is late without the webhook, too
-		t.Errorf("what fell due was %s late, and without the webhook %s", late, usually)
+		t.Errorf("due objects were deleted %s late, but %s late without the webhook", late, usually)
 	}
 	if s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "stuck"}) != stuck {
-		t.Error("the webhook failed, and objects went")
+		t.Error("objects were deleted although the webhook failed")
 	}
 	hook.lift()
 	atMost(s, map[string]string{"env": "stuck"}, 0)
 	s.Calm()
 }
 
-// manyAtOnce lets a policy delete a backlog without approval.
+// manyAtOnce allows a policy to delete a backlog without approval.
 const manyAtOnce = "approval: {backlogCount: 1000000, backlogPercent: 100}\n"
 
 // fallDue creates ConfigMaps one after the other, and returns when each is due.
@@ -142,14 +143,14 @@ func lateness(s *scene.Scene, r *scene.Replica, namespace string, due map[string
 	return slices.Max(delays(s, r, namespace, due))
 }
 
-// webhook is an admission webhook that is slow and fails.
+// webhook is a slow admission webhook that fails.
 type webhook struct {
 	asked, underWay, most atomic.Int64
 	mended                atomic.Bool
-	lift                  func() // the API server asks it no more
+	lift                  func() // unregisters the webhook
 }
 
-// slowly has the API server ask a webhook about DELETEs of ConfigMaps in the scene's namespace.
+// slowly registers a webhook for DELETEs of ConfigMaps in the scenario's namespace.
 func slowly(s *scene.Scene, takes time.Duration) *webhook {
 	s.Helper()
 	h := &webhook{}

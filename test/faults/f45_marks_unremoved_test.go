@@ -24,8 +24,9 @@ rules:
   override: {suspend: true}
 `
 
-// A leader sees an object in use and cannot remove its mark, because the namespace suspends the rule or every PATCH fails. It is
-// killed once the object is no longer in use. The next leader can write, and starts the time to live of the object again.
+// TestF45AMarkThatCouldNotBeRemoved has a leader that sees an object in use and cannot remove its mark, because the namespace
+// suspends the rule or every PATCH fails. The leader is killed once the object is no longer in use. The next leader can
+// write, and starts the TTL of the object again.
 func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
 	const ttl = 20 * time.Second
 	ways := map[string]func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, leads *scene.Replica) (mend func()){
@@ -53,7 +54,7 @@ func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
 			s.Change(used, func() { used.Labels["retired"] = "no" })
 			s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 				if len(status.Rules) == 0 || !slices.Contains(status.Rules[0].DistrustedMarks, s.Namespace) {
-					return errors.New("the status does not say that a mark does not count")
+					return errors.New("status does not list the namespace in distrustedMarks")
 				}
 				return nil
 			})
@@ -66,9 +67,9 @@ func TestF45AMarkThatCouldNotBeRemoved(t *testing.T) {
 			}
 			mend()
 			s.Gone(used)
-			t.Logf("it went %s after it was in use, and %s after it was marked", time.Since(again).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
+			t.Logf("it was deleted %s after it was in use, and %s after it was marked", time.Since(again).Round(time.Millisecond), time.Since(marked).Round(time.Millisecond))
 			if early := ttl - time.Since(again); early > 0 {
-				t.Errorf("it went %s before its time", early)
+				t.Errorf("it was deleted %s too early", early)
 			}
 			s.Calm()
 		})

@@ -15,17 +15,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// Something that kept objects from an enforced policy is removed: while a replica leads, which is killed then, or while none does. In both
-// cases the objects wait for approval.
+// TestF46WhatKeptObjectsGoesAway removes what keeps objects from an enforced policy: with a leader, which is then killed, or
+// without a leader. In both cases the objects wait for approval.
 func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 	const due = 20
 	suspended := func(s *scene.Scene) *v1alpha1.ClusterRetentionPolicy {
 		return s.Policy("veto", previews("Suspended", "0s"))
 	}
 	ways := map[string]struct {
-		rule  string // beside the usual one: what is added to it
+		rule  string // added to the rule
 		keeps func(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) (goesAway func())
-		stay  int // in the end
+		stay  int // number of objects at the end
 	}{
 		"a policy is deleted": {keeps: func(s *scene.Scene, _ *v1alpha1.ClusterRetentionPolicy) func() {
 			veto := suspended(s)
@@ -61,7 +61,7 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 		}},
 	}
 	for name, way := range ways {
-		for when, led := range map[string]bool{"while one leads": true, "while none leads": false} {
+		for when, led := range map[string]bool{"with a leader": true, "without a leader": false} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				scene.Long(t)
 				s := scene.New(t, scene.Options{})
@@ -74,11 +74,11 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 				leads, waits := pair(s, scene.Start{Failover: true})
 				s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 					if status.Enforced == nil {
-						return errors.New("it is not enforced yet")
+						return errors.New("the policy is not enforced yet")
 					}
 					return nil
 				})
-				kept := configMaps(s, "cm", due, preview) // by its own word the policy would delete them at once
+				kept := configMaps(s, "cm", due, preview) // without the veto, the policy would delete them immediately
 				counted(s, p, due)
 				if led {
 					goesAway()
@@ -94,7 +94,7 @@ func TestF46WhatKeptObjectsGoesAway(t *testing.T) {
 				tells(s, p, v1alpha1.ConditionEnforcing, "ApprovalRequired")
 				silent(t, 3*time.Second, waits)
 				if left := s.Left(&corev1.ConfigMapList{}, preview); left != len(kept) {
-					t.Errorf("%d of %d are left before it is approved", left, len(kept))
+					t.Errorf("%d of %d objects left before the approval", left, len(kept))
 				}
 				approve(s, p)
 				atMost(s, preview, way.stay)

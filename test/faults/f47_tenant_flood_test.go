@@ -21,9 +21,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Fifty tenants edit policies of 64 rules with loops, regular expressions and large variables, ten edits a second in all, and some of
-// the policies are too large. Meanwhile Sunset deletes the due objects of a cluster policy, and the edits of other tenants, who rarely edit
-// anything, come into force.
+// TestF47FiftyTenantsEditAllTheTime has fifty tenants that edit policies of 64 rules with loops, regular expressions and
+// large variables, ten edits a second in total; some of the policies are too large. At the same time, Sunset deletes the due
+// objects of a cluster policy, and applies the edits of other tenants, who rarely edit.
 func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{})
@@ -54,23 +54,23 @@ func TestF47FiftyTenantsEditAllTheTime(t *testing.T) {
 	most := memory(s, r)
 	close(stop)
 	n := <-flooded
-	t.Logf("deletions are late by p50 %s, p99 %s, and without the flood %s, %s; apart from answers of the API server by %s, %s, and without it %s, %s; "+
-		"an edit is in status after p50 %s, at most %s, and without it %s, %s; %d edits of tenants; %d MB",
+	t.Logf("deletions are late by p50 %s, p99 %s, and without the flood %s, %s; without waiting for the API server by %s, %s, and without the flood %s, %s; "+
+		"an edit is in status after p50 %s, at most %s, and without the flood %s, %s; %d edits of tenants; %d MB",
 		quantile(lateThen, 50), quantile(lateThen, 99), quantile(late, 50), quantile(late, 99),
 		quantile(ownThen, 50), quantile(ownThen, 99), quantile(own, 50), quantile(own, 99), quantile(editsThen, 50), quantile(editsThen, 100), quantile(edits, 50), quantile(edits, 100), n, most)
 	if n < tenants {
 		t.Errorf("the tenants made %d edits", n)
 	}
 	if worst, before := quantile(lateThen, 100), quantile(late, 100); worst > promptly+10*before { // a busy machine is late without them
-		t.Errorf("what fell due was %s late, and before at most %s", worst, before)
+		t.Errorf("due objects were deleted %s late, but at most %s late without the flood", worst, before)
 	}
 	if most > 512 && os.Getenv(build.Variable) == "" { // the limit of the chart
-		t.Errorf("%d MB are too much", most)
+		t.Errorf("%d MB of memory, want less", most)
 	}
 	flood.settled()
 	left := &corev1.ConfigMapList{}
 	if err := s.List(s.Context(), left, client.MatchingLabels{"env": "tenant"}); err != nil || len(left.Items) != tenants*objectsOfTenant {
-		t.Errorf("%d of %d objects of tenants are left, %v", len(left.Items), tenants*objectsOfTenant, err)
+		t.Errorf("%d of %d objects of tenants left, error %v", len(left.Items), tenants*objectsOfTenant, err)
 	}
 	s.Calm()
 }
@@ -94,15 +94,15 @@ func delays(s *scene.Scene, r *scene.Replica, namespace string, due map[string]t
 			}
 		}
 		if len(late) < len(due) {
-			return fmt.Errorf("%d of %d that fell due have gone", len(late), len(due))
+			return fmt.Errorf("%d of %d due objects are deleted", len(late), len(due))
 		}
 		return nil
 	})
 	return late
 }
 
-// apartFromTheServer is how late each due object was deleted, without the time in which the API server had not yet answered a read of
-// policies or of the namespace, or the DELETE.
+// apartFromTheServer returns how late each due object was deleted, without the time in which the API server had not yet
+// answered a read of policies or of the namespace, or the DELETE.
 func apartFromTheServer(r *scene.Replica, due map[string]time.Time) (own []time.Duration) {
 	var waits, deletes []gate.Entry
 	for _, e := range r.Gate.Journal() {
@@ -130,7 +130,7 @@ func apartFromTheServer(r *scene.Replica, due map[string]time.Time) (own []time.
 	return own
 }
 
-// edit gives a small policy of a namespace another form.
+// edit changes a small policy of a namespace.
 func edit(s *scene.Scene, namespace string, form int) {
 	spec := fmt.Sprintf("mode: DryRun\nserviceAccountName: cleaner\nrules: [%s]\n", tenantRule("quiet", fmt.Sprintf("object.metadata.name == 'edit-%d'", form)))
 	if err := applySpec(s, namespace, "quiet", spec); err != nil {
@@ -138,7 +138,8 @@ func edit(s *scene.Scene, namespace string, form int) {
 	}
 }
 
-// inForce edits the policies of namespaces, one after the other, until stop is closed, and returns how long each edit took to be in status.
+// inForce edits the policies of namespaces, one after the other, until stop is closed. It returns how long each edit took to
+// be in status.
 func inForce(s *scene.Scene, namespaces []string, stop <-chan struct{}) (took []time.Duration) {
 	for i, namespace := range namespaces {
 		select {
@@ -208,7 +209,7 @@ func (t *tenants) edit(stop <-chan struct{}) (n int) {
 	}
 }
 
-// settled waits until the last edit of each tenant is in force, or refused.
+// settled waits until the last edit of each tenant is applied or refused.
 func (t *tenants) settled() {
 	t.Helper()
 	p, refused := &v1alpha1.RetentionPolicy{}, 0
@@ -221,11 +222,11 @@ func (t *tenants) settled() {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("the last edit in %s is not in force", namespace)
+				t.Fatalf("the last edit in %s is not applied", namespace)
 			}
 		}
 		for _, c := range p.Status.Conditions {
-			if strings.Contains(c.Message, "is the limit for all RetentionPolicies of the namespace") {
+			if strings.Contains(c.Message, "for all RetentionPolicies of the namespace") {
 				refused++
 				break
 			}
@@ -236,7 +237,8 @@ func (t *tenants) settled() {
 	}
 }
 
-// heavy is a policy of 64 rules whose expressions take nearly all of the size that a namespace may have, and long on each object.
+// heavy returns a policy of 64 rules whose expressions use almost the whole size limit of a namespace, and are slow for each
+// object.
 func heavy(n int) string {
 	text := &strings.Builder{}
 	text.WriteString("mode: DryRun\nserviceAccountName: cleaner\nvariables:\n" +
@@ -248,7 +250,7 @@ func heavy(n int) string {
 	return text.String()
 }
 
-// tooLarge is a policy of 80 kB whose expressions take 9 MB with their variables written out.
+// tooLarge returns a policy of 80 kB whose expressions take 9 MB with expanded variables.
 func tooLarge(n int) string {
 	text := &strings.Builder{}
 	text.WriteString("mode: DryRun\nserviceAccountName: cleaner\nvariables:\n")
@@ -266,7 +268,7 @@ func tenantRule(name, eligible string) string {
 	return fmt.Sprintf("{name: %s, target: {apiVersion: v1, kind: ConfigMap}, eligible: %q, startTime: object.metadata.creationTimestamp, ttl: 1h}", name, eligible)
 }
 
-// applySpec creates a RetentionPolicy, or gives it another spec.
+// applySpec creates a RetentionPolicy, or replaces its spec.
 func applySpec(s *scene.Scene, namespace, name, spec string) error {
 	p := &v1alpha1.RetentionPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &p.Spec); err != nil {

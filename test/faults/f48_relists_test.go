@@ -16,9 +16,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// A ClusterRetentionPolicy and a RetentionPolicy are edited again and again. With each edit all watches end and cannot be resumed, and
-// the next list of ConfigMaps takes longer than until the next edit. Sunset never applies an edit to facts that it read before the
-// edit: each edit waits for approval with all objects that it makes due, and then deletes these objects and no others.
+// TestF48RelistsOverlapEdits edits a ClusterRetentionPolicy and a RetentionPolicy repeatedly. With each edit all watches end
+// and cannot be resumed, and the next list of ConfigMaps takes longer than until the next edit. Sunset never applies an edit
+// to facts that it read before the edit. Each edit waits for approval with all objects that it makes due; then Sunset deletes
+// only these objects.
 func TestF48RelistsOverlapEdits(t *testing.T) {
 	scene.Long(t)
 	const rounds, each = 3, 12
@@ -44,12 +45,12 @@ rules:
 	slow := leads.Gate.Arm(gate.Fault{Match: relists("configmaps"), Delay: 700 * time.Millisecond})
 	expired := leads.Gate.Arm(gate.Fault{Match: resumes("configmaps"), Answer: &gate.Answer{Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
 	s.Expect(slow, expired)
-	befell(s, leads, "connections that are cut", func(t gate.Tally) int { return t.Cut })
+	befell(s, leads, "closed connections", func(t gate.Tally) int { return t.Cut })
 	for round := 1; round <= rounds; round++ {
 		for _, env := range []string{"preview", "own"} {
 			configMaps(s, fmt.Sprintf("%s-%d", env, round), each, map[string]string{"env": env, "round": fmt.Sprint(round)})
 		}
-		for _, r := range []int{round, -1, round} { // there, away, and back
+		for _, r := range []int{round, -1, round} { // forth, back, and forth again
 			eligible := fmt.Sprintf("object.metadata.labels.round == '%d'", r)
 			s.Edit(p, func(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Rules[0].Eligible = eligible })
 			s.Change(own, func() { own.Spec.Rules[0].Eligible = eligible })
@@ -62,9 +63,9 @@ rules:
 			return s.Left(&corev1.ConfigMapList{}, preview) + s.Left(&corev1.ConfigMapList{}, env("own"))
 		}
 		if n := left(); n != 2*each {
-			t.Errorf("round %d: %d of %d are left before anything is approved", round, n, 2*each)
+			t.Errorf("round %d: %d of %d objects left before any approval", round, n, 2*each)
 		}
-		s.Eventually(func() error { // the other policy's edit may need an approval of its own
+		s.Eventually(func() error { // the other policy's edit may need its own approval
 			for o, status := range map[client.Object]*v1alpha1.RetentionPolicyStatus{p: &p.Status, own: &own.Status} {
 				if err := s.Get(s.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 					return err
@@ -74,7 +75,7 @@ rules:
 				}
 			}
 			if n := left(); n > 0 {
-				return fmt.Errorf("%d are left", n)
+				return fmt.Errorf("%d objects left", n)
 			}
 			return nil
 		})
@@ -99,7 +100,7 @@ func pending(s *scene.Scene, policy client.Object, status func() v1alpha1.Retent
 	})
 }
 
-// cleaner is a ServiceAccount that may delete ConfigMaps of the scene's namespace.
+// cleaner creates a ServiceAccount that may delete ConfigMaps of the scenario's namespace.
 func cleaner(s *scene.Scene) {
 	meta := metav1.ObjectMeta{Namespace: s.Namespace, Name: "cleaner"}
 	s.MustCreate(&corev1.ServiceAccount{ObjectMeta: meta})

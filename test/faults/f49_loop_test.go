@@ -15,8 +15,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// A script creates a ConfigMap again under its name as fast as Sunset deletes it. Sunset deletes it three times and then keeps it, and
-// the policy has the condition Recreated. Sunset deletes objects with other names as before, and the Pods that a ReplicaSet creates again.
+// TestF49ALoopEnds recreates a ConfigMap under its name as fast as Sunset deletes it. Sunset deletes it three times and then
+// keeps it, and the policy has the condition Recreated. Sunset deletes objects with other names as before, and the Pods that
+// a ReplicaSet recreates.
 func TestF49ALoopEnds(t *testing.T) {
 	scene.Long(t)
 	s := scene.New(t, scene.Options{Nodes: true})
@@ -40,7 +41,7 @@ func TestF49ALoopEnds(t *testing.T) {
 		}
 	}
 	if created != 4 {
-		t.Errorf("the loop went on: %d objects of one name were deleted, want 3", created-1)
+		t.Errorf("the loop continued: %d objects of one name were deleted, want 3", created-1)
 	}
 	recreated := func(p *v1alpha1.ClusterRetentionPolicy, want metav1.ConditionStatus) {
 		s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
@@ -59,10 +60,10 @@ func TestF49ALoopEnds(t *testing.T) {
 	recreated(pods, metav1.ConditionUnknown)
 	s.Stays(time.Second, last)
 
-	s.Remove(last) // by hand: the count begins again
+	s.Remove(last) // by a user: the count starts again
 	s.Eventually(func() error {
 		if s.Left(&corev1.ConfigMapList{}, map[string]string{"env": "loop"}) > 0 {
-			return errors.New("it is still there")
+			return errors.New("the ConfigMap still exists")
 		}
 		return nil
 	})

@@ -22,7 +22,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// manifold is a policy for which a controller sends every sort of request: for ledgers, owners, marks, quotas and a custom resource.
+// manifold is a policy for which a controller sends every type of request: for ledgers, owners, marks, quotas and a custom
+// resource.
 const manifold = `
 mode: Enforce
 limits: {maxDeletions: 100000, window: 1h}
@@ -67,9 +68,10 @@ rules:
   ttl: 0s
 `
 
-// Each sort of request that a controller sends fails for a while: as forbidden, not found or unavailable. Afterwards Sunset soon deletes
-// the objects that are due, and the conditions of the policies report no problem. The sorts are those of a round without faults, so that
-// the scenario includes new ones. A request that is sent at the start only fails while a controller starts.
+// TestF50EachSortOfRequestFailsForAWhile makes each type of request of a controller fail for a while: as forbidden, not found
+// or unavailable. Soon afterwards, Sunset deletes the due objects, and the conditions of the policies report no problem. The
+// types are those of a round without faults, so that the scenario includes new ones. A request that is sent only at the start
+// fails while a controller starts.
 func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
 	for name, answer := range map[string]*gate.Answer{
 		"forbidden":   {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
@@ -88,7 +90,7 @@ func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
 			var spared []string
 			for _, name := range slices.Sorted(maps.Keys(sorts)) {
 				armed := r.Gate.Arm(gate.Fault{Match: sorts[name], Answer: answer})
-				r.Gate.Cut() // so that watches begin again
+				r.Gate.Cut() // so that watches start again
 				due := m.probe()
 				if !strikes(armed, 3*time.Second) {
 					r.Restart()
@@ -96,15 +98,15 @@ func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
 						spared = append(spared, name)
 					}
 				}
-				time.Sleep(2 * time.Second) // some states come of several refusals
+				time.Sleep(2 * time.Second) // some states need several refusals
 				armed.Lift()
 				took := goesSoon(s, r, name, due)
 				slowest = max(slowest, took)
-				t.Logf("%s: refused %d times; everything went after %s", name, armed.Fired(), took.Round(100*time.Millisecond))
+				t.Logf("%s: refused %d times; all objects were deleted after %s", name, armed.Fired(), took.Round(100*time.Millisecond))
 			}
-			t.Logf("%d sorts of requests, of which these were not sent again: %q; everything went within %s", len(sorts), spared, slowest.Round(100*time.Millisecond))
+			t.Logf("%d types of requests; not sent again: %q; all objects were deleted within %s", len(sorts), spared, slowest.Round(100*time.Millisecond))
 			if len(spared) > len(sorts)/4 {
-				t.Errorf("only %d of %d sorts were refused", len(sorts)-len(spared), len(sorts))
+				t.Errorf("only %d of %d types were refused", len(sorts)-len(spared), len(sorts))
 			}
 			enforcing(s, m.policy)
 			s.Calm()
@@ -112,7 +114,7 @@ func TestF50EachSortOfRequestFailsForAWhile(t *testing.T) {
 	}
 }
 
-// strikes waits until a fault has struck, or the time is over.
+// strikes reports whether a fault fires within a time.
 func strikes(armed *gate.Armed, within time.Duration) bool {
 	select {
 	case <-armed.Arrived():
@@ -122,7 +124,7 @@ func strikes(armed *gate.Armed, within time.Duration) bool {
 	}
 }
 
-// goesSoon waits until objects are deleted, and returns how long that took. It starts a replica that has ended again, as a kubelet does.
+// goesSoon waits until objects are deleted, and returns how long that took. It restarts an ended replica, as a kubelet does.
 func goesSoon(s *scene.Scene, r *scene.Replica, refused string, objects []client.Object) time.Duration {
 	s.Helper()
 	const soon = 90 * time.Second
@@ -133,7 +135,7 @@ func goesSoon(s *scene.Scene, r *scene.Replica, refused string, objects []client
 				r.Restart()
 			}
 			if time.Since(began) > soon {
-				s.Fatalf("%s after %s was refused, %s is still there", soon, refused, object.GetName())
+				s.Fatalf("%s after %s was refused, %s still exists", soon, refused, object.GetName())
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -141,13 +143,13 @@ func goesSoon(s *scene.Scene, r *scene.Replica, refused string, objects []client
 	return time.Since(began)
 }
 
-// manifolds is a scene in which a controller sends requests of every sort.
+// manifolds is a scenario in which a controller sends every type of request.
 type manifolds struct {
 	*scene.Scene
 	policy *v1alpha1.ClusterRetentionPolicy
 	kind   schema.GroupVersionKind
 	rounds int
-	newest *corev1.ConfigMap // of those that the quota bounds
+	newest *corev1.ConfigMap // of the objects that the quota limits
 }
 
 func newManifold(s *scene.Scene) *manifolds {
@@ -169,7 +171,7 @@ func (m *manifolds) probe() []client.Object {
 	m.rounds++
 	name, before := fmt.Sprintf("probe-%d", m.rounds), m.newest
 	job := m.FinishedJob(name)
-	time.Sleep(time.Until(before.CreationTimestamp.Add(time.Second))) // the API server cuts times to the second, and the oldest goes
+	time.Sleep(time.Until(before.CreationTimestamp.Add(time.Second))) // the API server truncates times to seconds, and the rule deletes the oldest
 	m.newest = m.ConfigMap(fmt.Sprintf("crowd-%d", m.rounds), map[string]string{"env": "crowd"})
 	return []client.Object{
 		before, job,
@@ -183,8 +185,8 @@ func (m *manifolds) probe() []client.Object {
 	}
 }
 
-// sortsOf are the sorts of requests in a journal: by verb and resource, or by path where there is no resource. Leases are left out:
-// see F20.
+// sortsOf returns the types of requests in a journal: by verb and resource, or by path for requests without a resource. It
+// excludes leases, see F20.
 func sortsOf(journal []gate.Entry) map[string]gate.Match {
 	sorts := map[string]gate.Match{}
 	for _, e := range journal {

@@ -17,14 +17,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// ofSunset is in the stack of goroutines that a controller has begun, by itself or through what it is made of.
+// ofSunset matches the stacks of goroutines that a controller or its libraries have started.
 var ofSunset = regexp.MustCompile(`sunset-k8s/sunset/(controllers|engine|policy)[./]|sigs\.k8s\.io/controller-runtime/pkg/(manager|cache|controller|internal)|k8s\.io/client-go/tools/`)
 
-// A controller that runs in this process, not in one of its own, begins and ends five times, each time with work to do: watches,
-// references, marks, a ledger. Each time it leaves as many goroutines as before, which is none.
+// TestAControllerLeavesNoGoroutines starts and stops a controller in this process five times, each time with work to do:
+// watches, references, marks, a ledger. After each round there are as many goroutines as before, which is none.
 func TestAControllerLeavesNoGoroutines(t *testing.T) {
 	scene.Long(t)
-	s := scene.New(t, scene.Options{Alone: true, Unjudged: "the controller is no replica: it acts as an administrator"})
+	s := scene.New(t, scene.Options{Alone: true, Unjudged: "the controller is not a replica: it acts as an administrator"})
 	s.Policy("previews", previews("Enforce", "0s")+limited(500))
 	s.Policy("unused", `
 mode: Enforce
@@ -48,7 +48,7 @@ rules:
 		go func() { ended <- mgr.Start(ctx) }()
 		s.Gone(s.ConfigMap(fmt.Sprint("round-", round), preview))
 		if during := goroutines(t); len(during) == 0 {
-			t.Error("nothing is seen of a controller that runs")
+			t.Error("a running controller has no goroutines")
 		}
 		cancel()
 		if err := <-ended; err != nil {
@@ -61,10 +61,10 @@ rules:
 			return nil
 		})
 	}
-	t.Logf("%d before, %d after five rounds; %d of anybody", len(before), len(goroutines(t)), pprof.Lookup("goroutine").Count())
+	t.Logf("%d before, %d after five rounds; %d in total", len(before), len(goroutines(t)), pprof.Lookup("goroutine").Count())
 }
 
-// goroutines are the stacks of those of Sunset.
+// goroutines returns the stacks of Sunset's goroutines.
 func goroutines(t *testing.T) (stacks []string) {
 	t.Helper()
 	var text strings.Builder

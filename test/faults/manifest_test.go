@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// apply creates an object of the whole cluster from YAML, in which GROUP stands for an API group of the scene's own, and
-// removes it at the end.
+// apply creates a cluster-scoped object from YAML, in which GROUP stands for an API group of the scenario, and removes it at
+// the end.
 func apply(s *scene.Scene, manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := read(s, manifest)
@@ -20,7 +20,7 @@ func apply(s *scene.Scene, manifest string) *unstructured.Unstructured {
 	return object
 }
 
-// read is an object from YAML, as for apply.
+// read returns an object from YAML, as for apply.
 func read(s *scene.Scene, manifest string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
@@ -30,12 +30,12 @@ func read(s *scene.Scene, manifest string) *unstructured.Unstructured {
 	return object
 }
 
-// grouped puts the scene's API group in place of GROUP.
+// grouped replaces GROUP with the scenario's API group.
 func grouped(s *scene.Scene, text string) string {
 	return strings.ReplaceAll(text, "GROUP", s.Namespace+".example.com")
 }
 
-// custom deletes custom resources of the scene's group by a label.
+// custom deletes custom resources of the scenario's group by a label.
 const custom = `
 mode: Enforce
 rules:
@@ -46,7 +46,7 @@ rules:
   ttl: 0s
 `
 
-// customAt is custom at a version.
+// customAt returns custom for a version.
 func customAt(s *scene.Scene, version string) string {
 	return strings.ReplaceAll(grouped(s, custom), "VERSION", version)
 }

@@ -11,45 +11,46 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// mutants are caught by these scenarios, which say these words. docs/reliability.md has the same table.
+// mutants maps each mutant to the scenario that catches it and to text that its output contains. docs/reliability.md has the
+// same table.
 var mutants = map[string]struct {
-	scenario string // as -run has it
+	scenario string // for -run
 	says     string // a regular expression
 	mark     func(*testing.T)
 }{
 	"no-resource-version":    {"^TestF01ObjectsChangeBetweenReadAndDelete$", `broken: every DELETE names UID`, scene.Short},
 	"no-uid":                 {"^TestF02AnotherObjectOfTheSameName$", `broken: every DELETE names UID`, scene.Long},
 	"no-skew-check":          {"^TestF22ClocksComeApart$/^ahead$", `Enforcing is True`, scene.Long},
-	"no-fence":               {"^TestF04APolicyChangesInTheMiddle$/^suspended$", `broken: (dry runs|what goes)`, scene.Long},
-	"checked-before":         {"^TestF43AnOwnerBehindASlowRead$", `broken: (dry runs|what goes)|should have stayed`, scene.Long},
-	"error-is-a-match":       {"^TestAnExpressionThatFailsKeeps$", `should have stayed`, scene.Long},
-	"limits-in-memory":       {"^TestF18ALeaderThatComesBackFromTheDead$", `broken: limits hold`, scene.Long},
-	"no-retry":               {"^TestF14DeletesAreToldToComeBackLater$", `is still there`, scene.Long},
-	"no-throttling":          {"^TestF44TheWebhookOfANamespaceIsSlow$", `DELETEs in .* within two minutes|a second with the webhook`, scene.Long},
-	"believes-marks":         {"^TestF45AMarkThatCouldNotBeRemoved$", `before its time`, scene.Long},
-	"changes-uncounted":      {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_while_one_leads$", `broken: nothing big goes`, scene.Long},
-	"restarts-uncounted":     {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_while_none_leads$", `broken: nothing big goes`, scene.Long},
-	"endless-loops":          {"^TestF49ALoopEnds$", `the loop went on`, scene.Long},
-	"all-wait-for-compiling": {"^TestF47FiftyTenantsEditAllTheTime$", `what fell due was .* late|that fell due have gone`, scene.Long},
-	"counted-without-facts":  {"^TestF48RelistsOverlapEdits$", `broken: nothing big goes|does not wait with`, scene.Long},
-	"believes-lists":         {"^TestF11StreamedListsLackSome$", `broken: |should have stayed|sent DELETE`, scene.Long},
-	"marks-stay":             {"^TestATimeStartsAnew$", `broken: nothing goes before its time`, scene.Short},
+	"no-fence":               {"^TestF04APolicyChangesInTheMiddle$/^suspended$", `broken: (dry runs|the policies allow)`, scene.Long},
+	"checked-before":         {"^TestF43AnOwnerBehindASlowRead$", `broken: (dry runs|the policies allow)|should have been kept`, scene.Long},
+	"error-is-a-match":       {"^TestAnExpressionThatFailsKeeps$", `should have been kept`, scene.Long},
+	"limits-in-memory":       {"^TestF18ALeaderThatComesBackFromTheDead$", `broken: limits apply`, scene.Long},
+	"no-retry":               {"^TestF14DeletesAreToldToComeBackLater$", `still exists`, scene.Long},
+	"no-throttling":          {"^TestF44TheWebhookOfANamespaceIsSlow$", `DELETEs in .* within two minutes|deletions a second with the webhook`, scene.Long},
+	"believes-marks":         {"^TestF45AMarkThatCouldNotBeRemoved$", `too early`, scene.Long},
+	"changes-uncounted":      {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_with_a_leader$", `broken: many objects are not deleted`, scene.Long},
+	"restarts-uncounted":     {"^TestF46WhatKeptObjectsGoesAway$/^a_policy_is_deleted_without_a_leader$", `broken: many objects are not deleted`, scene.Long},
+	"endless-loops":          {"^TestF49ALoopEnds$", `the loop continued`, scene.Long},
+	"all-wait-for-compiling": {"^TestF47FiftyTenantsEditAllTheTime$", `due objects were deleted .* late|due objects are deleted`, scene.Long},
+	"counted-without-facts":  {"^TestF48RelistsOverlapEdits$", `broken: many objects are not deleted|does not wait with`, scene.Long},
+	"believes-lists":         {"^TestF11StreamedListsLackSome$", `broken: |should have been kept|sent DELETE`, scene.Long},
+	"marks-stay":             {"^TestATimeStartsAnew$", `broken: no object is deleted before it is due`, scene.Short},
 }
 
-// TestEveryMutantHasAScenario: whoever adds one says by what it is caught.
+// TestEveryMutantHasAScenario checks that each mutant has a scenario that catches it.
 func TestEveryMutantHasAScenario(t *testing.T) {
 	for _, name := range build.Mutants() {
 		if mutants[name].scenario == "" {
-			t.Errorf("nothing catches the mutant %s", name)
+			t.Errorf("mutant %s has no scenario", name)
 		}
 	}
 }
 
-// TestMutantsAreCaught runs scenarios with controllers that lack one of the safety mechanisms: each must fail, and say what is
-// wrong. Each runs in a test process of its own, on a control plane of its own, as its replicas are all of that build.
+// TestMutantsAreCaught runs scenarios with controllers that lack one safety mechanism. Each must fail and report the error.
+// Each runs in its own test process and control plane, because all its replicas have that build.
 func TestMutantsAreCaught(t *testing.T) {
 	if os.Getenv(build.Variable) != "" {
-		t.Skip("this is about a build already")
+		t.Skip("the tests already run with a selected build")
 	}
 	t.Parallel()
 	for name, m := range mutants {
@@ -61,17 +62,17 @@ func TestMutantsAreCaught(t *testing.T) {
 			var failed *exec.ExitError
 			switch says := regexp.MustCompile(m.says); {
 			case err == nil:
-				t.Errorf("the mutant lives: %s passes\n%s", m.scenario, out)
+				t.Errorf("%s passes with the mutant\n%s", m.scenario, out)
 			case !errors.As(err, &failed):
 				t.Error(err)
 			case !says.Match(out):
-				t.Errorf("%s fails, and does not say %q\n%s", m.scenario, m.says, out)
+				t.Errorf("%s fails, but its output does not match %q\n%s", m.scenario, m.says, out)
 			}
 		})
 	}
 }
 
-// oneMutant is taken while one runs: each has a whole control plane.
+// oneMutant is held while a mutant runs: each has a whole control plane.
 var oneMutant = make(chan struct{}, 1)
 
 func scenarioWith(t *testing.T, mutant, scenario string) (out []byte, err error) {
@@ -80,7 +81,7 @@ func scenarioWith(t *testing.T, mutant, scenario string) (out []byte, err error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "-test.run", scenario, "-test.v", "-test.timeout", "10m", "-patience", "1m") // many mutants are caught by waiting in vain
+	cmd := exec.CommandContext(t.Context(), binary, "-test.run", scenario, "-test.v", "-test.timeout", "10m", "-patience", "1m") // many mutants are caught by a timeout
 	cmd.Env = append(os.Environ(), "SUNSET_FAULTS=all", build.Variable+"="+mutant)
 	return cmd.CombinedOutput()
 }

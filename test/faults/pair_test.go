@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// pair starts two replicas, one at each API server, and gives the one that leads and the one that stands by.
+// pair starts two replicas, one at each API server, and returns the leader and the standby replica.
 func pair(s *scene.Scene, start scene.Start) (leads, waits *scene.Replica) {
 	s.Helper()
 	first := s.Sunset(start)
@@ -26,29 +26,29 @@ func pair(s *scene.Scene, start scene.Start) (leads, waits *scene.Replica) {
 	return second, first
 }
 
-// fired waits until a fault has struck.
+// fired waits until a fault has fired.
 func fired(s *scene.Scene, fault *gate.Armed) {
 	s.Helper()
 	select {
 	case <-fault.Arrived():
 	case <-time.After(scene.Patience()):
-		s.Fatal("the fault does not strike: nothing came that it is about")
+		s.Fatal("the fault did not fire: no request matched")
 	}
 }
 
-// befell makes a run void unless something happened to the watches, connections or dates of a replica.
+// befell makes a run void unless the watches, connections or dates of a replica were changed.
 func befell(s *scene.Scene, r *scene.Replica, what string, of func(gate.Tally) int) {
 	s.ExpectThat(what, func() bool { return of(r.Gate.Tally()) > 0 })
 }
 
-// refuses makes a run void unless the API server has refused a DELETE, as of an object that is another one by now.
+// refuses makes a run void unless the API server has refused a DELETE, for example because the object has changed.
 func refuses(s *scene.Scene, code int, replicas ...*scene.Replica) {
 	s.ExpectThat(fmt.Sprintf("a DELETE answered with %d", code), func() bool {
 		return slices.ContainsFunc(replicas, func(r *scene.Replica) bool { return len(with(code, r.Deletes())) > 0 })
 	})
 }
 
-// arrives makes a run void unless the API server has answered the first request that a fault struck, however late, with a code.
+// arrives makes a run void unless the API server has answered the first request of a fault with a code, however late.
 func arrives(s *scene.Scene, fault *gate.Armed, code int) {
 	s.ExpectThat(fmt.Sprintf("a late request answered with %d", code), func() bool {
 		struck := fault.Struck()
@@ -56,7 +56,7 @@ func arrives(s *scene.Scene, fault *gate.Armed, code int) {
 	})
 }
 
-// enforcing waits until a policy is in force and its kinds are watched.
+// enforcing waits until a policy is enforced and its kinds are watched.
 func enforcing(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
@@ -69,23 +69,23 @@ func enforcing(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 	})
 }
 
-// deleted waits until a policy's status has counted so many deletions.
+// deleted waits until a policy's status has counted n deletions.
 func deleted(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, n int64) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.Deleted != n {
-			return fmt.Errorf("%d are counted, want %d", status.Deleted, n)
+			return fmt.Errorf("%d deletions are counted, want %d", status.Deleted, n)
 		}
 		return nil
 	})
 }
 
-// atMost waits until no more ConfigMaps with labels are left than a number.
+// atMost waits until at most n ConfigMaps with labels exist.
 func atMost(s *scene.Scene, labels map[string]string, n int) {
 	s.Helper()
 	s.Eventually(func() error {
 		if left := s.Left(&corev1.ConfigMapList{}, labels); left > n {
-			return fmt.Errorf("%d are left, want %d at most", left, n)
+			return fmt.Errorf("%d objects left, want at most %d", left, n)
 		}
 		return nil
 	})
@@ -112,26 +112,26 @@ func silent(t *testing.T, within time.Duration, replicas ...*scene.Replica) {
 	}
 }
 
-// byLedger waits until the ledger of a policy has counted so many, and nothing is open.
+// byLedger waits until the ledger of a policy has counted n deletions and has no open entries.
 func byLedger(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, n int64) *v1alpha1.RetentionLedger {
 	s.Helper()
 	var l *v1alpha1.RetentionLedger
 	s.Eventually(func() error {
 		if l = s.Ledger(p); l == nil {
-			return errors.New("there is no ledger")
+			return errors.New("the policy has no ledger")
 		}
 		if got := l.Total.Deleted + l.Total.Gone; got != n || len(l.Open) > 0 {
-			return fmt.Errorf("%d are counted, want %d; open: %v", got, n, l.Open)
+			return fmt.Errorf("%d deletions are counted, want %d; open: %v", got, n, l.Open)
 		}
 		return nil
 	})
 	return l
 }
 
-// come says whether a fault has struck so many requests.
+// come returns an error until a fault has affected n requests.
 func come(fault *gate.Armed, n int) error {
 	if got := fault.Fired(); got < n {
-		return fmt.Errorf("%d requests have come, want %d", got, n)
+		return fmt.Errorf("%d requests have arrived, want %d", got, n)
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/schedule"
 )
 
-// TestRandomSchedules runs schedules of random trouble: two that are always the same in every run of the tests, and in make
-// faults as many as SEEDS says, or as TIME allows.
+// TestRandomSchedules runs schedules of random faults: the same two in every test run, and in make faults as many as SEEDS
+// says, or as fit into TIME.
 func TestRandomSchedules(t *testing.T) {
 	scene.Short(t)
 	seeds := newSeeds(t)
@@ -31,29 +31,30 @@ func TestRandomSchedules(t *testing.T) {
 	t.Log(figures)
 }
 
-// sideBySide is how many schedules run at a time.
+// sideBySide is the number of schedules that run at the same time.
 const sideBySide = 3
 
-// troubled is of how many seeds one troubles whole servers. Such a schedule waits until it is alone, and others for it.
+// troubled says that one in so many seeds disturbs whole servers. Such a schedule waits until it is alone, and others wait
+// for it.
 const troubled = 4
 
 func runs(t *testing.T, seed int64, f *figures) {
 	drawn := schedule.Draw(rand.New(rand.NewPCG(uint64(seed), 0)), seed%troubled == 0)
 	var s *scene.Scene
-	t.Cleanup(func() { // after the verdict
+	t.Cleanup(func() { // after the check
 		f.add(s)
 		if t.Failed() {
 			t.Log(drawn)
 		}
 	})
-	// -run cannot choose a seed.
+	// -run cannot select a seed.
 	o := drawn.Options()
 	o.Repeat = scene.Repeat{Test: "TestRandomSchedules", Env: "SUNSET_FAULTS_SEEDS=1", Seed: seed}
 	s = scene.New(t, o)
 	f.strike(drawn.Run(s))
 }
 
-// figures sum up what was tried.
+// figures summarizes the runs.
 type figures struct {
 	began time.Time
 
@@ -80,15 +81,15 @@ func (f *figures) add(s *scene.Scene) {
 	}
 }
 
-// String is one line for docs/reliability.md.
+// String returns one line for docs/reliability.md.
 func (f *figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fmt.Sprintf("%d schedules in %s: %d faults struck, %d DELETEs, %d of them judged, %d objects gone, %d violations",
+	return fmt.Sprintf("%d schedules in %s: %d faults fired, %d DELETEs, %d of them checked, %d objects deleted, %d violations",
 		f.schedules, time.Since(f.began).Round(time.Second), f.struck, f.sent, f.judged, f.gone, f.violations)
 }
 
-// seeds hands out the seeds of this run, each once.
+// seeds returns each seed of this run once.
 type seeds struct {
 	mu       sync.Mutex
 	next     int64
@@ -96,7 +97,7 @@ type seeds struct {
 	deadline time.Time // zero for none
 }
 
-// newSeeds reads what make faults says.
+// newSeeds reads the variables of make faults.
 func newSeeds(t *testing.T) *seeds {
 	t.Helper()
 	if os.Getenv("SUNSET_FAULTS") != "all" {
@@ -120,7 +121,7 @@ func newSeeds(t *testing.T) *seeds {
 	return s
 }
 
-// all yields seeds until enough are taken, or there is no time for more.
+// all yields seeds until the number or the time is used up.
 func (s *seeds) all(yield func(int64) bool) {
 	for {
 		seed, ok := s.take()

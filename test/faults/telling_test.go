@@ -16,13 +16,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// preview labels what most policies here are about.
+// preview is the label that most policies here select.
 var preview = map[string]string{"env": "preview"}
 
-// previews deletes ConfigMaps of preview environments so long after their creation.
+// previews deletes ConfigMaps of preview environments some time after their creation.
 func previews(mode v1alpha1.Mode, ttl string) string { return labelled("preview", mode, ttl) }
 
-// labelled deletes ConfigMaps of an environment so long after their creation.
+// labelled deletes ConfigMaps of an environment some time after their creation.
 func labelled(env string, mode v1alpha1.Mode, ttl string) string {
 	return fmt.Sprintf(`
 mode: %s
@@ -35,10 +35,10 @@ rules:
 `, mode, env, env, ttl)
 }
 
-// limited lets a policy delete no more than so many within an hour.
+// limited limits a policy to n deletions within an hour.
 func limited(n int) string { return fmt.Sprintf("limits: {maxDeletions: %d, window: 1h}\n", n) }
 
-// configMaps creates so many of them, named prefix-0 and on.
+// configMaps creates n ConfigMaps, named prefix-0 and so on.
 func configMaps(s *scene.Scene, prefix string, n int, labels map[string]string) []*corev1.ConfigMap {
 	s.Helper()
 	all := make([]*corev1.ConfigMap, n)
@@ -48,10 +48,10 @@ func configMaps(s *scene.Scene, prefix string, n int, labels map[string]string) 
 	return all
 }
 
-// enforces lets a policy go from what it was to Enforce, at once.
+// enforces sets the mode Enforce and a TTL of zero.
 func enforces(spec *v1alpha1.ClusterRetentionPolicySpec) { enforcesAfter("0s")(spec) }
 
-// enforcesAfter lets a policy enforce another time to live.
+// enforcesAfter sets the mode Enforce and a TTL.
 func enforcesAfter(ttl string) func(*v1alpha1.ClusterRetentionPolicySpec) {
 	return func(spec *v1alpha1.ClusterRetentionPolicySpec) {
 		spec.Mode, spec.Rules[0].TTL = v1alpha1.Enforce, ttl
@@ -60,18 +60,18 @@ func enforcesAfter(ttl string) func(*v1alpha1.ClusterRetentionPolicySpec) {
 
 func suspends(spec *v1alpha1.ClusterRetentionPolicySpec) { spec.Mode = v1alpha1.Suspended }
 
-// counted waits until a policy's status says that it is about so many objects.
+// counted waits until a policy's status has matched the given number of objects.
 func counted(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, matched int64) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.ObservedGeneration == 0 || status.Matched != matched {
-			return fmt.Errorf("%d should be matched", matched)
+			return fmt.Errorf("want %d matched objects", matched)
 		}
 		return nil
 	})
 }
 
-// tells waits until a condition of a policy is False for a reason, with words in its message.
+// tells waits until a condition of a policy is False for a reason and its message contains words.
 func tells(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, condition, reason string, words ...string) {
 	s.Helper()
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
@@ -88,13 +88,13 @@ func tells(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy, condition, reason
 	})
 }
 
-// approve approves what a policy waits for.
+// approve approves the pending approval of a policy.
 func approve(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 	s.Helper()
 	var hash string
 	s.Status(p, func(status v1alpha1.RetentionPolicyStatus) error {
 		if status.PendingApproval == nil {
-			return errors.New("it does not wait for approval")
+			return errors.New("the policy does not wait for approval")
 		}
 		hash = status.PendingApproval.Hash
 		return nil
@@ -102,7 +102,7 @@ func approve(s *scene.Scene, p *v1alpha1.ClusterRetentionPolicy) {
 	s.Change(p, func() { metav1.SetMetaDataAnnotation(&p.ObjectMeta, v1alpha1.ApprovedAnnotation, hash) })
 }
 
-// with are the entries that the API server answered with a code.
+// with returns the entries that the API server answered with a code.
 func with(code int, entries []gate.Entry) (some []gate.Entry) {
 	for _, e := range entries {
 		if e.Answered == code {
@@ -112,7 +112,7 @@ func with(code int, entries []gate.Entry) (some []gate.Entry) {
 	return some
 }
 
-// since are the entries that arrived after a time.
+// since returns the entries that arrived after a time.
 func since(t time.Time, entries []gate.Entry) (some []gate.Entry) {
 	for _, e := range entries {
 		if e.At.After(t) {
@@ -122,7 +122,7 @@ func since(t time.Time, entries []gate.Entry) (some []gate.Entry) {
 	return some
 }
 
-// fenced fails the test if a DELETE could have met another version than the one that was judged.
+// fenced fails the test if a DELETE could have removed another version than the evaluated one.
 func fenced(t *testing.T, deletes []gate.Entry) {
 	t.Helper()
 	for _, e := range deletes {
@@ -132,8 +132,8 @@ func fenced(t *testing.T, deletes []gate.Entry) {
 	}
 }
 
-// relists matches what begins a watch: a LIST, or a watch that starts with one. A live list before a deletion does not: it
-// is asked for without pages and versions.
+// relists matches requests that start a watch: a LIST, or a watch that starts with one. It does not match a live list before
+// a deletion, which has no pages and no resourceVersion.
 func relists(resource string) gate.Match {
 	return gate.Requests("list", resource).Or(gate.Requests("watch", resource)).And(func(r *http.Request) bool {
 		query := r.URL.Query()
@@ -142,7 +142,7 @@ func relists(resource string) gate.Match {
 	})
 }
 
-// resumes matches watches that go on where another one ended.
+// resumes matches watches that resume where another one ended.
 func resumes(resource string) gate.Match {
 	return gate.Requests("watch", resource).And(func(r *http.Request) bool {
 		return r.URL.Query().Get("sendInitialEvents") != "true"

@@ -5,28 +5,28 @@ import "time"
 // Span is a time from one moment to another.
 type Span struct{ From, To time.Time }
 
-// disturbance is a time in which the gate changed what passes. Guarded by Gate.mu.
+// disturbance is a period in which the proxy changed traffic. Guarded by Gate.mu.
 type disturbance struct {
 	from, to time.Time // to is zero while it lasts
-	armed    *Armed    // counts only if it has struck; nil for what always counts
+	armed    *Armed    // the fault that caused it, which counts once it has fired; nil if the disturbance always counts
 }
 
-// disturbs notes that the gate changes what passes from now on, until the disturbance is ended. The caller holds the lock.
+// disturbs records that the proxy changes traffic from now on, until the caller ends the disturbance. The caller holds the lock.
 func (g *Gate) disturbs(by *Armed) *disturbance {
 	d := &disturbance{from: time.Now(), armed: by}
 	g.disturbed = append(g.disturbed, d)
 	return d
 }
 
-// end ends a disturbance. A second call does nothing. The caller holds the gate's lock.
+// end ends a disturbance. A second call does nothing. The caller holds the proxy's lock.
 func (d *disturbance) end() {
 	if d.to.IsZero() {
 		d.to = time.Now()
 	}
 }
 
-// Disturbed is when the gate changed what passed, or how fast: faults that have struck, watches that were frozen or edited,
-// connections that were cut, requests that went elsewhere. What lasts still lasts until the given time.
+// Disturbed returns the periods in which the proxy changed or delayed traffic: faults that fired, frozen or edited watches,
+// closed connections, and requests to another server. A disturbance that has not ended ends at the given time.
 func (g *Gate) Disturbed(until time.Time) (spans []Span) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,12 +46,12 @@ func (g *Gate) Disturbed(until time.Time) (spans []Span) {
 	return spans
 }
 
-// spent narrows the time of a fault to the requests that it struck.
+// spent narrows the period of a fault to the requests that it affected.
 func (a *Armed) spent(s Span) Span {
 	last := a.struck[len(a.struck)-1]
 	s.From = a.struck[0].At
 	if done := a.fault.Times > 0 && len(a.struck) == a.fault.Times; done || !s.To.IsZero() {
-		s.To = last.Done // zero while it is under way
+		s.To = last.Done // zero while the request is in flight
 	}
 	return s
 }

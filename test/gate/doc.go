@@ -1,8 +1,9 @@
-// Package gate is a proxy that a test puts before an API server, to make its client meet trouble at a chosen moment.
+// Package gate is a proxy that a test puts in front of an API server, to cause errors for a client at a chosen moment.
 //
-// It promises: what no fault is armed for passes unchanged, but that answers come as JSON, uncompressed, so that bodies and
-// watch events can be read and edited, and that each request has a number by which the audit log knows it; each fault strikes the requests that it matches and no others, as often as it is
-// told to, and can say how often it did; every request is in the journal.
+// It promises: requests that match no armed fault pass unchanged, except for two things. Answers are uncompressed JSON, so that
+// the proxy can read and edit bodies and watch events; and each request has an ID that the audit log also records. A fault
+// affects only the requests that it matches, as often as it is configured to, and counts them. The journal contains every
+// request.
 //
-// It refuses: to guess. A fault that never fired is for the test to notice (see [Armed.Fired]).
+// It does not check that a fault fired: the test must (see [Armed.Fired]).
 package gate

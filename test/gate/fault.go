@@ -13,39 +13,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Moment is when a connection is reset.
+// Moment says when the proxy resets a connection.
 type Moment int
 
-// The moments: never, before the request is forwarded, or after the API server has carried it out and answered.
+// The moments: never, before the proxy forwards the request, or after the API server has answered.
 const (
 	None Moment = iota
 	Before
 	After
 )
 
-// Fault is what happens to requests. The effects that are set come in this order: Do, Hold, Delay, Drop Before, Answer,
-// then the request is forwarded, DoAfter, Drop After, Rewrite.
+// Fault describes what the proxy does to requests. It applies the effects that are set in this order: Do, Hold, Delay, Drop
+// Before, Answer; then it forwards the request; then DoAfter, Drop After, Rewrite.
 type Fault struct {
 	Match Match
-	Skip  int // how many requests that match pass first
-	Times int // how many it strikes then; zero for all that come until it is lifted
+	Skip  int // how many matching requests pass first
+	Times int // how many matching requests it affects after that; zero for all until Lift
 
 	Do      func()                   // called before the request is forwarded, for example to kill a process
-	Hold    bool                     // keep the request until Armed.Release, or the end of the fault
-	Late    bool                     // forward what was kept or delayed even when its client has gone, as a slow network does
-	Delay   time.Duration            // before it is forwarded
-	Answer  *Answer                  // in the API server's place
-	Drop    Moment                   // reset the client's connection
-	DoAfter func()                   // called when the API server has answered, before its client knows
-	Rewrite func(body []byte) []byte // of the answer; not for watches, see Gate.Frames
+	Hold    bool                     // hold the request until Armed.Release or the end of the fault
+	Late    bool                     // forward a held or delayed request even after its client has disconnected, as a slow network does
+	Delay   time.Duration            // before the request is forwarded
+	Answer  *Answer                  // instead of the API server's answer
+	Drop    Moment                   // when to reset the client's connection
+	DoAfter func()                   // called after the API server has answered, before the client receives the answer
+	Rewrite func(body []byte) []byte // changes the body of the answer; not for watches, see Gate.Frames
 }
 
-// Answer is what a gate says in the API server's place.
+// Answer is an answer that the proxy gives instead of the API server.
 type Answer struct {
 	Code    int
 	Headers map[string]string
-	Reason  metav1.StatusReason // of the Status that is the body
-	Body    []byte              // JSON, instead of a Status; nil for none
+	Reason  metav1.StatusReason // of the Status in the body
+	Body    []byte              // JSON, instead of a Status; nil for a Status
 }
 
 func (a *Answer) write(w http.ResponseWriter) {
@@ -55,40 +55,41 @@ func (a *Answer) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.Code)
 	if a.Body != nil {
-		_, _ = w.Write(a.Body) // the client may have gone
+		_, _ = w.Write(a.Body) // the client may have disconnected
 		return
 	}
 	_ = json.NewEncoder(w).Encode(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Reason: a.Reason, Message: "said the gate", Code: int32(a.Code),
+		Reason: a.Reason, Message: "injected by the test proxy", Code: int32(a.Code),
 	})
 }
 
-// Armed is a fault at work.
+// Armed is a fault that is armed.
 type Armed struct {
 	gate    *Gate
 	fault   Fault
-	respond func(*http.Request) *Answer // instead of fault.Answer; nil for none
-	where   string                      // it was armed
+	respond func(*http.Request) *Answer // instead of fault.Answer; may be nil
+	where   string                      // file and line that armed the fault
 	arrived chan struct{}
 	release chan struct{}
-	once    sync.Once // closes release
+	once    sync.Once // guards the closing of release
 	lasts   *disturbance
 
-	seen   int // guarded by gate.mu, as is what follows
+	seen   int // guarded by gate.mu, as is struck
 	struck []*Entry
 }
 
-// Arm lets a fault strike from now on. Of several that match a request all do, in the order in which they were armed;
-// the first Answer, and the first Drop, are the ones that count.
+// Arm arms a fault. If several faults match a request, all apply, in the order in which they were armed; the first Answer and the
+// first Drop win.
 func (g *Gate) Arm(f Fault) *Armed { return g.arm(&Armed{fault: f, where: caller()}) }
 
-// Answers lets respond answer in the API server's place whatever it gives an answer for; nil passes.
+// Answers calls respond for every request and sends its answer instead of the API server's. If respond returns nil, the request
+// passes.
 func (g *Gate) Answers(respond func(*http.Request) *Answer) *Armed {
 	return g.arm(&Armed{respond: respond, where: caller()})
 }
 
-// caller is the file and line from which a fault is armed.
+// caller returns the file and line that arms a fault.
 func caller() string {
 	_, file, line, _ := runtime.Caller(2)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
@@ -103,7 +104,7 @@ func (g *Gate) arm(a *Armed) *Armed {
 	return a
 }
 
-// strike gives the faults that strike a request, and counts them. Whoever calls it holds the lock.
+// strike returns the faults that apply to a request, and counts them. The caller holds the lock.
 func (g *Gate) strike(p *passage) (struck []*Armed) {
 	for _, a := range g.faults {
 		if a.respond == nil && a.strikes(p.request) {
@@ -131,7 +132,7 @@ func (a *Armed) count(e *Entry) {
 	}
 }
 
-// answer is what the fault says to a request in the API server's place; nil for nothing.
+// answer returns the fault's answer to a request, which replaces the API server's; nil for none.
 func (a *Armed) answer(p *passage) *Answer {
 	if a.respond == nil {
 		return a.fault.Answer
@@ -145,30 +146,30 @@ func (a *Armed) answer(p *passage) *Answer {
 	return answer
 }
 
-// Fired is how many requests the fault has struck so far.
+// Fired returns how many requests the fault has affected so far.
 func (a *Armed) Fired() int {
 	a.gate.mu.Lock()
 	defer a.gate.mu.Unlock()
 	return len(a.struck)
 }
 
-// Struck are the requests that the fault has struck so far, in the order in which they arrived.
+// Struck returns the requests that the fault has affected so far, in order of arrival.
 func (a *Armed) Struck() []Entry {
 	a.gate.mu.Lock()
 	defer a.gate.mu.Unlock()
 	return copied(a.struck)
 }
 
-// Where is the file and line from which it was armed.
+// Where returns the file and line that armed the fault.
 func (a *Armed) Where() string { return a.where }
 
-// Arrived is closed when the fault has struck for the first time.
+// Arrived returns a channel that is closed when the fault affects its first request.
 func (a *Armed) Arrived() <-chan struct{} { return a.arrived }
 
-// Release lets go of the requests that are held, and holds no more. Other effects go on.
+// Release forwards the held requests and stops holding new ones. Other effects continue.
 func (a *Armed) Release() { a.once.Do(func() { close(a.release) }) }
 
-// Lift ends the fault and lets go of what it holds. A second call does nothing.
+// Lift ends the fault and releases the requests that it holds. A second call does nothing.
 func (a *Armed) Lift() {
 	a.gate.mu.Lock()
 	a.gate.faults = without(a.gate.faults, a)
@@ -177,7 +178,8 @@ func (a *Armed) Lift() {
 	a.Release()
 }
 
-// trouble is what happens to a request before it is forwarded: it may be answered, or not pass.
+// Faults apply here before the request is forwarded. The result is the answer of a fault, if there is one, and whether the
+// request may pass.
 func (p *passage) trouble() (answer *Answer, pass bool) {
 	for _, a := range p.struck {
 		if a.fault.Late {
@@ -193,7 +195,7 @@ func (p *passage) trouble() (answer *Answer, pass bool) {
 	return answer, true
 }
 
-// suffer lets one fault have its way with a request, and tells whether the request still passes.
+// suffer applies one fault to a request and reports whether the request still passes.
 func (p *passage) suffer(a *Armed) bool {
 	if a.fault.Do != nil {
 		a.fault.Do()
@@ -211,7 +213,7 @@ func (p *passage) suffer(a *Armed) bool {
 	return a.fault.Drop != Before
 }
 
-// afterwards is what happens to a request that was carried out; true loses the answer.
+// afterwards applies the faults to a request that the API server has answered, and reports whether the answer is lost.
 func (p *passage) afterwards() (lost bool) {
 	for _, a := range p.struck {
 		if a.fault.DoAfter != nil {

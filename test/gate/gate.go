@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Gate is a proxy before an API server. All methods may be called from any goroutine, also while requests are under way.
+// Gate is a proxy in front of an API server. All methods may be called from any goroutine, also while requests are in flight.
 type Gate struct {
 	address string
 	server  *http.Server
 	proxy   *httputil.ReverseProxy
-	closed  chan struct{} // by Close
+	closed  chan struct{} // closed by Close
 
 	mu        sync.Mutex
 	upstream  *upstream
-	open      map[net.Conn]bool // connections of clients
+	open      map[net.Conn]bool // client connections
 	diverted  []diversion
 	adjust    []func(*http.Request)
 	faults    []*Armed
@@ -31,11 +31,11 @@ type Gate struct {
 	edits     []*edit
 	journal   []*Entry
 	records   []*record
-	skewed    *disturbance // while there is a skew
+	skewed    *disturbance // nil without a skew
 	disturbed []*disturbance
 }
 
-// New opens a gate, which ends with the test. Everybody who comes through it acts as the user of config.
+// New starts a proxy that ends with the test. All its clients act as the user of config.
 func New(t testing.TB, config *rest.Config) *Gate {
 	t.Helper()
 	g, err := Open(config)
@@ -46,7 +46,7 @@ func New(t testing.TB, config *rest.Config) *Gate {
 	return g
 }
 
-// Open opens a gate that lasts until it is closed. Everybody who comes through it acts as the user of config.
+// Open starts a proxy that runs until Close. All its clients act as the user of config.
 func Open(config *rest.Config) (*Gate, error) {
 	to, err := newUpstream(config)
 	if err != nil {
@@ -63,16 +63,17 @@ func Open(config *rest.Config) (*Gate, error) {
 	return g, nil
 }
 
-// Close ends the gate, every connection to it and what it holds. It may be called once.
+// Close stops the proxy, closes all its connections and ends its held requests. It may be called once.
 func (g *Gate) Close() {
 	close(g.closed)
 	_ = g.server.Close()
 }
 
-// Config reaches the API server through the gate, by plain HTTP and without credentials. Each call returns a fresh copy.
+// Config returns a configuration that reaches the API server through the proxy, by plain HTTP and without credentials. Each call
+// returns a new copy.
 func (g *Gate) Config() *rest.Config { return &rest.Config{Host: g.address, QPS: -1} }
 
-// Skew makes the API server's clock seem to be ahead by what is given; zero ends it.
+// Skew makes the API server's clock appear to be ahead by the given duration; zero ends the skew.
 func (g *Gate) Skew(by time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,8 +86,8 @@ func (g *Gate) Skew(by time.Duration) {
 	}
 }
 
-// Adjust changes requests before anything else is done with them, from now on: several do so in turn. What the journal
-// and the faults see is the changed request.
+// Adjust changes each request from now on, before any other step. Several adjustments apply in order. The journal and the faults
+// see the changed request.
 func (g *Gate) Adjust(change func(*http.Request)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,7 +95,7 @@ func (g *Gate) Adjust(change func(*http.Request)) {
 	g.disturbs(nil)
 }
 
-// Cut ends every connection to the gate, watches included. Whoever was connected may connect again at once.
+// Cut closes every connection to the proxy, watches included. Clients can reconnect immediately.
 func (g *Gate) Cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,7 +106,7 @@ func (g *Gate) Cut() {
 	g.disturbs(nil).end()
 }
 
-// Retarget sends requests from now on to another API server, as the user of config, and cuts the connections.
+// Retarget sends requests from now on to another API server, as the user of config, and closes the connections.
 func (g *Gate) Retarget(config *rest.Config) error {
 	to, err := newUpstream(config)
 	if err != nil {
@@ -118,13 +119,13 @@ func (g *Gate) Retarget(config *rest.Config) error {
 	return nil
 }
 
-// diversion sends some requests to another API server.
+// diversion sends matching requests to another API server.
 type diversion struct {
 	match Match
 	to    *upstream
 }
 
-// Divert sends the requests that match, from now on, to another API server, as the user of config.
+// Divert sends matching requests from now on to another API server, as the user of config.
 func (g *Gate) Divert(match Match, config *rest.Config) error {
 	to, err := newUpstream(config)
 	if err != nil {
@@ -137,7 +138,7 @@ func (g *Gate) Divert(match Match, config *rest.Config) error {
 	return nil
 }
 
-// towards is where a request goes. Whoever calls it holds the lock.
+// towards returns the server that receives a request. The caller holds the lock.
 func (g *Gate) towards(r *http.Request) *upstream {
 	for _, d := range g.diverted {
 		if d.match.meets(r) {
@@ -147,7 +148,7 @@ func (g *Gate) towards(r *http.Request) *upstream {
 	return g.upstream
 }
 
-// note keeps track of the connections that are open.
+// note keeps track of open connections.
 func (g *Gate) note(connection net.Conn, state http.ConnState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,7 +160,7 @@ func (g *Gate) note(connection net.Conn, state http.ConnState) {
 	}
 }
 
-// without is a copy of a slice that lacks one of its pointers.
+// without returns a copy of the slice without the given pointer.
 func without[T any](all []*T, one *T) []*T {
 	return slices.DeleteFunc(slices.Clone(all), func(other *T) bool { return other == one })
 }

@@ -25,7 +25,7 @@ const (
 	watch = all + "?watch=true"
 )
 
-// server is what stands behind a gate: it says what it was asked, and watches carry what events gives.
+// server is the server behind the proxy. It echoes each request; its watches send the events of a channel.
 type server struct {
 	asked  atomic.Int64
 	accept atomic.Value
@@ -52,7 +52,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// behind is a server with a gate before it.
+// behind starts a server and a proxy in front of it.
 func behind(t *testing.T) (*gate.Gate, *server) {
 	t.Helper()
 	s := &server{events: make(chan string, 16)}
@@ -62,7 +62,7 @@ func behind(t *testing.T) (*gate.Gate, *server) {
 	return gate.New(t, &rest.Config{Host: h.URL}), s
 }
 
-// do sends a request through a gate, and gives the answer with its body.
+// do sends a request through a proxy and returns the answer with its body.
 func do(ctx context.Context, g *gate.Gate, method, path, body string) (*http.Response, string, error) {
 	r, err := http.NewRequestWithContext(ctx, method, g.Config().Host+path, strings.NewReader(body))
 	if err != nil {
@@ -88,7 +88,7 @@ func must(t *testing.T, g *gate.Gate, method, path, body string) (*http.Response
 	return response, text
 }
 
-// later sends a request and does not wait for the answer.
+// later sends a request in the background. The channel receives the answer.
 func later(t *testing.T, g *gate.Gate, method, path string) <-chan string {
 	t.Helper()
 	answered := make(chan string, 1)
@@ -106,10 +106,10 @@ func TestWhatNoFaultMeetsPasses(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	if accept := s.accept.Load(); accept != "application/json" {
-		t.Errorf("the server was asked for %q", accept)
+		t.Errorf("the server received Accept: %q", accept)
 	}
 	if a.Fired() != 0 {
-		t.Error("a fault fired for what it does not match")
+		t.Error("a fault fired for a request that it does not match")
 	}
 }
 
@@ -118,14 +118,14 @@ func TestHeldUntilReleased(t *testing.T) {
 	a := g.Arm(gate.Fault{Match: gate.Named("one"), Hold: true, Times: 1})
 	answered := later(t, g, "DELETE", one)
 	<-a.Arrived()
-	must(t, g, "DELETE", one, "") // the second is not held
+	must(t, g, "DELETE", one, "") // Times is 1: the second request is not held.
 	select {
 	case <-answered:
-		t.Fatal("it was not held")
+		t.Fatal("the request was not held")
 	case <-time.After(20 * time.Millisecond):
 	}
 	if s.asked.Load() != 1 {
-		t.Error("what is held reached the server")
+		t.Error("a held request reached the server")
 	}
 	a.Release()
 	if text := <-answered; !strings.HasPrefix(text, "DELETE") {
@@ -152,7 +152,7 @@ func TestWhatIsHeldDiesWithItsClientUnlessLate(t *testing.T) {
 			a.Release()
 			eventually(t, func() bool { return !g.Journal()[0].Done.IsZero() })
 			if asked := s.asked.Load() == 1; asked != late {
-				t.Errorf("the server was asked: %v", asked)
+				t.Errorf("request reached the server: %v", asked)
 			}
 		})
 	}
@@ -163,8 +163,8 @@ func TestDropped(t *testing.T) {
 		at    gate.Moment
 		asked int64
 	}{
-		"before it is carried out": {gate.Before, 0},
-		"after it is carried out":  {gate.After, 1},
+		"before the server receives the request": {gate.Before, 0},
+		"after the server has answered":          {gate.After, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, s := behind(t)
@@ -173,7 +173,7 @@ func TestDropped(t *testing.T) {
 				t.Errorf("want a reset connection, not %v", err)
 			}
 			if s.asked.Load() != test.asked {
-				t.Errorf("the server was asked %d times", s.asked.Load())
+				t.Errorf("the server received %d requests", s.asked.Load())
 			}
 			if e := g.Journal()[0]; e.Code != 0 || e.Forwarded != (test.asked > 0) {
 				t.Errorf("journal: %+v", e)
@@ -188,7 +188,7 @@ func TestDelayed(t *testing.T) {
 	began := time.Now()
 	must(t, g, "GET", one, "")
 	if took := time.Since(began); took < 30*time.Millisecond {
-		t.Errorf("it took %s", took)
+		t.Errorf("the request took %s", took)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestAnsweredByTheGate(t *testing.T) {
 		t.Errorf("%v, fired %d times", response, respond.Fired())
 	}
 	if s.asked.Load() != 1 {
-		t.Errorf("the server was asked %d times", s.asked.Load())
+		t.Errorf("the server received %d requests", s.asked.Load())
 	}
 }
 
@@ -231,14 +231,14 @@ func TestBodiesAndDatesRewritten(t *testing.T) {
 	}
 	date, err := http.ParseTime(response.Header.Get("Date"))
 	if ahead := time.Until(date); err != nil || ahead < 59*time.Minute || ahead > 61*time.Minute {
-		t.Errorf("Date is %s ahead, %v", ahead, err)
+		t.Errorf("Date is %s ahead, error %v", ahead, err)
 	}
 	if n := g.Tally().Dated; n != 1 {
 		t.Errorf("%d dates were changed", n)
 	}
 	a.Lift()
 	if _, text := must(t, g, "GET", one, ""); strings.Contains(text, "another") {
-		t.Error("the fault outlived its lift")
+		t.Error("the fault still applies after Lift")
 	}
 }
 
@@ -252,7 +252,7 @@ func TestFunctionsAtTheThirdRequest(t *testing.T) {
 		must(t, g, "PUT", one, "")
 	}
 	if before.Load() != 5 || after.Load() != 6 || a.Fired() != 1 {
-		t.Errorf("called after %d and %d requests, %d times", before.Load(), after.Load(), a.Fired())
+		t.Errorf("called after %d and %d requests; fired %d times", before.Load(), after.Load(), a.Fired())
 	}
 }
 
@@ -266,7 +266,7 @@ func TestAnotherServer(t *testing.T) {
 	}
 	must(t, g, "GET", one, "")
 	if s.asked.Load() != 0 || other.asked.Load() != 1 {
-		t.Error("the request went astray")
+		t.Error("the request reached the wrong server")
 	}
 }
 
@@ -299,7 +299,7 @@ func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not happen")
+			t.Fatal("timed out waiting for the condition")
 		}
 	}
 }
@@ -313,6 +313,6 @@ func TestSomeRequestsGoToAnotherServer(t *testing.T) {
 	must(t, g, "GET", one, "")
 	must(t, g, "DELETE", one, "{}")
 	if here.asked.Load() != 1 || there.asked.Load() != 1 {
-		t.Errorf("%d requests came here and %d there", here.asked.Load(), there.asked.Load())
+		t.Errorf("the first server received %d requests, the second %d", here.asked.Load(), there.asked.Load())
 	}
 }

@@ -9,21 +9,21 @@ import (
 
 // Entry is a request in the journal.
 type Entry struct {
-	ID        string    // by which the API server's audit log knows it
-	At        time.Time // when it arrived
-	Done      time.Time // when it was answered, for a watch begun to be answered; zero while it is under way
+	ID        string    // audit ID that the proxy gave it
+	At        time.Time // time of arrival
+	Done      time.Time // time of the answer (for a watch, of its start); zero while in flight
 	Verb      string    // get, list, watch, create, update, patch, delete, deletecollection
 	Method    string    // of HTTP
-	Resource  string    // with its subresource, as Requests has it; empty for what is no resource
+	Resource  string    // with its subresource, as for Requests; empty for a path without a resource
 	Namespace string
 	Name      string
 	Path      string
 	Query     string // as in a URL
 	UserAgent string
 	Body      []byte // of writes
-	Code      int    // that the client was given; zero while it is under way or when its connection was reset
-	Forwarded bool   // the API server was asked
-	Answered  int    // what the API server said; zero for nothing
+	Code      int    // of the answer to the client; zero while in flight or after a connection reset
+	Forwarded bool   // whether the API server received it
+	Answered  int    // status code of the API server's answer; zero if there was none
 	DryRun    bool
 }
 
@@ -35,13 +35,13 @@ func newEntry(r *http.Request, body []byte) *Entry {
 	}
 }
 
-// record is a part of the journal.
+// record is the part of the journal that matches.
 type record struct {
 	match   Match
 	entries []*Entry
 }
 
-// write adds a request to the journal and to the records that match. Whoever calls it holds the lock.
+// write adds a request to the journal and to the matching records. The caller holds the lock.
 func (g *Gate) write(p *passage) {
 	g.journal = append(g.journal, p.entry)
 	for _, r := range g.records {
@@ -51,14 +51,14 @@ func (g *Gate) write(p *passage) {
 	}
 }
 
-// Journal is every request so far, in the order in which they arrived.
+// Journal returns every request so far, in order of arrival.
 func (g *Gate) Journal() []Entry {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return copied(g.journal)
 }
 
-// Record gives the requests that match from now on, in the order in which they arrived.
+// Record returns a function that lists the matching requests from now on, in order of arrival.
 func (g *Gate) Record(match Match) func() []Entry {
 	r := &record{match: match}
 	g.mu.Lock()

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Match tells which requests are meant. One that is nil means every request.
+// Match selects requests. A nil Match selects every request.
 type Match func(*http.Request) bool
 
 func (m Match) meets(r *http.Request) bool { return m == nil || m(r) }
 
-// Requests matches by what is asked for. verb is get, list, watch, create, update, patch, delete or deletecollection, or
-// empty for any. resource is the plural name, of any API group, with its subresource if one is meant, as in "configmaps" or
+// Requests matches by verb and resource. verb is get, list, watch, create, update, patch, delete or deletecollection; empty means
+// any. resource is the plural name, in any API group, with its subresource if there is one, as in "configmaps" or
 // "retentionledgers/status"; empty means any.
 func Requests(verb, resource string) Match {
 	return func(r *http.Request) bool {
@@ -22,7 +22,7 @@ func Requests(verb, resource string) Match {
 	}
 }
 
-// Writes matches what changes something: creations, updates, patches and deletions, dry runs excluded.
+// Writes matches requests that change something: create, update, patch and delete, without dry runs.
 func Writes(resource string) Match {
 	return func(r *http.Request) bool {
 		a := parse(r)
@@ -30,7 +30,7 @@ func Writes(resource string) Match {
 	}
 }
 
-// Named matches requests for one object, or for a collection narrowed to it by a field selector.
+// Named matches requests for one object, or for a collection that a field selector narrows to it.
 func Named(name string) Match {
 	return func(r *http.Request) bool {
 		selected := strings.Split(r.URL.Query().Get("fieldSelector"), ",")
@@ -38,22 +38,22 @@ func Named(name string) Match {
 	}
 }
 
-// In matches requests for what is in one namespace.
+// In matches requests for objects in one namespace.
 func In(namespace string) Match {
 	return func(r *http.Request) bool { return parse(r).namespace == namespace }
 }
 
-// And matches what both match.
+// And matches requests that match both.
 func (m Match) And(other Match) Match {
 	return func(r *http.Request) bool { return m.meets(r) && other.meets(r) }
 }
 
-// Or matches what either matches.
+// Or matches requests that match at least one.
 func (m Match) Or(other Match) Match {
 	return func(r *http.Request) bool { return m.meets(r) || other.meets(r) }
 }
 
-// Not matches what m does not.
+// Not matches requests that m does not match.
 func (m Match) Not() Match {
 	return func(r *http.Request) bool { return !m.meets(r) }
 }
@@ -64,14 +64,14 @@ func isDryRun(r *http.Request) bool {
 	return r.URL.Query().Has("dryRun") || r.Method == http.MethodDelete && bytes.Contains(Body(r), []byte(`"dryRun":[`))
 }
 
-// attributes are what a request is about, as far as its method and URL tell.
+// attributes describe a request, as far as its method and URL say.
 type attributes struct{ verb, resource, namespace, name string }
 
 func (a attributes) isWrite() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, a.verb)
 }
 
-// parse reads a request as the API server does, see
+// parse reads a request in the same way as the API server, see
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
 func parse(r *http.Request) (a attributes) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

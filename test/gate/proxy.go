@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// upstream is an API server, reached as a user.
+// upstream is an API server and the user that the proxy acts as.
 type upstream struct {
 	url       *url.URL
 	transport http.RoundTripper
@@ -38,7 +38,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 
 func silent() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// passage is one request on its way through the gate.
+// passage is one request that passes through the proxy.
 type passage struct {
 	gate    *Gate
 	request *http.Request // as the client sent it, adjusted
@@ -46,7 +46,7 @@ type passage struct {
 	to      *upstream
 	entry   *Entry
 	struck  []*Armed
-	end     context.CancelFunc // of a request that outlives its client; nil for others
+	end     context.CancelFunc // of a request that outlives its client; nil for other requests
 }
 
 type passageKey struct{}
@@ -56,7 +56,7 @@ func passageOf(r *http.Request) *passage {
 	return p
 }
 
-// Body is the body of a write, for a Match that has to look into it. It is nil for what did not come through a gate.
+// Body returns the body of a write, for a Match that inspects it. It is nil for a request that did not come through a proxy.
 func Body(r *http.Request) []byte {
 	if p := passageOf(r); p != nil {
 		return p.body
@@ -82,7 +82,7 @@ func (g *Gate) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter reads and adjusts a request, writes it into the journal, and finds the faults that strike it.
+// enter reads and adjusts a request, adds it to the journal, and determines the faults that apply to it.
 func (g *Gate) enter(r *http.Request) (*passage, error) {
 	p := &passage{gate: g}
 	if r.Method != http.MethodGet {
@@ -108,14 +108,14 @@ func (g *Gate) enter(r *http.Request) (*passage, error) {
 	return p, nil
 }
 
-// note changes what the journal says of a request.
+// note changes the journal entry of a request.
 func (p *passage) note(change func(*Entry)) {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
 	change(p.entry)
 }
 
-// await waits for what is given. It is false when the client, or the gate, has gone before.
+// await waits for a value on the channel. It returns false if the client disconnects or the proxy closes first.
 func await[T any](p *passage, what <-chan T) bool {
 	select {
 	case <-what:
@@ -126,7 +126,7 @@ func await[T any](p *passage, what <-chan T) bool {
 	return false
 }
 
-// outlive lets a request go on without its client.
+// outlive lets a request continue without its client.
 func (p *passage) outlive() {
 	if p.end != nil {
 		return
@@ -147,26 +147,26 @@ func (p *passage) left() {
 	})
 }
 
-// newProxy forwards requests that are in a passage.
+// newProxy returns a proxy that forwards the requests of passages.
 func newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { passageOf(r.In).forward(r.Out) },
 		Transport:      roundTripper{},
-		FlushInterval:  -1, // watches
+		FlushInterval:  -1, // flushes watch events immediately
 		ErrorLog:       silent(),
 		ModifyResponse: func(response *http.Response) error { return passageOf(response.Request).back(response) },
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, _ error) { reset(w) },
 	}
 }
 
-// roundTripper is the transport of the API server that the request is for.
+// roundTripper sends a request by the transport of its upstream.
 type roundTripper struct{}
 
 func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return passageOf(r).to.transport.RoundTrip(r)
 }
 
-// forward prepares a request to the API server.
+// forward prepares the request that the API server receives.
 func (p *passage) forward(out *http.Request) {
 	p.note(func(e *Entry) { e.Forwarded = true })
 	out.URL.Scheme, out.URL.Host, out.Host = p.to.url.Scheme, p.to.url.Host, ""
@@ -177,7 +177,7 @@ func (p *passage) forward(out *http.Request) {
 	}
 }
 
-// onlyJSON takes the binary formats out of what a client accepts.
+// onlyJSON removes binary formats from an Accept header.
 func onlyJSON(accept string) string {
 	var kept []string
 	for part := range strings.SplitSeq(accept, ",") {
@@ -191,9 +191,9 @@ func onlyJSON(accept string) string {
 	return strings.Join(kept, ",")
 }
 
-var errDropped = errors.New("dropped by the gate")
+var errDropped = errors.New("dropped by the test proxy")
 
-// back changes an answer on its way to the client. An error loses it.
+// back changes an answer before the client receives it. If it returns an error, the answer is lost.
 func (p *passage) back(response *http.Response) error {
 	p.note(func(e *Entry) { e.Answered = response.StatusCode })
 	if p.afterwards() {
@@ -211,7 +211,7 @@ func (p *passage) back(response *http.Response) error {
 	return nil
 }
 
-// date makes an answer say what time it is by a clock that is wrong.
+// date shifts the Date header of an answer by the skew.
 func (p *passage) date(response *http.Response) {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
@@ -240,7 +240,7 @@ func (p *passage) rewrite(response *http.Response) error {
 	return nil
 }
 
-// reset ends the client's connection as a crash of the other side does.
+// reset resets the client's connection, as a crashed server does.
 func reset(w http.ResponseWriter) {
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

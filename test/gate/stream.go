@@ -7,14 +7,13 @@ import (
 	"sync"
 )
 
-// still stops watches while it is open.
+// still stops watches while its channel is open.
 type still struct {
 	match Match
-	open  chan struct{} // closed when watches may flow again
+	open  chan struct{} // closed when the watches may continue
 }
 
-// Freeze stops the watches that match, those that are open too, without ending them. Thaw lets them flow on; it may be
-// called more than once.
+// Freeze pauses matching watches without ending them, including open ones. thaw resumes them; it may be called more than once.
 func (g *Gate) Freeze(match Match) (thaw func()) {
 	s := &still{match: match, open: make(chan struct{})}
 	g.mu.Lock()
@@ -37,10 +36,10 @@ type edit struct {
 	change func(event []byte) [][]byte
 }
 
-// Frames changes what watches that match carry, those that are open too: what change makes of one event, a JSON object
-// without its newline, is sent on in its place, one event after the other. Nothing drops the event, two of it make a
-// double, and one that change keeps back for a later call comes late. change is called by one goroutine at a time. Lift
-// ends it; it may be called more than once.
+// Frames edits the events of matching watches, including open ones. change receives one event, a JSON object without its newline,
+// and returns the events to send instead, in order. No event drops it, the same event twice duplicates it, and an event that
+// change returns in a later call arrives late. One goroutine at a time calls change. lift ends the edits; it may be called more
+// than once.
 func (g *Gate) Frames(match Match, change func(event []byte) [][]byte) (lift func()) {
 	e := &edit{match: match, change: change}
 	g.mu.Lock()
@@ -64,13 +63,13 @@ func (e *edit) apply(events [][]byte) (changed [][]byte) {
 	return changed
 }
 
-// stream is the body of a watch: a JSON object a line.
+// stream is the body of a watch: one JSON object per line.
 type stream struct {
 	passage *passage
 	from    io.Closer
 	lines   *bufio.Reader
-	pending []byte // of an event, its rest
-	err     error  // after pending
+	pending []byte // bytes of events that the client has not read yet
+	err     error  // returned after pending
 }
 
 func newStream(p *passage, body io.ReadCloser) *stream {
@@ -91,7 +90,7 @@ func (s *stream) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// next reads one event and gives what is to be sent in its place to pending.
+// next reads one event and puts the events to send instead into pending.
 func (s *stream) next() {
 	line, err := s.lines.ReadBytes('\n')
 	s.err = err
@@ -112,7 +111,7 @@ func (s *stream) next() {
 	}
 }
 
-// flows waits while the watch stands still. It is false when the client has gone.
+// flows waits while the watch is frozen. It returns false if the client disconnects.
 func (p *passage) flows() bool {
 	for counted := false; ; counted = true {
 		s := p.still()

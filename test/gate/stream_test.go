@@ -17,7 +17,7 @@ func TestWatches(t *testing.T) {
 	if line := <-lines; line != `{"n":1}` {
 		t.Fatal(line)
 	}
-	t.Run("stand still", func(t *testing.T) {
+	t.Run("freeze and thaw", func(t *testing.T) {
 		thaw := g.Freeze(gate.Requests("watch", "configmaps"))
 		s.events <- `{"n":2}`
 		select {
@@ -34,7 +34,7 @@ func TestWatches(t *testing.T) {
 			t.Errorf("%d events were held back", n)
 		}
 	})
-	t.Run("lose, double and exchange events", func(t *testing.T) {
+	t.Run("drop, duplicate and reorder events", func(t *testing.T) {
 		var kept [][]byte
 		lift := g.Frames(nil, func(event []byte) [][]byte {
 			switch string(event) {
@@ -62,11 +62,11 @@ func TestWatches(t *testing.T) {
 		if line := <-lines; line != `{"n":3}` {
 			t.Fatal(line)
 		}
-		if n := g.Tally().Edited; n != 4 { // lost, doubled, kept back, joined by what was kept
+		if n := g.Tally().Edited; n != 4 { // dropped, duplicated, held back, sent with the one that was held back
 			t.Errorf("%d events were edited", n)
 		}
 	})
-	t.Run("end when the gate cuts them", func(t *testing.T) {
+	t.Run("end when the proxy closes the connections", func(t *testing.T) {
 		g.Cut()
 		if line, more := <-lines; more {
 			t.Fatal(line)
@@ -77,7 +77,7 @@ func TestWatches(t *testing.T) {
 	})
 }
 
-// watched gives the events of a watch through a gate, until it ends.
+// watched opens a watch through a proxy and returns its events until it ends.
 func watched(t *testing.T, g *gate.Gate) <-chan string {
 	t.Helper()
 	response, err := http.Get(g.Config().Host + watch)

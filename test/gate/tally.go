@@ -1,14 +1,14 @@
 package gate
 
-// Tally counts what was done to watches, connections and dates, which no fault is armed for.
+// Tally counts changes to watches, connections and dates, which do not belong to an armed fault.
 type Tally struct {
-	HeldBack int // events, by Freeze
-	Edited   int // events that Frames lost, changed or doubled
-	Cut      int // connections, by Cut
-	Dated    int // answers whose date Skew has changed
+	HeldBack int // events that Freeze held back
+	Edited   int // events that Frames dropped, changed or duplicated
+	Cut      int // connections that Cut closed
+	Dated    int // answers whose Date header Skew changed
 }
 
-// Tally is what was done so far.
+// Tally returns the counts so far.
 func (g *Gate) Tally() Tally {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// apply creates every object of a file in crds/admission until the test ends.
+// apply creates every object of a file in crds/admission and deletes them when the test ends.
 func (w *world) apply(file string, adjust func(*unstructured.Unstructured)) {
 	w.Helper()
 	data, err := os.ReadFile("../../crds/admission/" + file)
@@ -39,7 +39,7 @@ func (w *world) apply(file string, adjust func(*unstructured.Unstructured)) {
 	}
 }
 
-// serverless has the API server check policies by itself.
+// serverless makes the API server check policies without the webhook.
 func (w *world) serverless() {
 	w.Helper()
 	w.apply("policies.yaml", func(*unstructured.Unstructured) {})
@@ -55,7 +55,7 @@ func (w *world) serverless() {
 var writesPolicies = rbacv1.PolicyRule{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"retentionpolicies"},
 	Verbs: []string{"get", "create", "update", "patch", "delete"}}
 
-// tenant is a client of somebody who may do so much in the test's namespace and nothing anywhere else.
+// tenant is a client of a user with these permissions in the test's namespace and no others.
 func (w *world) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 	w.Helper()
 	config := w.plane.Config()
@@ -74,7 +74,7 @@ func (w *world) tenant(name string, rules ...rbacv1.PolicyRule) client.Client {
 	return c
 }
 
-// own is a RetentionPolicy of the test's namespace, from the spec's YAML.
+// own is a RetentionPolicy of the test's namespace with this spec in YAML.
 func (w *world) own(name, spec string) *unstructured.Unstructured {
 	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -101,13 +101,13 @@ rules:
   ttl: 1h
 `
 
-// refused fails unless the API server refused for a reason with these words.
+// refused returns an error unless the API server refused the request with a message that contains these words.
 func refused(err error, words ...string) error {
 	switch {
 	case err == nil:
-		return errors.New("not refused")
+		return errors.New("the API server accepted the request")
 	case !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err):
-		return fmt.Errorf("another refusal: %w", err)
+		return fmt.Errorf("refused for another reason: %w", err)
 	}
 	return contains(err.Error(), words...)
 }
@@ -124,7 +124,7 @@ func TestOnlyWhoMayActAsTheAccountGivesItsRightsToRules(t *testing.T) {
 		t.Error(err)
 	}
 	if err := nobody.Create(t.Context(), w.own("overrides", "overrides: [{policy: batch, suspend: true}]")); err != nil {
-		t.Errorf("overrides need no account: %v", err)
+		t.Errorf("a policy with overrides only: %v", err)
 	}
 	for name, test := range map[string]struct {
 		right rbacv1.PolicyRule
@@ -204,33 +204,33 @@ func TestTheAPIServerChecksShapes(t *testing.T) {
 		return string(data)
 	}
 	for name, test := range map[string]struct{ path, value, want string }{
-		"unknown field":          {"ruls", "[]", "spec: ruls"},
-		"of the other kind":      {"excludeNamespaces", "[a]", "spec: excludeNamespaces"},
-		"in a rule":              {"rules/0/keepNewestt", "{count: 3}", "rule previews: keepNewestt"},
-		"in a target":            {"rules/0/target/namespace", "kube-system", "rule previews, target: namespace"},
-		"in a selector":          {"rules/0/target/selector/matchLabel", "{a: b}", "target.selector: matchLabel"},
-		"in delete":              {"rules/0/delete", "{gracePeriod: 3}", "rule previews, delete: gracePeriod"},
-		"in keepNewest":          {"rules/0/keepNewest", "{count: 3, per: a}", "keepNewest: per"},
-		"in capacity":            {"rules/0/capacity", "{max: 3, min: 1}", "capacity: min"},
-		"in override":            {"rules/0/override", "{ttls: {}}", "override: ttls"},
-		"in bounds":              {"rules/0/override", "{ttl: {least: 1h}}", "override.ttl: least"},
-		"in an override":         {"overrides/0/rulename", "a", "override of batch: rulename"},
-		"in a variable":          {"variables", "[{name: a, expression: 'true', type: bool}]", "variable a: type"},
-		"in approval":            {"approval", "{backlog: 3}", "approval: backlog"},
-		"ttl":                    {"rules/0/ttl", "1 day", "not a time to live: 1 day"},
-		"ttl of an override":     {"overrides/0/ttl", "1y", "not a time to live: 1y"},
-		"bound":                  {"rules/0/override", "{ttl: {max: forever}}", "not a time to live: forever"},
-		"operator":               {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: Is, values: [b]}]}", "operators In and NotIn"},
-		"values":                 {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: In}]}", "operators In and NotIn"},
-		"apiVersion":             {"rules/0/target/apiVersion", "batch/v1/jobs", "apiVersion such as batch/v1"},
-		"blank":                  {"rules/0/eligible", "' '", "such as finished(object)"},
-		"our own kinds":          {"rules/0/target", "{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
-		"roles":                  {"rules/0/target", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}", "may not delete RoleBinding"},
-		"leases":                 {"rules/0/target", "{apiVersion: coordination.k8s.io/v1, kind: Lease}", "may not delete Lease"},
-		"the namespace":          {"rules/0/target", "{apiVersion: v1, kind: Namespace}", "may not delete Namespace"},
-		"volumes":                {"rules/0/target", "{apiVersion: v1, kind: PersistentVolumeClaim}", "may not delete PersistentVolumeClaim"},
-		"another's account":      {"serviceAccountName", "kube-system/default", "bare name"},
-		"another's account, too": {"serviceAccountName", "system:serviceaccount:kube-system:default", "bare name"},
+		"unknown field":               {"ruls", "[]", "spec: ruls"},
+		"field of the other kind":     {"excludeNamespaces", "[a]", "spec: excludeNamespaces"},
+		"in a rule":                   {"rules/0/keepNewestt", "{count: 3}", "rule previews: keepNewestt"},
+		"in a target":                 {"rules/0/target/namespace", "kube-system", "rule previews, target: namespace"},
+		"in a selector":               {"rules/0/target/selector/matchLabel", "{a: b}", "target.selector: matchLabel"},
+		"in delete":                   {"rules/0/delete", "{gracePeriod: 3}", "rule previews, delete: gracePeriod"},
+		"in keepNewest":               {"rules/0/keepNewest", "{count: 3, per: a}", "keepNewest: per"},
+		"in capacity":                 {"rules/0/capacity", "{max: 3, min: 1}", "capacity: min"},
+		"in override":                 {"rules/0/override", "{ttls: {}}", "override: ttls"},
+		"in bounds":                   {"rules/0/override", "{ttl: {least: 1h}}", "override.ttl: least"},
+		"in an override":              {"overrides/0/rulename", "a", "override of batch: rulename"},
+		"in a variable":               {"variables", "[{name: a, expression: 'true', type: bool}]", "variable a: type"},
+		"in approval":                 {"approval", "{backlog: 3}", "approval: backlog"},
+		"ttl":                         {"rules/0/ttl", "1 day", "not a time to live: 1 day"},
+		"ttl of an override":          {"overrides/0/ttl", "1y", "not a time to live: 1y"},
+		"bound":                       {"rules/0/override", "{ttl: {max: forever}}", "not a time to live: forever"},
+		"operator":                    {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: Is, values: [b]}]}", "operators In and NotIn"},
+		"values":                      {"rules/0/target/selector", "{matchExpressions: [{key: a, operator: In}]}", "operators In and NotIn"},
+		"apiVersion":                  {"rules/0/target/apiVersion", "batch/v1/jobs", "apiVersion such as batch/v1"},
+		"blank":                       {"rules/0/eligible", "' '", "such as finished(object)"},
+		"our own kinds":               {"rules/0/target", "{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}", "may not delete RetentionPolicy"},
+		"roles":                       {"rules/0/target", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}", "may not delete RoleBinding"},
+		"leases":                      {"rules/0/target", "{apiVersion: coordination.k8s.io/v1, kind: Lease}", "may not delete Lease"},
+		"the namespace":               {"rules/0/target", "{apiVersion: v1, kind: Namespace}", "may not delete Namespace"},
+		"volumes":                     {"rules/0/target", "{apiVersion: v1, kind: PersistentVolumeClaim}", "may not delete PersistentVolumeClaim"},
+		"another namespace's account": {"serviceAccountName", "kube-system/default", "bare name"},
+		"another user's name":         {"serviceAccountName", "system:serviceaccount:kube-system:default", "bare name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := refused(w.Create(t.Context(), w.own("p", of(test.path, test.value))), test.want); err != nil {
@@ -262,7 +262,7 @@ rules:
   events: Aggregate
 `
 
-// set changes what stands at a path of objects and lists.
+// set sets the value at a path of objects and lists.
 func set(at any, path []string, value any) {
 	switch v := at.(type) {
 	case []any:
@@ -278,7 +278,8 @@ func set(at any, path []string, value any) {
 	}
 }
 
-// TestTheLargestPolicyIsNotTooMuch: what CEL may cost is bounded, and a policy that costs too much is refused.
+// TestTheLargestPolicyIsNotTooMuch: the CEL cost budget allows the largest policy, and the API server refuses a policy that
+// exceeds it.
 func TestTheLargestPolicyIsNotTooMuch(t *testing.T) {
 	w := newWorld(t)
 	w.serverless()

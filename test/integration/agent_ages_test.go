@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// agedImages lets images go that nothing has used for an hour, and some after a second.
+// agedImages deletes images that have been unused for an hour, and some after a second.
 const agedImages = `
 mode: Enforce
 rules:
@@ -31,7 +31,7 @@ rules:
   images: {minAge: 1s}
 `
 
-// stepping is a clock that can be set to another time.
+// stepping is a clock that a test can set to another time.
 type stepping struct {
 	hasty
 	ahead atomic.Int64
@@ -43,7 +43,8 @@ func (c *stepping) Now() time.Time { return c.hasty.Now().Add(time.Duration(c.ah
 // Since implements clock.PassiveClock.
 func (c *stepping) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// TestAStepOfTheClockMakesNothingOld, be it forward or back, while what is old enough goes on going.
+// TestAStepOfTheClockMakesNothingOld: a step of the clock, forward or back, makes no image older, and images that are old
+// enough are still removed.
 func TestAStepOfTheClockMakesNothingOld(t *testing.T) {
 	w := newWorld(t)
 	s, c := critest.Start(t), &stepping{}
@@ -62,7 +63,7 @@ func TestAStepOfTheClockMakesNothingOld(t *testing.T) {
 	}
 }
 
-// kept is a directory with the history of a machine that has observed an image for ten hours.
+// kept returns a directory with the history of a machine that has observed an image for ten hours.
 func (w *world) kept(machine string) (dir string) {
 	w.Helper()
 	const long = 10 * time.Hour
@@ -78,8 +79,8 @@ func (w *world) kept(machine string) (dir string) {
 	return dir
 }
 
-// TestAgesAreReadOrBeginAnew: by the file of this node an old image goes at once. A file of another node, or one that is torn, is
-// set aside and told of, and by it nothing goes.
+// TestAgesAreReadOrBeginAnew: with the state file of this node the agent removes an old image immediately. It sets aside
+// and reports a file of another node or a damaged file, and removes nothing because of it.
 func TestAgesAreReadOrBeginAnew(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -98,9 +99,9 @@ func TestAgesAreReadOrBeginAnew(t *testing.T) {
 	}
 	w.leaves(servers[own.Name], 2)
 	w.tells(own, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionTrue, ""))
-	w.tells(foreign, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "wrote it, and this is machine"))
-	w.tells(torn, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "torn"))
-	time.Sleep(time.Second) // in which others would go
+	w.tells(foreign, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "it was written by machine"))
+	w.tells(torn, withCondition(v1alpha1.ConditionStateKept, metav1.ConditionFalse, "truncated"))
+	time.Sleep(time.Second) // other images would be removed in this time
 	for _, name := range []string{foreign.Name, torn.Name} {
 		w.leaves(servers[name], 1, 2)
 		if bad, err := filepath.Glob(filepath.Join(states[name], history.Name+".bad-*")); err != nil || len(bad) != 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// imagesByTTL is a dry run of one rule for each time to live, about images whose tags begin with the rule's name.
+// imagesByTTL is a dry run with one rule for each TTL, which selects images whose tags begin with the rule's name.
 func imagesByTTL(ttls map[string]string) string {
 	var spec strings.Builder
 	spec.WriteString("mode: DryRun\nrules:\n")
@@ -27,8 +27,8 @@ func imagesByTTL(ttls map[string]string) string {
 	return spec.String()
 }
 
-// TestADryRunOfImages shows which images would go and how many bytes they have, by node and in all; enforced and approved, just
-// those go.
+// TestADryRunOfImages: a dry run reports the images that would be removed and their size, for each node and in total. After
+// the policy is enforced and approved, exactly these images are removed.
 func TestADryRunOfImages(t *testing.T) {
 	w := newWorld(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
@@ -71,14 +71,14 @@ func TestADryRunOfImages(t *testing.T) {
 	})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.NodeImages == nil || s.NodeImages.Removed != due.Now || s.NodeImages.Due.Now.Images != 0 {
-			return errors.New("another count")
+			return errors.New("the count differs")
 		}
 		return nil
 	})
 	w.keeps(d, later...)
 }
 
-// sizes counts images with their bytes, as the runtime tells them.
+// sizes counts images and adds up their sizes as the runtime reports them.
 func (w *world) sizes(d *containerd.Daemon, images []containerd.Image) v1alpha1.ImageCount {
 	w.Helper()
 	listed, err := d.Runtime().Images(w.Context())

@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// allImages lets every image go that may.
+// allImages deletes every unused image.
 const allImages = `
 mode: Enforce
 rules:
@@ -32,12 +32,12 @@ rules:
   images: {minAge: 1s, allowUnpullable: true}
 `
 
-// agents is how agents of a node are started that are processes of their own.
+// agents starts agents of a node as separate processes.
 type agents struct {
 	*world
 	path  string // of the program
 	args  []string
-	state string // directory
+	state string // state directory
 }
 
 // agentProcesses builds the program.
@@ -56,7 +56,7 @@ func (w *world) agentProcesses(n *corev1.Node, d *containerd.Daemon, state strin
 	}}
 }
 
-// start starts an agent. It is killed when the test ends.
+// start starts an agent. The test kills it at its end.
 func (a *agents) start() *process {
 	a.Helper()
 	p := &process{Cmd: exec.Command(a.path, a.args...), ended: make(chan struct{}), log: &bytes.Buffer{}}
@@ -70,13 +70,13 @@ func (a *agents) start() *process {
 	return p
 }
 
-// kill ends an agent at once, as a crash does.
+// kill kills an agent with SIGKILL, like a crash.
 func (a *agents) kill(p *process) {
 	_ = p.Process.Kill()
 	<-p.ended
 }
 
-// observed is for how long images have been observed, as a state file says; empty while there is none.
+// observed returns how long each image has been observed according to a state file; empty without a file.
 func observed(state string) (map[string]time.Duration, error) {
 	var file struct {
 		Content struct {
@@ -100,7 +100,7 @@ func observed(state string) (map[string]time.Duration, error) {
 	return all, err
 }
 
-// TestAgesSurviveAnAgent: images go by the ages that agents before have seen, whenever those were killed, and no other goes.
+// TestAgesSurviveAnAgent: an agent uses the ages that killed agents recorded, and removes no other images.
 func TestAgesSurviveAnAgent(t *testing.T) {
 	w := newWorld(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
@@ -139,11 +139,12 @@ func TestAgesSurviveAnAgent(t *testing.T) {
 	w.keeps(d, kept...)
 	w.runOn(d, containers)
 	if bad, err := filepath.Glob(filepath.Join(state, history.Name+".bad-*")); err != nil || len(bad) > 0 {
-		t.Errorf("set aside: %v, %v", bad, err)
+		t.Errorf("state files set aside: %v, %v", bad, err)
 	}
 }
 
-// ages waits until a state file says that an image was observed for so long, and gives the least and the last it has said.
+// ages waits until a state file reports that an image was observed for this long, and returns the smallest and the last
+// reported duration.
 func (w *world) ages(state, id string, enough time.Duration) (least, last time.Duration) {
 	w.Helper()
 	least = enough
@@ -158,8 +159,8 @@ func (w *world) ages(state, id string, enough time.Duration) (least, last time.D
 	return least, last
 }
 
-// killAmidst kills an agent and those that follow it, each a moment after an image has gone, while there are more than stay. Where
-// those went too soon to kill three agents, the unused ones are imported again.
+// killAmidst repeatedly kills the agent shortly after it has removed an image, and starts a new one, until only stay images
+// are left. If all were removed before three kills, it imports the unused ones again.
 func (w *world) killAmidst(a *agents, d *containerd.Daemon, p *process, unused []containerd.Image, stay int) {
 	w.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -174,7 +175,7 @@ func (w *world) killAmidst(a *agents, d *containerd.Daemon, p *process, unused [
 		}
 		cluster.Eventually(w, patience, func() error {
 			if there, err := w.listed(d); err != nil || len(there) >= before {
-				return fmt.Errorf("no image has gone of %d, %v", before, err)
+				return fmt.Errorf("none of %d images was removed, %v", before, err)
 			}
 			return nil
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// pulledImages lets images go that came from a registry of the test.
+// pulledImages deletes images that came from a registry of the test.
 const pulledImages = `
 mode: Enforce
 rules:
@@ -20,7 +20,7 @@ rules:
   images: {minAge: 1s}
 `
 
-// pull pulls an image that a Pod is about to run; what comes of it is nil if it is the one that is wanted.
+// pull pulls an image that a Pod will run. The channel delivers nil if the result is the wanted image.
 func (w *world) pull(d *containerd.Daemon, name string, want containerd.Image) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -33,8 +33,8 @@ func (w *world) pull(d *containerd.Daemon, name string, want containerd.Image) <
 	return done
 }
 
-// TestNoPullIsLost: while images go that have layers of one being pulled, or are the one being pulled again, pulls come to what
-// they should.
+// TestNoPullIsLost: pulls succeed while the agent removes images that share layers with them, or an image that is being
+// pulled again.
 func TestNoPullIsLost(t *testing.T) {
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestNoPullIsLost(t *testing.T) {
 	}
 }
 
-// held waits until a pull waits for a blob.
+// held waits until a pull requests a blob that is held back.
 func (w *world) held(registry *containerd.Registry) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience)
@@ -84,12 +84,12 @@ func (w *world) held(registry *containerd.Registry) {
 	w.no(registry.Held(ctx))
 }
 
-// runOn fails the test for each container that does not run any more.
+// runOn reports an error for each container that does not run anymore.
 func (w *world) runOn(d *containerd.Daemon, containers []string) {
 	w.Helper()
 	for _, id := range containers {
 		if running, err := d.IsRunning(w.Context(), id); err != nil || !running {
-			w.Errorf("container %s runs %t, %v", id, running, err)
+			w.Errorf("container %s: running is %t, %v", id, running, err)
 		}
 	}
 }

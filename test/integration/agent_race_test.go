@@ -12,13 +12,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// longestRace is for how long a removal may go by what was seen of Pods and containers: seven seconds until it is sent, and then the
-// runtime, on a busy machine, has to hear of it.
+// longestRace is how long a removal may rely on what the agent has read about Pods and containers: seven seconds until the
+// agent sends it, and then the time until a runtime on a busy machine receives it.
 const longestRace = 10 * time.Second
 
-// TestF40PodsComeWhileImagesGo: images are removed one by one, each slowly, while Pods that name them are bound to the node. A
-// Pod that comes before the last look at the node keeps its image, as does a container that is there by then. What remains is
-// measured: how old a Pod was at most whose image went nevertheless.
+// TestF40PodsComeWhileImagesGo removes images one by one, each slowly, while Pods that name them are bound to the node. An
+// image stays if the Pod or a container exists before the agent's last check of the node. The test measures the remaining
+// race: the highest age of a Pod whose image was removed.
 func TestF40PodsComeWhileImagesGo(t *testing.T) {
 	w := newWorld(t)
 	s := critest.Start(t)
@@ -33,22 +33,22 @@ func TestF40PodsComeWhileImagesGo(t *testing.T) {
 	})
 	r := &race{removed: map[string]time.Time{}, first: make(chan struct{})}
 	s.On("RemoveImage", r.slowly)
-	s.On("ImageStatus", startsWhenAskedFor(s, inContainer)) // which is the last look at it, right before what uses it is listed
+	s.On("ImageStatus", startsWhenAskedFor(s, inContainer)) // the last request about the image, right before the agent lists what uses it
 	w.sunset()
 	w.approved("unused", unusedImages)
 	w.startAgent(agent.Config{Clock: hasty{}, Node: n.Name, Endpoint: s.Endpoint, StateDir: t.TempDir()})
 	<-r.first
-	named := map[string]time.Time{} // by the ID of the image: when the API server had answered that there is a Pod
+	named := map[string]time.Time{} // when the API server confirmed the Pod, by image ID
 	for i := images; i > images/4; i-- {
 		w.create(w.naming(n, name(i)))
 		named[critest.ID(i)] = time.Now()
 	}
 	there := map[string]bool{}
-	cluster.Eventually(w, patience, func() error { // all others have gone
+	cluster.Eventually(w, patience, func() error { // all other images are removed
 		clear(there)
 		for _, id := range w.scripted(s) {
 			if there[id] = true; named[id].IsZero() && id != critest.ID(inContainer) {
-				return fmt.Errorf("image %s is there", id)
+				return fmt.Errorf("image %s still exists", id)
 			}
 		}
 		return nil
@@ -60,9 +60,9 @@ func TestF40PodsComeWhileImagesGo(t *testing.T) {
 			longest = max(longest, at.Sub(pod))
 		}
 	}
-	t.Logf("%d of %d images went, %d after there was a Pod that names them; the oldest such Pod was %s old", len(r.gone()), images, lost, longest)
+	t.Logf("%d of %d images removed, %d of them after the creation of a Pod that names them; highest age of such a Pod: %s", len(r.gone()), images, lost, longest)
 	if longest > longestRace {
-		t.Errorf("an image went %s after there was a Pod that names it", longest)
+		t.Errorf("an image was removed %s after the creation of a Pod that names it", longest)
 	}
 	kept := 0
 	for id := range named {
@@ -71,13 +71,13 @@ func TestF40PodsComeWhileImagesGo(t *testing.T) {
 		}
 	}
 	if len(r.gone()) == 0 || !there[critest.ID(inContainer)] {
-		t.Errorf("%d of %d images are kept by Pods, %d went, the one in a container is there: %t", kept, len(named), len(r.gone()), there[critest.ID(inContainer)])
+		t.Errorf("Pods keep %d of %d images, %d removed, the image of a container exists: %t", kept, len(named), len(r.gone()), there[critest.ID(inContainer)])
 	}
 }
 
-// race notes when images are removed.
+// race records when images are removed.
 type race struct {
-	first chan struct{} // closed when the first is
+	first chan struct{} // closed at the first removal
 
 	mu      sync.Mutex
 	removed map[string]time.Time
@@ -105,7 +105,7 @@ func (r *race) gone() map[string]time.Time {
 	return all
 }
 
-// startsWhenAskedFor is a hook of ImageStatus: once it has been told of the image, a container has it.
+// startsWhenAskedFor is a hook of ImageStatus: after a request for this image, a container uses it.
 func startsWhenAskedFor(s *critest.Server, n int) critest.Hook {
 	start := sync.OnceFunc(func() {
 		s.Update(func(s *critest.State) { s.Containers = append(s.Containers, critest.Container(n)) })

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// wantOfSpace lets images of the test go while the filesystem is too full.
+// wantOfSpace deletes images of the test while the filesystem is too full.
 const wantOfSpace = `
 mode: DryRun
 rules:
@@ -29,7 +29,7 @@ const (
 	bigSize          = 3 << 20
 )
 
-// big imports an image that takes much of the filesystem.
+// big imports an image that takes a large part of the filesystem.
 func (w *world) big(d *containerd.Daemon, tag string) containerd.Image {
 	w.Helper()
 	i := pulled(tag)
@@ -38,7 +38,7 @@ func (w *world) big(d *containerd.Daemon, tag string) containerd.Image {
 	return i
 }
 
-// smallFilesystem mounts one until the test ends.
+// smallFilesystem mounts a small filesystem until the test ends.
 func (w *world) smallFilesystem() (dir string) {
 	w.Helper()
 	dir = w.TempDir()
@@ -55,7 +55,7 @@ func (w *world) smallFilesystem() (dir string) {
 	return dir
 }
 
-// fullness is how many percent of a filesystem are in use, as the kubelet counts them.
+// fullness returns the percentage of a filesystem that is in use, computed like the kubelet does.
 func (w *world) fullness(dir string) int {
 	w.Helper()
 	var s syscall.Statfs_t
@@ -63,7 +63,8 @@ func (w *world) fullness(dir string) int {
 	return int(100 - s.Bavail*100/s.Blocks)
 }
 
-// TestImagesGoForWantOfSpace: above the high threshold those go that were unused for longest, until the low one is reached.
+// TestImagesGoForWantOfSpace: above the high threshold the agent removes the images that were unused for longest, until
+// usage is below the low threshold.
 func TestImagesGoForWantOfSpace(t *testing.T) {
 	w := newWorld(t)
 	dir := w.smallFilesystem()
@@ -91,18 +92,18 @@ func TestImagesGoForWantOfSpace(t *testing.T) {
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 	cluster.Eventually(w, patience, func() error {
 		if full := w.fullness(dir); full > enoughAt {
-			return fmt.Errorf("%d %% are in use", full)
+			return fmt.Errorf("%d %% of the filesystem are in use", full)
 		}
 		return nil
 	})
-	time.Sleep(2 * time.Second) // in which more would go
+	time.Sleep(2 * time.Second) // more images would be removed in this time
 	w.keeps(d, slices.Concat(young, []containerd.Image{named})...)
 	there := w.images(d)
 	gone := len(slices.DeleteFunc(old, func(i containerd.Image) bool { return there[i.ID()] }))
 	if full := w.fullness(dir); full < enoughAt-2*(bigSize*100/smallSize+1) {
-		t.Errorf("%d %% are in use, though it was to end at %d: %d images are gone", full, enoughAt, gone)
+		t.Errorf("%d %% are in use, want %d: %d images were removed", full, enoughAt, gone)
 	}
 	if space, age := w.metric("sunset_image_removed_total", "space"), w.metric("sunset_image_removed_total", "age"); space != float64(gone) || age != 0 {
-		t.Errorf("%v images are counted as gone for want of space and %v for their age, want %d and none", space, age, gone)
+		t.Errorf("sunset_image_removed_total: %v for space and %v for age, want %d and 0", space, age, gone)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// unusedImages lets images of the test go that nothing has used for a moment: by their tags those with a digest, all, or none
-// while they are young.
+// unusedImages deletes images of the test that have been unused for a moment. The tag selects the rule: images with a
+// digest, all images, or none while they are young.
 const unusedImages = `
 mode: Enforce
 rules:
@@ -35,13 +35,13 @@ rules:
   images: {minAge: 1h}
 `
 
-// pulled is an image that has a digest, as if it had been pulled.
+// pulled is an image with a digest, as if it had been pulled.
 func pulled(tags ...string) containerd.Image { return containerd.Image{Tags: tags, Digest: true} }
 
-// loaded is one that has none.
+// loaded is an image without a digest.
 func loaded(tag string) containerd.Image { return containerd.Image{Tags: []string{tag}} }
 
-// runnable is one that has a digest and can run.
+// runnable is an image with a digest that can run.
 func runnable(tag string) containerd.Image {
 	return containerd.Image{Tags: []string{tag}, Digest: true, Runnable: true}
 }
@@ -49,7 +49,7 @@ func runnable(tag string) containerd.Image {
 // isOld reports whether a runtime is a containerd before 2.0.
 func isOld(d *containerd.Daemon) bool { return strings.HasPrefix(d.Version(), "1.") }
 
-// TestUnusedImagesGo: of the images of a node those go that nothing uses, names or pins, and no other.
+// TestUnusedImagesGo: the agent removes exactly the images that no container uses, no Pod names and no pin protects.
 func TestUnusedImagesGo(t *testing.T) {
 	for _, lane := range containerd.Lanes() {
 		t.Run(string(lane), func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestUnusedImagesGo(t *testing.T) {
 			unused := []containerd.Image{pulled("go.test/unused:v1"), pulled("go.test/twice:v1", "go.test/twice:v2"), loaded("free.test/loaded:v1")}
 			kept := []containerd.Image{pulled("go.test/other:v1", "stay.test/other:v1"), loaded("go.test/loaded:v1"), pulled("young.test/app:v1")}
 			pinned := containerd.Image{Tags: []string{"go.test/pinned:v1"}, Digest: true, Pinned: true}
-			if isOld(d) { // which does not tell
+			if isOld(d) { // containerd 1.6 does not report pins
 				unused = append(unused, pinned)
 			} else {
 				kept = append(kept, pinned)
@@ -76,8 +76,8 @@ func TestUnusedImagesGo(t *testing.T) {
 	}
 }
 
-// inContainers are images that containers have: one that runs, one that has exited, one that was never started, and with them
-// that of their sandbox and one that is mounted, where the runtime can.
+// inContainers returns images of containers: of a running, an exited and a created one, of their sandbox and, if the
+// runtime supports it, of an image volume.
 func (w *world) inContainers(d *containerd.Daemon) []containerd.Image {
 	w.Helper()
 	running, exited, created := runnable("go.test/running:v1"), runnable("go.test/exited:v1"), runnable("go.test/created:v1")
@@ -100,7 +100,7 @@ func (w *world) inContainers(d *containerd.Daemon) []containerd.Image {
 	return append(all, containerd.Image{Tags: []string{containerd.SandboxImage}, Runnable: true})
 }
 
-// inPods are images that a Pod of the node names, each in another way, and that have no container yet.
+// inPods returns images that Pods of the node name, each in another way, and that have no container yet.
 func (w *world) inPods(d *containerd.Daemon, n *corev1.Node) []containerd.Image {
 	w.Helper()
 	byTag, byDigest := pulled("go.test/by-tag:v1"), pulled("go.test/by-digest:v1")
@@ -117,7 +117,7 @@ func (w *world) inPods(d *containerd.Daemon, n *corev1.Node) []containerd.Image 
 	return all
 }
 
-// reported waits until so many images of the node are reported to have gone on the word of a policy.
+// reported waits until the node reports this many images that a policy removed.
 func (w *world) reported(n *corev1.Node, p *v1alpha1.ClusterRetentionPolicy, images int64) {
 	w.Helper()
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
@@ -128,7 +128,7 @@ func (w *world) reported(n *corev1.Node, p *v1alpha1.ClusterRetentionPolicy, ima
 	})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != images || s.NodeImages == nil || s.NodeImages.Removed.Images != images {
-			return errors.New("another count")
+			return errors.New("the count differs")
 		}
 		return nil
 	})

@@ -19,8 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// TestTheRuntimeIsKilledAndComesBack: while it is away its node is told to be in trouble, then the agent goes on by itself, and
-// what containers use stays.
+// TestTheRuntimeIsKilledAndComesBack: while the runtime is down, the report of its node has an error. Then the agent
+// continues automatically, and images in containers stay.
 func TestTheRuntimeIsKilledAndComesBack(t *testing.T) {
 	w := newWorld(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Module})
@@ -32,7 +32,7 @@ func TestTheRuntimeIsKilledAndComesBack(t *testing.T) {
 	w.agentOn(n, d, t.TempDir())
 	w.approved("unused", unusedImages)
 	w.tells(n, withCondition(v1alpha1.ConditionRuntimeReachable, metav1.ConditionTrue, ""))
-	for range 3 { // and lists of images and containers are asked for as soon as they can be
+	for range 3 { // the agent lists images and containers as soon as the runtime answers
 		d.Kill()
 		w.no(d.Restart(t.Context()))
 	}
@@ -46,7 +46,7 @@ func TestTheRuntimeIsKilledAndComesBack(t *testing.T) {
 	w.runOn(d, containers)
 }
 
-// scripted is what a runtime of the test has.
+// scripted returns the images of a scripted runtime.
 func (w *world) scripted(s *critest.Server) (ids []string) {
 	s.Update(func(s *critest.State) {
 		for _, i := range s.Images {
@@ -56,7 +56,7 @@ func (w *world) scripted(s *critest.Server) (ids []string) {
 	return ids
 }
 
-// leaves waits until a runtime of the test has no other images than those with these numbers.
+// leaves waits until a scripted runtime has exactly the images with these numbers.
 func (w *world) leaves(s *critest.Server, numbers ...int) {
 	w.Helper()
 	want := make([]string, len(numbers))
@@ -66,19 +66,20 @@ func (w *world) leaves(s *critest.Server, numbers ...int) {
 	cluster.Eventually(w, patience, func() error {
 		ids := w.scripted(s)
 		if slices.Sort(ids); !slices.Equal(ids, want) {
-			return fmt.Errorf("it has %v, want %v", ids, want)
+			return fmt.Errorf("the runtime has images %v, want %v", ids, want)
 		}
 		return nil
 	})
 }
 
-// gRPC's codes, which only what speaks to runtimes knows.
+// gRPC codes. Only packages that talk to runtimes import the package that defines them.
 const (
 	unknown  = 2
 	internal = 13
 )
 
-// TestNothingGoesByAnswersThatAreNotComplete: neither while one fails, nor when there seems to be no image at all.
+// TestNothingGoesByAnswersThatAreNotComplete: the agent removes nothing while a list request fails, or if the runtime lists
+// no image.
 func TestNothingGoesByAnswersThatAreNotComplete(t *testing.T) {
 	w := newWorld(t)
 	s := critest.Start(t)
@@ -96,7 +97,7 @@ func TestNothingGoesByAnswersThatAreNotComplete(t *testing.T) {
 		return nil
 	})
 	s.On("ListContainers", critest.Fail(internal))
-	time.Sleep(3 * time.Second) // until the image is old enough by what was known of it
+	time.Sleep(3 * time.Second) // until the image is old enough according to earlier lists
 	w.tells(n, withCondition(v1alpha1.ConditionRuntimeReachable, metav1.ConditionFalse, "ListContainers"))
 	hidden := critest.State{}
 	s.Update(func(s *critest.State) { hidden.Images, s.Images = s.Images, nil })
@@ -110,7 +111,8 @@ func TestNothingGoesByAnswersThatAreNotComplete(t *testing.T) {
 	w.tells(n, withCondition(v1alpha1.ConditionRuntimeReachable, metav1.ConditionTrue, ""))
 }
 
-// TestAHostileRuntimeStopsNothing: one removal hangs, one fails after success, one is refused, one is none; others go on.
+// TestAHostileRuntimeStopsNothing: one removal hangs, one succeeds with an error, one is refused, one has no effect; other
+// removals continue.
 func TestAHostileRuntimeStopsNothing(t *testing.T) {
 	w := newWorld(t)
 	s := critest.Start(t)
@@ -144,10 +146,10 @@ func TestAHostileRuntimeStopsNothing(t *testing.T) {
 	w.leaves(s, 3, 4)
 	took := time.Since(began)
 	if n := refused.calls.Load(); n < 2 || n > 10 {
-		t.Errorf("what is refused was tried %d times in %s", n, took)
+		t.Errorf("a refused removal was tried %d times in %s", n, took)
 	}
 	if n := pretended.calls.Load(); n < 1 || n > 2+int64(took/(3*time.Second)) {
-		t.Errorf("what seems to be removed was tried %d times in %s, want once each time it is old enough", n, took)
+		t.Errorf("a removal without effect was tried %d times in %s, want once each time the image is old enough", n, took)
 	}
 	if n := w.metric("sunset_image_errors_total", "Internal"); n != 1 {
 		t.Errorf("%v errors Internal, want one", n)
@@ -157,7 +159,7 @@ func TestAHostileRuntimeStopsNothing(t *testing.T) {
 	}
 	w.tells(n, func(r *v1alpha1.NodeImageReport) error {
 		if r.Removed.Images < 6 {
-			return errors.New("removals are missing in the report")
+			return errors.New("the report lacks removals")
 		}
 		return nil
 	})

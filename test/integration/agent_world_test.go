@@ -19,13 +19,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// hasty is a clock with which nobody waits for longer than a second: agents count their images and report that often.
+// hasty is a clock that shortens waits to a second: agents count their images and report that often.
 type hasty struct{ clock.RealClock }
 
 // After implements clock.Clock.
 func (h hasty) After(d time.Duration) <-chan time.Time { return h.RealClock.After(min(d, time.Second)) }
 
-// agentOn runs an agent on a node until the test ends or stop is called; stop waits for it.
+// agentOn runs an agent on a node until the test ends or stop is called; stop waits until it has ended.
 func (w *world) agentOn(n *corev1.Node, d *containerd.Daemon, state string) (stop func()) {
 	w.Helper()
 	return w.startAgent(agent.Config{Clock: hasty{}, Node: n.Name, Endpoint: d.Endpoint, StateDir: state})
@@ -54,7 +54,7 @@ func (w *world) startAgent(c agent.Config) (stop func()) {
 	return stop
 }
 
-// approved creates a policy that somebody has approved, so that it does not wait until all nodes have counted.
+// approved creates an approved policy, so that it does not wait until all nodes have counted.
 func (w *world) approved(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
 	p := w.policy(name, spec)
@@ -63,12 +63,12 @@ func (w *world) approved(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	return p
 }
 
-// formOf is what approves the form of a policy that agents are told.
+// formOf returns the hash that approves the form of a policy that agents receive.
 func formOf(told v1alpha1.NodeImagePolicy) string {
 	return (&policy.Policy{UID: told.UID, Hash: told.Hash}).ApprovalHash()
 }
 
-// no ends the test with an error, if it is one.
+// no ends the test if err is not nil.
 func (w *world) no(err error) {
 	w.Helper()
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *world) no(err error) {
 	}
 }
 
-// naming is a Pod bound to a node that names images, and never starts.
+// naming creates a Pod that is bound to the node, names images and never starts.
 func (w *world) naming(n *corev1.Node, images ...string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "waits-"}, Spec: corev1.PodSpec{NodeName: n.Name},
@@ -87,7 +87,8 @@ func (w *world) naming(n *corev1.Node, images ...string) *corev1.Pod {
 	return pod
 }
 
-// running creates containers that run, each named by its image, in a sandbox; it gives their IDs and the sandbox's.
+// running creates running containers in one sandbox, each with the name of its image. It returns the IDs of the sandbox and
+// of the containers.
 func (w *world) running(d *containerd.Daemon, images ...containerd.Image) (pod string, containers []string) {
 	w.Helper()
 	pod, err := d.RunPod(w.Context(), "test")
@@ -100,7 +101,7 @@ func (w *world) running(d *containerd.Daemon, images ...containerd.Image) (pod s
 	return pod, containers
 }
 
-// images are the IDs of the images there are.
+// images returns the IDs of all images.
 func (w *world) images(d *containerd.Daemon) map[string]bool {
 	w.Helper()
 	there, err := w.listed(d)
@@ -117,7 +118,7 @@ func (w *world) listed(d *containerd.Daemon) (map[string]bool, error) {
 	return there, err
 }
 
-// goes waits until images are gone.
+// goes waits until images are removed.
 func (w *world) goes(d *containerd.Daemon, images ...containerd.Image) {
 	w.Helper()
 	for _, i := range images {
@@ -125,25 +126,25 @@ func (w *world) goes(d *containerd.Daemon, images ...containerd.Image) {
 		cluster.Eventually(w, patience, func() error {
 			there, err := w.listed(d)
 			if err == nil && there[id] {
-				err = fmt.Errorf("the image %s is there", i.Tags[0])
+				err = fmt.Errorf("image %s still exists", i.Tags[0])
 			}
 			return err
 		})
 	}
 }
 
-// keeps fails the test for each image that is gone.
+// keeps reports an error for each image that is missing.
 func (w *world) keeps(d *containerd.Daemon, images ...containerd.Image) {
 	w.Helper()
 	there := w.images(d)
 	for _, i := range images {
 		if !there[i.ID()] {
-			w.Errorf("the image %s is gone", i.Tags[0])
+			w.Errorf("image %s was removed", i.Tags[0])
 		}
 	}
 }
 
-// tells waits until what the agent of a node reports is as wanted.
+// tells waits until the report of a node's agent satisfies want.
 func (w *world) tells(n *corev1.Node, want func(*v1alpha1.NodeImageReport) error) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -155,7 +156,7 @@ func (w *world) tells(n *corev1.Node, want func(*v1alpha1.NodeImageReport) error
 	})
 }
 
-// withCondition wants a report to have a condition with that status, and a text in its message.
+// withCondition requires that a report has a condition with this status, and this text in its message.
 func withCondition(kind string, status metav1.ConditionStatus, text string) func(*v1alpha1.NodeImageReport) error {
 	return func(r *v1alpha1.NodeImageReport) error {
 		c := meta.FindStatusCondition(r.Conditions, kind)
@@ -166,7 +167,7 @@ func withCondition(kind string, status metav1.ConditionStatus, text string) func
 	}
 }
 
-// metric is what a counter of the test's agents has come to, with that value of its label; empty for one without.
+// metric returns the value of a counter of the test's agents for this label value; empty for a counter without labels.
 func (w *world) metric(name, value string) float64 {
 	w.Helper()
 	families, err := w.metrics.Gather()

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestApplyingAPolicyAgainChangesNothing: all samples, and a policy with every field, are applied to one cluster as they are, and once
-// more: as kubectl apply does, by server-side apply, and compared as Argo CD does.
+// TestApplyingAPolicyAgainChangesNothing applies all samples, and a policy with every field, twice to one cluster: like
+// kubectl apply, with server-side apply, and with a comparison like Argo CD's.
 func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	written := w.manifests("../../samples/*/policy.yaml", "testdata/every-field.yaml")
@@ -38,7 +38,7 @@ func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 		}
 		for _, policy := range written {
 			if diff := cmp.Diff(first[policy].Object, apply(policy).Object); diff != "" {
-				t.Errorf("%s: %s changes when it is applied again: -first +second\n%s", name, policy.GetName(), diff)
+				t.Errorf("%s: the second apply changes %s: -first +second\n%s", name, policy.GetName(), diff)
 			}
 		}
 		for _, policy := range first {
@@ -49,7 +49,7 @@ func TestApplyingAPolicyAgainChangesNothing(t *testing.T) {
 	}
 }
 
-// manifests are the policies of files. It creates the namespaces that the comments of the files tell users to create.
+// manifests returns the policies of files. It creates the namespaces that the comments of the files tell users to create.
 func (w *world) manifests(patterns ...string) (policies []*unstructured.Unstructured) {
 	w.Helper()
 	namespaces := map[string]bool{}
@@ -92,7 +92,7 @@ func (w *world) documents(file string, data []byte) (objects []*unstructured.Uns
 	}
 }
 
-// applyByPatch does what kubectl apply does with custom resources, and gives what is stored.
+// applyByPatch does the same as kubectl apply for custom resources, and returns the stored object.
 func (w *world) applyByPatch(written *unstructured.Unstructured) *unstructured.Unstructured {
 	w.Helper()
 	desired := written.DeepCopy()
@@ -109,7 +109,7 @@ func (w *world) applyByPatch(written *unstructured.Unstructured) *unstructured.U
 	}
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(live.GetAnnotations()[corev1.LastAppliedConfigAnnotation]), w.json(desired), w.json(live))
 	if err != nil || string(patch) != "{}" {
-		w.Errorf("%s: configured, not unchanged: %s, %v", written.GetName(), patch, err)
+		w.Errorf("%s: the second apply sends a patch: %s, %v", written.GetName(), patch, err)
 	}
 	if err := w.Patch(w.Context(), live, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		w.Fatal(err)
@@ -117,7 +117,7 @@ func (w *world) applyByPatch(written *unstructured.Unstructured) *unstructured.U
 	return live
 }
 
-// applyOnServer is server-side apply. It fails the test if a dry run of it shows another change.
+// applyOnServer uses server-side apply. It reports an error if a dry run returns another object.
 func (w *world) applyOnServer(written *unstructured.Unstructured) *unstructured.Unstructured {
 	w.Helper()
 	apply := func(options ...client.ApplyOption) *unstructured.Unstructured {
@@ -143,7 +143,7 @@ func (w *world) json(object *unstructured.Unstructured) []byte {
 	return data
 }
 
-// asWritten is a live object without the fields that the manifest does not have. Lists count as a whole.
+// asWritten is a live object without the fields that the manifest lacks. Lists count as a whole.
 func asWritten(live, written any) any {
 	fields, isObject := written.(map[string]any)
 	from, _ := live.(map[string]any)

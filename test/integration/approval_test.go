@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// defaultApproval is the approval that policies have by themselves.
+// defaultApproval is the default approval of policies.
 const defaultApproval = "approval: {backlogCount: 100, backlogPercent: 25}\n"
 
 // cautious is previews with that approval.
@@ -24,12 +24,12 @@ func (w *world) backlog(n int) (all []client.Object) {
 	return all
 }
 
-// pending waits for an approval to be required, and gives its hash.
+// pending waits until the policy requires an approval, and returns the hash of the form to approve.
 func (w *world) pending(p *v1alpha1.ClusterRetentionPolicy, due int64) (hash string) {
 	w.Helper()
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.PendingApproval == nil || s.PendingApproval.Due != due {
-			return errors.New("no approval is required, or of another number")
+			return errors.New("no approval is required, or the number of objects differs")
 		}
 		hash = s.PendingApproval.Hash
 		c := w.condition(s, v1alpha1.ConditionApprovalRequired)
@@ -46,7 +46,7 @@ func (w *world) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 	w.setAnnotation(p, v1alpha1.ApprovedAnnotation, fmt.Sprintf("%q", hash))
 }
 
-// TestNothingBigGoesByRulesNobodyPreviewed until it is approved, also after a restart.
+// TestNothingBigGoesByRulesNobodyPreviewed: a large backlog under new rules waits for an approval, also after a restart.
 func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
 	w := newWorld(t)
 	all := w.backlog(10)
@@ -61,12 +61,12 @@ func TestNothingBigGoesByRulesNobodyPreviewed(t *testing.T) {
 	w.stays(time.Second, all...)
 	w.approve(p, hash)
 	w.left()
-	// A steady flow never trips it.
+	// A steady number of due objects never requires an approval.
 	w.backlog(12)
 	w.left()
 }
 
-// TestAPreviewNeedsNoApproval, nor does going back to what was previewed.
+// TestAPreviewNeedsNoApproval: neither a dry run nor the return to rules that a dry run has counted requires an approval.
 func TestAPreviewNeedsNoApproval(t *testing.T) {
 	w := newWorld(t)
 	w.backlog(10)
@@ -87,7 +87,7 @@ func TestAPreviewNeedsNoApproval(t *testing.T) {
 	w.left()
 }
 
-// TestASmallBacklogNeedsNoApproval, unless the policy always requires one.
+// TestASmallBacklogNeedsNoApproval: a small backlog requires an approval only if the policy always requires one.
 func TestASmallBacklogNeedsNoApproval(t *testing.T) {
 	w := newWorld(t)
 	w.backlog(9)
@@ -103,7 +103,8 @@ func TestASmallBacklogNeedsNoApproval(t *testing.T) {
 	w.left()
 }
 
-// TestOtherNamespacesNeedApproval: those that a label brings under rules in force wait, the others do not.
+// TestOtherNamespacesNeedApproval: objects of a namespace that a new label selects wait for approval; objects of other
+// namespaces do not.
 func TestOtherNamespacesNeedApproval(t *testing.T) {
 	w, other := newWorld(t), newWorld(t)
 	w.labelNamespace("clean", w.namespace)

@@ -28,7 +28,7 @@ func behindGate(t *testing.T) (*world, *gate.Gate) {
 	return w, g
 }
 
-// ofConfigMap matches requests with a method for one ConfigMap, or any when the name is empty.
+// ofConfigMap matches requests with a method for one ConfigMap, or for any if the name is empty.
 func (w *world) ofConfigMap(method, name string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		return r.Method == method && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/configmaps/"+name)
@@ -67,7 +67,7 @@ func TestAFinalizerGetsOneDeleteAndDelaysNobody(t *testing.T) {
 		t.Errorf("%d DELETEs for an object with a finalizer", n)
 	}
 	if strings.Contains(sent, "/leaving ") {
-		t.Error("a DELETE for an object that was already being deleted")
+		t.Error("a DELETE for a terminating object")
 	}
 }
 
@@ -81,7 +81,7 @@ func TestANamespaceThatIsDeletedAndMadeAnew(t *testing.T) {
 		cluster.Eventually(t, patience, func() error { return w.Create(t.Context(), ns) })
 		t.Cleanup(func() { _ = w.Client.Delete(context.Background(), ns) })
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "cm", Labels: labels}}
-		// The API server may still take the namespace for the one before.
+		// The API server's cache may still contain the previous namespace.
 		cluster.Eventually(t, patience, func() error { return w.Create(t.Context(), cm) })
 		return cm
 	}
@@ -113,8 +113,8 @@ func TestTheAPIServerIsKilledAndComesBack(t *testing.T) {
 func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 	for name, storm := range map[string]struct {
 		gate.Answer
-		requests int64 // at most in three seconds
-		together int64 // at most at a time in the third second
+		requests int64 // maximum in three seconds
+		together int64 // maximum in flight in the third second
 	}{
 		"429 with Retry-After": {gate.Answer{Code: 429, Headers: map[string]string{"Retry-After": "1"}, Reason: metav1.StatusReasonTooManyRequests}, 60, 8},
 		"500":                  {gate.Answer{Code: 500, Reason: metav1.StatusReasonInternalError}, 300, 2},
@@ -130,12 +130,12 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 			raging := g.Answers(s.respond)
 			w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Mode = v1alpha1.Enforce })
 			w.stays(3*time.Second, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cm-0"}})
-			t.Logf("%d requests into a storm of 3s, at most %d at a time in the end", s.requests.Load(), s.together.Load())
+			t.Logf("%d requests during 3s of errors, at most %d in flight at the end", s.requests.Load(), s.together.Load())
 			if got := s.requests.Load(); got == 0 || got > storm.requests {
-				t.Errorf("%d requests into the storm", got)
+				t.Errorf("%d requests during the errors", got)
 			}
 			if got := s.together.Load(); got > storm.together {
-				t.Errorf("%d requests at a time after two seconds of storm", got)
+				t.Errorf("%d requests in flight after two seconds of errors", got)
 			}
 			raging.Lift()
 			w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
@@ -148,14 +148,14 @@ func TestStormsShrinkWhatIsUnderWayAndPass(t *testing.T) {
 	}
 }
 
-// stormy refuses requests, slowly enough that those under way at a time can be counted.
+// stormy refuses requests, slowly enough to count the requests in flight.
 type stormy struct {
 	match    func(*http.Request) bool
 	answer   gate.Answer
 	began    atomic.Pointer[time.Time]
 	requests atomic.Int64
 	underWay atomic.Int64
-	together atomic.Int64 // the most under way at a time after two seconds
+	together atomic.Int64 // maximum in flight after two seconds
 }
 
 func (s *stormy) respond(r *http.Request) *gate.Answer {
@@ -170,7 +170,7 @@ func (s *stormy) respond(r *http.Request) *gate.Answer {
 	if now.Sub(*s.began.Load()) > 2*time.Second && n > s.together.Load() {
 		s.together.Store(n)
 	}
-	time.Sleep(20 * time.Millisecond) // an API server under load takes its time
+	time.Sleep(20 * time.Millisecond) // like an API server under load
 	return &s.answer
 }
 
@@ -180,7 +180,7 @@ func TestAFrozenWatchDoesNotHideAPolicyEdit(t *testing.T) {
 	cm := w.configMap("cm", preview)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Due.Hour != 1 {
-			return errors.New("not waiting yet")
+			return errors.New("no object waits yet")
 		}
 		return nil
 	})
@@ -200,7 +200,7 @@ func TestAFrozenWatchDoesNotHideANamespaceLabel(t *testing.T) {
 	cm := w.configMap("cm", preview)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Due.Hour != 1 {
-			return errors.New("not waiting yet")
+			return errors.New("no object waits yet")
 		}
 		return nil
 	})

@@ -6,12 +6,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// catchOne holds back the first request that matches.
+// catchOne holds the first request that matches.
 func catchOne(g *gate.Gate, match gate.Match) *gate.Armed {
 	return g.Arm(gate.Fault{Match: match, Hold: true, Times: 1})
 }
 
-// recorded gives the requests that match from now on, as lines of method, path and body.
+// recorded returns the requests that match from now on, as lines of method, path and body.
 func recorded(g *gate.Gate, match gate.Match) func() []string {
 	entries := g.Record(match)
 	return func() (lines []string) {
@@ -22,7 +22,7 @@ func recorded(g *gate.Gate, match gate.Match) func() []string {
 	}
 }
 
-// conflicts is how many DELETEs the API server has answered with 409.
+// conflicts returns the number of DELETEs that the API server has answered with 409.
 func conflicts(g *gate.Gate) (n int) {
 	for _, e := range g.Journal() {
 		if e.Method == http.MethodDelete && e.Answered == http.StatusConflict {

@@ -44,7 +44,7 @@ func TestFinishedJobsGoOnTimeWithTheirPods(t *testing.T) {
 			return err
 		}
 		if len(pods.Items) > 0 {
-			return errors.New("its Pods are still there")
+			return errors.New("its Pods still exist")
 		}
 		return nil
 	})

@@ -19,16 +19,16 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// TestKueue proves what Sunset does with the Workloads of a real Kueue, which runs for these tests only.
+// TestKueue checks what Sunset does with the Workloads of a real Kueue, which runs for these tests only.
 func TestKueue(t *testing.T) {
 	newWorld(t).startKueue()
-	t.Run("finished Workloads go on time, and their Jobs stay", finishedWorkloadsGo)
-	t.Run("those that Kueue deactivated go by reason, those of users stay", deactivatedWorkloadsGo)
-	t.Run("priority and namespace decide how long", priorityAndNamespaceDecide)
-	t.Run("one that is active again stays", reactivatedWorkloadStays)
+	t.Run("finished Workloads are deleted on time, and their Jobs stay", finishedWorkloadsGo)
+	t.Run("Workloads deactivated by Kueue are deleted by reason, those deactivated by users stay", deactivatedWorkloadsGo)
+	t.Run("priority and namespace determine the TTL", priorityAndNamespaceDecide)
+	t.Run("a reactivated Workload stays", reactivatedWorkloadStays)
 }
 
-// finishedWorkloads says of each queue how long finished Workloads stay. Of the queue "kept" it says nothing.
+// finishedWorkloads sets the TTL of finished Workloads for each queue. It has no rule for the queue "kept".
 const finishedWorkloads = `
 mode: Enforce
 rules:
@@ -71,20 +71,20 @@ func finishedWorkloadsGo(t *testing.T) {
 	for workload, at := range ended {
 		w.gone(workload)
 		if early := time.Until(at.Add(ttl)); early > 0 {
-			t.Errorf("%s went %s before it was due", workload.GetName(), early)
+			t.Errorf("%s was deleted %s before it was due", workload.GetName(), early)
 		}
 	}
 
 	w.stays(2*time.Second, running, stays, later, failed, atOnce, kept, runs)
 	for _, job := range []*batchv1.Job{later, failed, atOnce} {
 		if err := w.none(job); err != nil {
-			t.Errorf("Kueue has made another: %v", err)
+			t.Errorf("Kueue has created another Workload: %v", err)
 		}
 		if len(job.Finalizers) > 0 {
 			t.Errorf("Job %s was changed: finalizers %v", job.Name, job.Finalizers)
 		}
 	}
-	onlyFencedDeletes(t, writes(), 3+conflicts(g)) // Kueue takes its finalizer away at the same time
+	onlyFencedDeletes(t, writes(), 3+conflicts(g)) // Kueue removes its finalizer at the same time
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 3 || s.Errors != 0 {
 			return errors.New("wrong counts")
@@ -93,18 +93,18 @@ func finishedWorkloadsGo(t *testing.T) {
 	})
 }
 
-// inSeconds is a time to live that ends in a few seconds, for what began at a time. However long a busy machine took to get
-// here, nothing is due yet.
+// inSeconds is a TTL for an object with this start time that ends in a few seconds. So nothing is due yet, even if a busy
+// machine took long to get here.
 func inSeconds(from time.Time) time.Duration {
 	return time.Since(from).Truncate(time.Second) + 4*time.Second
 }
 
-// ofWorkloads matches what changes Workloads of the test.
+// ofWorkloads matches requests that change Workloads of the test.
 func (w *world) ofWorkloads(r *http.Request) bool {
 	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/workloads")
 }
 
-// none is an error while Kueue has a Workload of a Job.
+// none returns an error while Kueue has a Workload for a Job.
 func (w *world) none(job *batchv1.Job) error {
 	all, err := w.workloads(job)
 	if err == nil && len(all) > 0 {
@@ -113,8 +113,8 @@ func (w *world) none(job *batchv1.Job) error {
 	return err
 }
 
-// onlyFencedDeletes checks all that Sunset has written to Workloads: it has no business with their finalizers, their
-// status or their spec.
+// onlyFencedDeletes checks all writes of Sunset to Workloads: it must not change their finalizers, their status or their
+// spec.
 func onlyFencedDeletes(t *testing.T, writes []string, want int) {
 	t.Helper()
 	for _, request := range writes {
@@ -127,18 +127,18 @@ func onlyFencedDeletes(t *testing.T, writes []string, want int) {
 	}
 }
 
-// deactivatedWorkloads is what Kueue's afterDeactivatedByKueue is about (0.16.2, shouldHandleDeletionOfDeactivatedWorkload):
-// spec.active is false, and the condition Evicted is True with a reason that begins with DeactivatedDueTo. What follows
-// is the cause:
+// deactivatedWorkloads selects the Workloads of Kueue's afterDeactivatedByKueue (0.16.2,
+// shouldHandleDeletionOfDeactivatedWorkload): spec.active is false, and the condition Evicted is True with a reason that
+// begins with DeactivatedDueTo. The rest of the reason is the cause:
 //
-//   - RequeuingLimitExceeded: its Pods did not become ready in time, as often as the configuration allows;
+//   - RequeuingLimitExceeded: its Pods missed the ready timeout as often as the configuration allows;
 //   - MaximumExecutionTimeExceeded: it ran for longer than spec.maximumExecutionTimeSeconds;
 //   - AdmissionCheck: a check said Rejected;
 //   - EvictedOnManagerCluster: in a worker cluster of MultiKueue.
 //
-// A user who sets spec.active to false leaves the reason Deactivated, without a cause. The condition DeactivationTarget
-// does not count: Kueue removes it when it has done what it says, but not always. Kueue counts from the same moment, the last
-// transition of Evicted, but has one duration for all causes.
+// A user who sets spec.active to false causes the reason Deactivated, without a cause. The condition DeactivationTarget is
+// ignored: Kueue usually removes it after acting on it, but not always. Kueue starts its duration at the same time, the
+// last transition of Evicted, but has one duration for all causes.
 const deactivatedWorkloads = `
 mode: Enforce
 variables:
@@ -181,12 +181,12 @@ func deactivatedWorkloadsGo(t *testing.T) {
 	})
 	w.replaced(rejected)
 	if early := time.Until(evicted.Add(ttl)); early > 0 {
-		t.Errorf("went %s before it was due", early)
+		t.Errorf("deleted %s before it was due", early)
 	}
 	w.replaced(first)
 
-	// The Jobs are still there and still want to run, so Kueue queues them again. Their Workloads have the names of the
-	// former: only the UID tells them apart.
+	// The Jobs still exist and are not finished, so Kueue queues them again. The new Workloads have the same names and
+	// other UIDs.
 	again := w.workload(unready, is("Admitted"), first)
 	w.activate(again, false)
 	waits := w.workload(refused, is("QuotaReserved"), rejected)
@@ -201,7 +201,7 @@ func deactivatedWorkloadsGo(t *testing.T) {
 	})
 }
 
-// byPriority keeps what was important for longer.
+// byPriority keeps important Workloads longer.
 const byPriority = `
 mode: Enforce
 namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [%s, %s]}]}
@@ -230,11 +230,11 @@ func priorityAndNamespaceDecide(t *testing.T) {
 	alone := elsewhere.workload(plain[2], is("Finished"))
 	here.finished(plain[0])
 	cluster.Eventually(t, patience, func() error { return here.none(plain[0]) })
-	here.stays(2*time.Second, dear, longer, alone) // a second after they would be due
+	here.stays(2*time.Second, dear, longer, alone) // a second after the default TTL
 }
 
-// reactivatedWorkloadStays has a user activate a Workload again after Sunset has decided to delete it: the DELETE is for
-// what it was before.
+// reactivatedWorkloadStays activates a Workload again after Sunset has decided to delete it: the precondition of the DELETE
+// names the earlier version.
 func reactivatedWorkloadStays(t *testing.T) {
 	w, g := behindGate(t)
 	held := catchOne(g, func(r *http.Request) bool { return r.Method == http.MethodDelete && w.ofWorkloads(r) })

@@ -21,8 +21,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// kueueIsImpatient has Kueue give up at the first try with Jobs whose Pods do not become ready. Of all in these tests
-// only those do not that run on a node which is not there.
+// kueueIsImpatient makes Kueue deactivate a Job after the first try if its Pods do not become ready. In these tests that
+// happens only on a node that does not exist.
 const kueueIsImpatient = `
 clientConnection: {qps: 1000, burst: 1000}
 waitForPodsReady:
@@ -31,7 +31,7 @@ waitForPodsReady:
   requeuingStrategy: {backoffLimitCount: 0}
 `
 
-// startKueue runs Kueue on the test's control plane until the test ends: other tests need none.
+// startKueue runs Kueue on the test's control plane until the test ends: other tests need no Kueue.
 func (w *world) startKueue() {
 	w.Helper()
 	w.startKueueWith(kueueIsImpatient)
@@ -49,7 +49,7 @@ func (w *world) startKueueWith(configuration string) {
 	})
 }
 
-// byTheKueuePage is a Sunset with the rights that docs/kueue.md gives it, beside those that it always needs.
+// byTheKueuePage is a Sunset with the permissions of docs/kueue.md and the permissions that it always needs.
 func (w *world) byTheKueuePage() *rest.Config {
 	w.Helper()
 	page, err := os.ReadFile("../../docs/kueue.md")
@@ -75,7 +75,8 @@ func (w *world) byTheKueuePage() *rest.Config {
 
 var workloadKind = schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"}
 
-// queues makes a ClusterQueue with room for all, and a LocalQueue of each name. spec is added to that of the ClusterQueue.
+// queues creates a ClusterQueue with enough quota, and a LocalQueue for each name. spec is appended to the spec of the
+// ClusterQueue.
 func (w *world) queues(spec string, names ...string) {
 	w.Helper()
 	all := "%[1]s-" + names[0]
@@ -87,7 +88,7 @@ func (w *world) queues(spec string, names ...string) {
 	}
 }
 
-// kueueObject creates an object of Kueue from YAML in which %[1]s is the test's namespace.
+// kueueObject creates an object of Kueue from YAML, in which %[1]s is the test's namespace.
 func (w *world) kueueObject(text string) *unstructured.Unstructured {
 	w.Helper()
 	object := &unstructured.Unstructured{}
@@ -103,7 +104,7 @@ func (w *world) kueueObject(text string) *unstructured.Unstructured {
 	return object
 }
 
-// queued creates a Job that waits in a queue, as it would be after Kueue's webhook.
+// queued creates a Job that waits in a queue, with the fields that Kueue's webhook would set.
 func (w *world) queued(queue, name string, outcome cluster.Outcome, adjust ...func(*batchv1.Job)) *batchv1.Job {
 	w.Helper()
 	return w.job(name, outcome, 0, append([]func(*batchv1.Job){func(j *batchv1.Job) {
@@ -116,7 +117,7 @@ func labelled(key, value string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) { j.Labels[key] = value }
 }
 
-// workload waits until Kueue has made a Job's Workload and it is as wanted. An earlier one, if any, does not count.
+// workload waits until Kueue has created a Job's Workload and it satisfies want. Earlier Workloads are ignored.
 func (w *world) workload(job *batchv1.Job, want func(*unstructured.Unstructured) error, earlier ...*unstructured.Unstructured) *unstructured.Unstructured {
 	w.Helper()
 	var found *unstructured.Unstructured
@@ -148,7 +149,7 @@ func (w *world) workloads(job *batchv1.Job) (mine []unstructured.Unstructured, e
 	return mine, err
 }
 
-// replaced waits until an object is no more, or another one has its name.
+// replaced waits until an object is deleted or replaced by another object with its name.
 func (w *world) replaced(object *unstructured.Unstructured) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -158,13 +159,13 @@ func (w *world) replaced(object *unstructured.Unstructured) {
 		case client.IgnoreNotFound(err) != nil:
 			return err
 		case err == nil && current.GetUID() == object.GetUID():
-			return fmt.Errorf("%s %s is still there", object.GetKind(), object.GetName())
+			return fmt.Errorf("%s %s still exists", object.GetKind(), object.GetName())
 		}
 		return nil
 	})
 }
 
-// is wants a condition of a Workload to be True, for a reason if one is given.
+// is requires that a condition of a Workload is True, with this reason if one is given.
 func is(kind string, reason ...string) func(*unstructured.Unstructured) error {
 	return func(u *unstructured.Unstructured) error {
 		c := conditionOf(u, kind)
@@ -175,7 +176,7 @@ func is(kind string, reason ...string) func(*unstructured.Unstructured) error {
 	}
 }
 
-// since is when a condition became what it is.
+// since returns the last transition time of a condition.
 func since(t *testing.T, u *unstructured.Unstructured, kind string) time.Time {
 	t.Helper()
 	text, _ := conditionOf(u, kind)["lastTransitionTime"].(string)
@@ -196,7 +197,8 @@ func conditionOf(u *unstructured.Unstructured, kind string) map[string]any {
 	return nil
 }
 
-// admissionCheck makes a check that this test decides about, and gives what ClusterQueues of the test have to say.
+// admissionCheck creates an AdmissionCheck that this test controls, and returns the fields that ClusterQueues need to use
+// it.
 func (w *world) admissionCheck() (spec string) {
 	w.Helper()
 	check := w.kueueObject(`{kind: AdmissionCheck, metadata: {name: %[1]s}, spec: {controllerName: sunset.test/check}}`)
@@ -207,7 +209,7 @@ func (w *world) admissionCheck() (spec string) {
 	return `, admissionChecksStrategy: {admissionChecks: [{name: %[1]s}]}`
 }
 
-// reject says no to a Workload, as the controller of an AdmissionCheck does. Kueue deactivates it then.
+// reject rejects a Workload, like the controller of an AdmissionCheck. Kueue then deactivates it.
 func (w *world) reject(workload *unstructured.Unstructured) {
 	w.Helper()
 	w.change(workload, func(u *unstructured.Unstructured) {
@@ -224,7 +226,7 @@ func (w *world) activate(workload *unstructured.Unstructured, active bool) {
 	}, false)
 }
 
-// change writes an object, or its status, and again while somebody else is faster.
+// change writes an object or its status, and retries on conflict.
 func (w *world) change(object *unstructured.Unstructured, how func(*unstructured.Unstructured), status bool) {
 	w.Helper()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

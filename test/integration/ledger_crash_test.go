@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// crashing deletes what goes at once and what goes soon, counts both apart, and leaves one of all for want of room.
+// crashing deletes objects immediately and soon, counts both separately, and deletes one object because of its capacity.
 const crashing = `
 mode: Enforce
 limits: {maxDeletions: 6, window: 1h}
@@ -31,7 +31,7 @@ rules:
   outcome: "object.metadata.name.startsWith('soon') ? 'Soon' : 'AtOnce'"
 `
 
-// crashScene is what the controller finds: five that are due, two that are due soon, one that is held, one that is not meant.
+// crashScene creates five objects that are due, two that are due soon, one that is held and one that no rule selects.
 func crashScene(t *testing.T) (w *world, p *v1alpha1.ClusterRetentionPolicy) {
 	w = newWorld(t)
 	for _, name := range []string{"now-0", "now-1", "now-2", "now-3", "changes", "soon-0", "soon-1"} {
@@ -49,7 +49,7 @@ func crashScene(t *testing.T) (w *world, p *v1alpha1.ClusterRetentionPolicy) {
 	return w, p
 }
 
-// atTheEnd waits until the scene is as it is without any crash.
+// atTheEnd waits until the scene is the same as without a crash.
 func (w *world) atTheEnd(p *v1alpha1.ClusterRetentionPolicy) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error { return w.isAtTheEnd(p) })
@@ -79,23 +79,23 @@ func (w *world) isAtTheEnd(p *v1alpha1.ClusterRetentionPolicy) error {
 	told := now.Status.Ledger
 	switch {
 	case len(left.Items) != 2 || !slices.ContainsFunc(left.Items, func(cm corev1.ConfigMap) bool { return cm.Name == "held" }):
-		return fmt.Errorf("%d are left", len(left.Items))
+		return fmt.Errorf("%d ConfigMaps are left", len(left.Items))
 	case l.Total.Deleted+l.Total.Gone != 6, spent != 6, outcomes != 6, len(l.Open) > 0:
 		return fmt.Errorf("counted %v, spent %d, by outcome %d, open %v", l.Total, spent, outcomes, l.Open)
 	case told == nil || told.LedgerCount != l.Total || told.Open != 0 || now.Status.Deleted != l.Total.Deleted:
-		return fmt.Errorf("the status says %+v, %d deleted; the ledger %v", told, now.Status.Deleted, l.Total)
+		return fmt.Errorf("the status has %+v, %d deleted; the ledger has %v", told, now.Status.Deleted, l.Total)
 	}
 	return nil
 }
 
-// holderOf is who holds the ledger of a policy; empty for nobody.
+// holderOf returns the holder of a policy's ledger; empty without one.
 func (w *world) holderOf(p *v1alpha1.ClusterRetentionPolicy) string {
 	l := &v1alpha1.RetentionLedger{}
 	_ = w.Get(w.Context(), types.NamespacedName{Name: string(p.UID)}, l)
 	return l.Holder
 }
 
-// sortOf is what sort of a write of the controller a request is; empty for none.
+// sortOf classifies a write of the controller; empty for other requests.
 func sortOf(method, path string) string {
 	switch {
 	case method == http.MethodGet:
@@ -111,7 +111,7 @@ func sortOf(method, path string) string {
 	}
 }
 
-// moment is the n-th write of a sort, before or after it is carried out.
+// moment is the n-th write of a class, before or after the API server handles it.
 type moment struct {
 	sort  string
 	n     int
@@ -123,10 +123,10 @@ func (m moment) String() string {
 	if m.after {
 		when = "after"
 	}
-	return fmt.Sprintf("%s %s for the %d. time", when, m.sort, m.n)
+	return fmt.Sprintf("%s %s, number %d", when, m.sort, m.n)
 }
 
-// trap calls spring at a moment, once. That write's answer, and that of all others from then on, gets lost.
+// trap calls spring at a moment, once. The response to that write and to all later writes is lost.
 func trap(g *gate.Gate, m moment, spring func()) {
 	sorted := func(r *http.Request) bool { return sortOf(r.Method, r.URL.Path) == m.sort }
 	others := gate.Fault{Match: func(r *http.Request) bool { return sortOf(r.Method, r.URL.Path) != "" }, Drop: gate.Before}
@@ -142,8 +142,8 @@ func trap(g *gate.Gate, m moment, spring func()) {
 	}
 }
 
-// TestKilledAtEveryWrite kills the controller before and after its writes and starts it again: what is left and what is
-// counted is the same each time. SUNSET_LONG=1 does so at every write that an undisturbed run makes.
+// TestKilledAtEveryWrite kills the controller before and after its writes and starts it again: the remaining objects and
+// the counts are the same each time. With SUNSET_LONG=1 it does so at every write of an undisturbed run.
 func TestKilledAtEveryWrite(t *testing.T) {
 	moments := []moment{
 		{"making the ledger", 1, false}, {"making the ledger", 1, true},
@@ -170,7 +170,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			select {
 			case <-killed:
 			case <-time.After(patience):
-				t.Fatal("it was not killed")
+				t.Fatal("the controller was not killed")
 			}
 			former := w.holderOf(p)
 			second := controller(t, w.view(p), "--leader-elect=false")
@@ -183,13 +183,13 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			w.atTheEnd(p)
 			second.stop(t)
 			if err := w.isAtTheEnd(p); err != nil {
-				t.Errorf("after it was stopped: %v", err)
+				t.Errorf("after the controller stopped: %v", err)
 			}
 		})
 	}
 }
 
-// everyMoment is before and after each write of an undisturbed run.
+// everyMoment returns the moments before and after each write of an undisturbed run.
 func everyMoment(t *testing.T) (all []moment) {
 	w, p := crashScene(t)
 	g := w.view(p)
@@ -207,7 +207,7 @@ func everyMoment(t *testing.T) (all []moment) {
 	return all
 }
 
-// touch makes another version of a ConfigMap, if it is still there.
+// touch changes a ConfigMap, if it still exists.
 func (w *world) touch(name string) {
 	w.Helper()
 	cm := &corev1.ConfigMap{}

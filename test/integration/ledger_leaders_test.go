@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// Of a backlog limits let most go, counted by their outcome.
+// Limits allow most of a backlog, which is counted by outcome.
 const (
 	leadersBacklog = 300
 	leadersLimit   = 250
@@ -42,32 +42,32 @@ func (w *world) countLeft() (int, error) {
 	return len(left.Items), err
 }
 
-// inTheMiddle waits until some of the backlog is gone.
+// inTheMiddle waits until part of the backlog is deleted.
 func (w *world) inTheMiddle() {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
 		left, err := w.countLeft()
 		if err == nil && left > leadersBacklog-30 {
-			err = fmt.Errorf("%d are left", left)
+			err = fmt.Errorf("%d ConfigMaps are left", left)
 		}
 		return err
 	})
 }
 
-// drained waits until all has gone that limits allow, and is counted.
+// drained waits until everything that limits allow is deleted and counted.
 func (w *world) drained(p *v1alpha1.ClusterRetentionPolicy) {
 	w.Helper()
 	w.counted(p, func(l *v1alpha1.RetentionLedger) error {
 		left, err := w.countLeft()
 		if n := l.Total.Deleted + l.Total.Gone; err == nil && (n != leadersLimit || left != leadersBacklog-leadersLimit || len(l.Open) > 0) {
-			err = fmt.Errorf("%d are left", left)
+			err = fmt.Errorf("%d ConfigMaps are left", left)
 		}
 		return err
 	})
 }
 
-// A leader is stopped in the middle, and comes back when another leads: no more than the requests under way reach the API
-// server, fenced and written down, and it ends by itself.
+// A leader is paused in the middle and resumes when another one leads. Only the requests in flight reach the API server,
+// with preconditions and recorded in the ledger, and the old leader ends automatically.
 func TestALeaderThatComesBackFromTheDead(t *testing.T) {
 	w, p := backlogOf(t)
 	elect := []string{"--namespace", newWorld(t).namespace, "--leader-elect-lease-duration=6s",
@@ -94,7 +94,7 @@ func TestALeaderThatComesBackFromTheDead(t *testing.T) {
 	controller(t, w.view(p), append(elect, "--max-deletions-per-second=30")...)
 	w.counted(p, func(now *v1alpha1.RetentionLedger) error {
 		if now.Holder == l.Holder {
-			return fmt.Errorf("%s still holds it", now.Holder)
+			return fmt.Errorf("%s still holds the ledger", now.Holder)
 		}
 		return nil
 	})
@@ -110,12 +110,13 @@ func TestALeaderThatComesBackFromTheDead(t *testing.T) {
 		}
 	}
 	if n := late.Load(); n > 16 || unfenced.Load() > 0 {
-		t.Errorf("%d DELETEs from the dead, %d unfenced in all", n, unfenced.Load())
+		t.Errorf("%d DELETEs from the old leader, %d without preconditions in total", n, unfenced.Load())
 	}
-	t.Logf("%d DELETEs from the dead", late.Load())
+	t.Logf("%d DELETEs from the old leader", late.Load())
 }
 
-// Without an election two may lead at a time. The newer has the ledgers, and the older ends and says why.
+// Without leader election two controllers may lead. The newer one takes the ledgers, and the older one ends and logs the
+// reason.
 func TestTwoLeadersAtATime(t *testing.T) {
 	w, p := backlogOf(t)
 	alone := []string{"--leader-elect=false", "--max-deletions-per-second=40"}
@@ -123,7 +124,7 @@ func TestTwoLeadersAtATime(t *testing.T) {
 	w.inTheMiddle()
 	second := controller(t, w.view(p), alone...)
 	if log := first.endsByItself(t); !strings.Contains(log, "another controller holds the ledger") {
-		t.Error("it does not say why it has ended")
+		t.Error("the controller does not log why it ended")
 	}
 	w.drained(p)
 	second.stop(t)

@@ -11,12 +11,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// limited is previews of which at most so many go within a window.
+// limited is previews with a limit of deletions in a window.
 func limited(n int64, window string) string {
 	return fmt.Sprintf(previews, "Enforce", "0s") + fmt.Sprintf("limits: {maxDeletions: %d, window: %s}\n", n, window)
 }
 
-// allow edits limits; without a window there are none.
+// allow edits limits; an empty window removes them.
 func (w *world) allow(p *v1alpha1.ClusterRetentionPolicy, n int64, window string) {
 	w.Helper()
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) {
@@ -26,7 +26,7 @@ func (w *world) allow(p *v1alpha1.ClusterRetentionPolicy, n int64, window string
 	})
 }
 
-// reached wants a status that says that so many have gone and that limits let no more go.
+// reached requires a status with this many deletions that reports that limits allow no more.
 func reached(w *world, n int64) func(v1alpha1.RetentionPolicyStatus) error {
 	return func(s v1alpha1.RetentionPolicyStatus) error {
 		c := w.condition(s, v1alpha1.ConditionEnforcing)
@@ -34,7 +34,7 @@ func reached(w *world, n int64) func(v1alpha1.RetentionPolicyStatus) error {
 		case c.Status != metav1.ConditionFalse || c.Reason != "LimitReached":
 			return fmt.Errorf("enforcing is %s, %s", c.Status, c.Reason)
 		case s.Deleted != n || s.Ledger == nil || s.Ledger.Deleted != n || s.Ledger.Open != 0 || s.Ledger.Charged == nil || *s.Ledger.Charged != n || s.Ledger.LimitedUntil == nil:
-			return fmt.Errorf("%d should be deleted and charged", n)
+			return fmt.Errorf("want %d deleted and charged", n)
 		}
 		return nil
 	}
@@ -50,10 +50,10 @@ func TestLimitsHold(t *testing.T) {
 	w.status(p, reached(w, 3))
 	first := w.counted(p, has(3, 0)).Holder
 	stop()
-	w.sunset() // another one that remembers nothing
+	w.sunset() // a new controller with no state in memory
 	w.counted(p, func(l *v1alpha1.RetentionLedger) error {
 		if l.Holder == first {
-			return fmt.Errorf("%s still holds it", first)
+			return fmt.Errorf("%s still holds the ledger", first)
 		}
 		return has(3, 0)(l)
 	})
@@ -90,10 +90,10 @@ func TestWhenTheWindowHasPassedMoreGoes(t *testing.T) {
 		w.configMap(fmt.Sprintf("cm-%d", i), preview)
 	}
 	spent := w.counted(p, has(2, 0)).Spent
-	until := spent[len(spent)-1].Until.Add(time.Second) // clocks may differ besides
+	until := spent[len(spent)-1].Until.Add(time.Second) // allow a difference between the clocks
 	w.counted(p, func(l *v1alpha1.RetentionLedger) error {
 		if now := time.Now(); l.Total.Deleted > 2 && now.Before(until) {
-			w.Errorf("%d are gone %s before the window has passed", l.Total.Deleted, until.Sub(now))
+			w.Errorf("%d deleted %s before the end of the window", l.Total.Deleted, until.Sub(now))
 		}
 		return has(4, 0)(l)
 	})
@@ -110,7 +110,7 @@ func TestANamespacesOwnLimits(t *testing.T) {
 	w.teamStatus(p, reached(w, 2))
 }
 
-// A policy deletes without a ledger, then with one, and then without one again.
+// A policy deletes first without a ledger, then with one, and then without one again.
 func TestCountsCarryOver(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -128,7 +128,7 @@ func TestCountsCarryOver(t *testing.T) {
 	w.configMap("b", preview)
 	deleted(2, false)
 	w.allow(p, 100, "1h")
-	deleted(2, true) // what goes in the last second without a ledger may be in no count
+	deleted(2, true) // deletions in the last second without a ledger may be missing from the counts
 	w.configMap("c", preview)
 	deleted(3, true)
 	w.counted(p, has(3, 0))

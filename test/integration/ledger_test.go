@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// counted waits until the ledger of a policy is as wanted.
+// counted waits until the ledger of a policy satisfies want.
 func (w *world) counted(p *v1alpha1.ClusterRetentionPolicy, want func(*v1alpha1.RetentionLedger) error) *v1alpha1.RetentionLedger {
 	w.Helper()
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(p), p); err != nil {
@@ -32,7 +32,7 @@ func (w *world) counted(p *v1alpha1.ClusterRetentionPolicy, want func(*v1alpha1.
 	return l
 }
 
-// has wants a ledger with so many deletions, and nothing open.
+// has requires a ledger with this many deletions and no open entries.
 func has(deleted, gone int64) func(*v1alpha1.RetentionLedger) error {
 	return func(l *v1alpha1.RetentionLedger) error {
 		if l.Total != (v1alpha1.LedgerCount{Deleted: deleted, Gone: gone}) || len(l.Open) > 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// other is a policy about other ConfigMaps, with a ledger of its own or without one.
+// other is a policy about other ConfigMaps, with or without its own ledger.
 func (w *world) other(ledger bool) (p *v1alpha1.ClusterRetentionPolicy, labels map[string]string) {
 	spec := fmt.Sprintf(previews, "Enforce", "0s")
 	if ledger {
@@ -48,9 +48,9 @@ func TestALedgerThatIsDeletedByHand(t *testing.T) {
 	kept.ObjectMeta = metav1.ObjectMeta{Name: kept.Name}
 	w.create(kept)
 	w.gone(waits)
-	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error { // what it says is what counting begins again with
+	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error { // counting starts again from these values
 		if w.condition(s, v1alpha1.ConditionEnforcing).Status != metav1.ConditionTrue || s.Deleted != 2 {
-			return errors.New("want 2 deleted, and no trouble")
+			return errors.New("want 2 deleted, and no error")
 		}
 		return nil
 	})
@@ -112,11 +112,11 @@ func TestLedgersThatCannotBeListedAtFirst(t *testing.T) {
 		case err = <-ended:
 			return nil
 		default:
-			return errors.New("it has not ended")
+			return errors.New("the controller has not ended")
 		}
 	})
 	if !errors.Is(err, ledgers.ErrLate) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the controller ended with %v", err)
 	}
 	w.sunset()
 	w.gone(stays)

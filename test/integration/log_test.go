@@ -16,8 +16,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// TestAHealthyStartIsCalm: a process takes the lease, deletes an object, keeps another one that Argo CD manages and reports that once, and
-// ends. A second replica waits for the lease, and goes on. Their logs have no errors and few lines.
+// TestAHealthyStartIsCalm starts a process that takes the lease, deletes an object, keeps another one that Argo CD manages
+// and reports that once, and ends. A second replica waits for the lease and takes over. Their logs have no errors and few
+// lines.
 func TestAHealthyStartIsCalm(t *testing.T) {
 	w := newWorld(t)
 	w.configMap("goes", preview)
@@ -27,14 +28,14 @@ func TestAHealthyStartIsCalm(t *testing.T) {
 	w.create(hook)
 	p := w.policy("calm", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.no(w.Get(t.Context(), client.ObjectKeyFromObject(p), p))
-	own := newWorld(t).namespace // Sunset deletes nothing in the namespace where it runs
+	own := newWorld(t).namespace // Sunset deletes nothing in its own namespace
 	start := func(args ...string) *process {
 		return controller(t, w.view(p), append(args, "--namespace", own, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")...)
 	}
 	c := start()
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 1 {
-			return errors.New("nothing is deleted")
+			return errors.New("nothing is deleted yet")
 		}
 		return contains(w.condition(s, v1alpha1.ConditionManagedByArgoCD).Message, "rule previews keeps 1 ConfigMap, such as "+w.namespace+"/hook: ")
 	})
@@ -63,16 +64,17 @@ func TestAHealthyStartIsCalm(t *testing.T) {
 		t.Errorf("%d Events: %v", n, err)
 	}
 	if n := strings.Count(c.log.String(), "policy has a problem"); n != 1 {
-		t.Errorf("%d lines tell of the problem", n)
+		t.Errorf("%d lines report the problem", n)
 	}
 	c.isCalm(t)
 }
 
-// mostAtInfo is how many lines a controller may log at info while it starts with few policies, works for a few seconds and ends.
+// mostAtInfo is how many lines a controller may log at info while it starts with few policies, works for a few seconds and
+// ends.
 const mostAtInfo = 30
 
-// isCalm expects the log of a process that has ended, and that nothing disturbed, to be one that can be read at night: JSON at info or
-// below, few lines, no errors and no stack traces.
+// isCalm checks the log of an ended process that nothing disturbed: JSON at info or below, few lines, no errors and no
+// stack traces.
 func (p *process) isCalm(t *testing.T) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
@@ -80,14 +82,14 @@ func (p *process) isCalm(t *testing.T) {
 		var said map[string]any
 		switch err := json.Unmarshal([]byte(line), &said); {
 		case err != nil:
-			t.Errorf("not a line of the log: %s", line)
+			t.Errorf("not a JSON line: %s", line)
 		case said["level"] != "info":
-			t.Errorf("at level %v: %s", said["level"], line)
+			t.Errorf("a line at level %v: %s", said["level"], line)
 		case said["stacktrace"] != nil || strings.Contains(line, ".go:"):
-			t.Errorf("with a stack trace: %s", line)
+			t.Errorf("a line with a stack trace: %s", line)
 		}
 	}
 	if len(lines) > mostAtInfo {
-		t.Errorf("%d lines at info, at most %d are expected:\n%s", len(lines), mostAtInfo, strings.Join(lines, "\n"))
+		t.Errorf("%d lines at info, want at most %d:\n%s", len(lines), mostAtInfo, strings.Join(lines, "\n"))
 	}
 }

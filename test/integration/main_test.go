@@ -1,4 +1,4 @@
-// Package integration_test proves Sunset on a real API server, garbage collector and Job controller.
+// Package integration_test tests Sunset on a real API server with the garbage collector and the Job controller.
 package integration_test
 
 import (
@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
 	flag.Parse()
-	_ = flag.Set("test.parallel", "1000") // there are as many control planes as tests may run; whoever waits for one holds up nobody
+	_ = flag.Set("test.parallel", "1000") // the number of control planes bounds the tests that run; tests that wait for one do not block others
 	plane := cluster.Options{Nodes: 2, Progress: os.Stderr, Controllers: append(cluster.DefaultControllers(), "deployment-controller", "replicaset-controller")}
 	os.Exit(cluster.Main(installed{m}, plane, &planes.all[0], &planes.all[1]))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// unused deletes ConfigMaps a while after they have been labelled unused: nothing says since when, so Sunset notes it.
+// unused deletes ConfigMaps some time after the label unused is set. No field has the time of that, so Sunset records it.
 const unused = `
 mode: %s
 rules:
@@ -34,7 +34,7 @@ func (w *world) label(cm *corev1.ConfigMap, value string) {
 	}
 }
 
-// mark waits for the only mark on an object, which is not that of somebody else.
+// mark waits for a mark by Sunset as the only mark on an object.
 func (w *world) mark(cm *corev1.ConfigMap) (at time.Time) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -53,7 +53,7 @@ func (w *world) mark(cm *corev1.ConfigMap) (at time.Time) {
 	return at
 }
 
-// unmarked waits until the annotation is gone.
+// unmarked waits until the annotation is removed.
 func (w *world) unmarked(cm *corev1.ConfigMap) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -69,7 +69,8 @@ func (w *world) unmarked(cm *corev1.ConfigMap) {
 
 var marked = map[string]string{"test": "marks"}
 
-// TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible, and again when it was not meanwhile.
+// TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible: the TTL starts when an object is first eligible, and starts again if
+// it was not eligible in between.
 func TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -87,12 +88,12 @@ func TestTheTimeToLiveStartsWhenAnObjectIsSeenEligible(t *testing.T) {
 	}
 	w.gone(back)
 	if late := time.Since(second.Add(3 * time.Second)); late < 0 {
-		t.Errorf("gone %s early", -late)
+		t.Errorf("deleted %s early", -late)
 	}
 	w.stays(0, used)
 }
 
-// TestAMarkSurvivesARestart: the time before it counts.
+// TestAMarkSurvivesARestart: the time before the restart counts.
 func TestAMarkSurvivesARestart(t *testing.T) {
 	w := newWorld(t)
 	stop := w.sunset()
@@ -107,11 +108,12 @@ func TestAMarkSurvivesARestart(t *testing.T) {
 	}
 	w.gone(cm)
 	if early := time.Until(at.Add(5 * time.Second)); early > 0 {
-		t.Errorf("gone %s early", early)
+		t.Errorf("deleted %s early", early)
 	}
 }
 
-// TestForgedAndForeignMarks: a mark of long ago counts from creation at most, one of somebody else not at all.
+// TestForgedAndForeignMarks: an old forged mark counts from the object's creation at most; a mark under another key is
+// ignored.
 func TestForgedAndForeignMarks(t *testing.T) {
 	w := newWorld(t)
 	stop := w.sunset()
@@ -128,15 +130,15 @@ func TestForgedAndForeignMarks(t *testing.T) {
 	began := time.Now()
 	w.sunset()
 	if at := w.mark(foreign); at.Before(began.Truncate(time.Second)) {
-		t.Errorf("the foreign mark counts: %s", at)
+		t.Errorf("the foreign mark is used: %s", at)
 	}
 	w.gone(forged)
 	if early := time.Until(forged.CreationTimestamp.Add(6 * time.Second)); early > 0 {
-		t.Errorf("the forged one is gone %s early", early)
+		t.Errorf("the object with the forged mark was deleted %s early", early)
 	}
 }
 
-// TestADryRunMarksNothing and says that its numbers are estimated.
+// TestADryRunMarksNothing: a dry run writes no marks and reports its numbers as estimates.
 func TestADryRunMarksNothing(t *testing.T) {
 	w, g := behindGate(t)
 	writes := recorded(g, func(r *http.Request) bool {

@@ -18,7 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/mistakes"
 )
 
-// TestAMistakeIsToldInTheSameWords: the webhook of a real API server says of each mistake what kubectl sunset validate says of the file.
+// TestAMistakeIsToldInTheSameWords: for each mistake the webhook on a real API server returns the same message as kubectl
+// sunset validate for the file.
 func TestAMistakeIsToldInTheSameWords(t *testing.T) {
 	w := newWorld(t)
 	w.webhook()
@@ -30,11 +31,11 @@ func TestAMistakeIsToldInTheSameWords(t *testing.T) {
 	for _, m := range all {
 		t.Run(m.Name, func(t *testing.T) {
 			if m.InFile {
-				t.Skip("only the file shows it")
+				t.Skip("only the file contains the mistake")
 			}
 			object := &unstructured.Unstructured{}
 			if yaml.UnmarshalStrict([]byte(m.Wrong), &object.Object) != nil {
-				t.Skip("not readable, so that no client sends it")
+				t.Skip("clients cannot parse the file and send nothing")
 			}
 			object.SetName(w.namespace + "-mistake")
 			err := l.Create(t.Context(), object, client.DryRunAll)
@@ -48,17 +49,17 @@ func TestAMistakeIsToldInTheSameWords(t *testing.T) {
 			for _, p := range validated(t, m.Wrong) {
 				text := p.text()
 				if err != nil && !strings.Contains(err.Error(), "admission webhook") {
-					text = p.parent() // the schema of the CustomResourceDefinition is checked before, in words of the API server
+					text = p.parent() // the API server checks the schema of the CustomResourceDefinition first, with its own messages
 				}
 				if !strings.Contains(told, text) {
-					t.Errorf("kubectl sunset validate says\n%s\nand the API server\n%s", text, told)
+					t.Errorf("kubectl sunset validate:\n%s\nAPI server:\n%s", text, told)
 				}
 			}
 		})
 	}
 }
 
-// problem is one of the output of kubectl sunset validate.
+// problem is one problem in the output of kubectl sunset validate.
 type problem struct {
 	Path, Message, Hint string
 	Line, Column        int
@@ -76,10 +77,10 @@ func (p problem) text() string {
 	return text
 }
 
-// parent is the path of what the field belongs to.
+// parent is the path of the object that contains the field.
 func (p problem) parent() string { return p.Path[:strings.LastIndex(p.Path, ".")] }
 
-// validated is what kubectl sunset validate says of a file.
+// validated returns the problems that kubectl sunset validate reports for a file.
 func validated(t *testing.T, file string) []problem {
 	t.Helper()
 	var out, trouble bytes.Buffer
@@ -91,7 +92,7 @@ func validated(t *testing.T, file string) []problem {
 	}
 	all := append(result.Problems, result.Warnings...)
 	if len(all) == 0 {
-		t.Error("nothing is said of it")
+		t.Error("no problem is reported")
 	}
 	return all
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// finishedOnManager deletes what has finished in the manager cluster.
+// finishedOnManager deletes finished objects in the manager cluster.
 const finishedOnManager = `
 mode: Enforce
 rules:
@@ -31,8 +31,8 @@ rules:
 - {name: workloads, target: {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload}, eligible: finished(object), startTime: finishedAt(object), ttl: 1s}
 `
 
-// finishedOnWorker deletes what has finished in the worker cluster. Only the rules with allowManaged delete what MultiKueue created:
-// one finished Job, and the finished Workload of another Job.
+// finishedOnWorker deletes finished objects in the worker cluster. Only the rules with allowManaged delete objects that
+// MultiKueue created: one finished Job, and the finished Workload of another Job.
 const finishedOnWorker = `
 mode: Enforce
 rules:
@@ -60,12 +60,13 @@ rules:
   delete: {allowManaged: true}
 `
 
-// TestMultiKueue runs a Kueue manager on one control plane and a Kueue worker on the other, with Sunset on both. The manager's Kueue
-// stands still while three Jobs finish on the worker. MultiKueue dispatches a Job again if Sunset has deleted the worker's Job
-// meanwhile, or perhaps its Workload, and only then. It needs both control planes for itself: SUNSET_LONG=1 runs it.
+// TestMultiKueue runs a Kueue manager on one control plane and a Kueue worker on the other, with Sunset on both. The
+// manager's Kueue is paused while three Jobs finish on the worker. MultiKueue dispatches a Job again only if Sunset has
+// deleted the worker's Job in that time, or perhaps its Workload. The test needs both control planes: SUNSET_LONG=1 runs
+// it.
 func TestMultiKueue(t *testing.T) {
 	if os.Getenv("SUNSET_LONG") == "" {
-		t.Skip("it takes a minute for which nothing else can run: set SUNSET_LONG=1")
+		t.Skip("needs both control planes for a minute: set SUNSET_LONG=1")
 	}
 	manager, worker := managerAndWorker(t)
 	created := worker.createdJobs()
@@ -112,11 +113,11 @@ func TestMultiKueue(t *testing.T) {
 	cluster.Eventually(t, patience, func() error { return manager.none(managers["kept"]) })
 	cluster.Eventually(t, patience, func() error {
 		if n := created("job-allowed"); n < 2 {
-			return fmt.Errorf("MultiKueue dispatched Job job-allowed %d times, want 2: what docs/kueue.md says of allowManaged is not so", n)
+			return fmt.Errorf("MultiKueue dispatched Job job-allowed %d times, want 2: docs/kueue.md is wrong about allowManaged", n)
 		}
 		return nil
 	})
-	t.Logf("MultiKueue dispatched Job workload-allowed %d times", created("workload-allowed")) // whether it does depends on what it sees first
+	t.Logf("MultiKueue dispatched Job workload-allowed %d times", created("workload-allowed")) // depends on which event it sees first
 	if n := created("kept"); n != 1 {
 		t.Errorf("MultiKueue dispatched Job kept %d times, want once", n)
 	}
@@ -133,7 +134,7 @@ func managerAndWorker(t *testing.T) (manager, worker *world) {
 	}
 	worker = worldOn(t, other, metav1.ObjectMeta{Name: manager.namespace})
 	worker.startKueueWith("")
-	manager.startKueueWith("multiKueue: {workerLostTimeout: 5s}") // then it dispatches Jobs again whose Workload the worker lacks
+	manager.startKueueWith("multiKueue: {workerLostTimeout: 5s}") // makes it dispatch Jobs again if the worker lacks their Workload
 	worker.queues("", "lq")
 
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -161,7 +162,8 @@ func managerAndWorker(t *testing.T) (manager, worker *world) {
 	return manager, worker
 }
 
-// forMultiKueue sets what Kueue's webhook would set, and a node that does not exist: the Job's Pod ends when succeedPods says so.
+// forMultiKueue sets the fields that Kueue's webhook would set, and a node that does not exist: succeedPods ends the Job's
+// Pod.
 func forMultiKueue(j *batchv1.Job) {
 	j.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue")
 	j.Spec.Template.Spec.NodeName = "not-there"
@@ -190,7 +192,7 @@ func (w *world) succeedPods(count int) {
 	}
 }
 
-// createdJobs watches the namespace's Jobs until the test ends. The function that it returns counts the Jobs created with a name.
+// createdJobs watches the namespace's Jobs until the test ends. The returned function counts the created Jobs with a name.
 func (w *world) createdJobs() func(name string) int {
 	w.Helper()
 	clients, err := kubernetes.NewForConfig(w.plane.Config())
@@ -232,7 +234,7 @@ func (w *world) createdJobs() func(name string) int {
 	}
 }
 
-// explains wants a text in what "sunset explain" says about an object.
+// explains requires a text in the output of "sunset explain" for an object.
 func (w *world) explains(object, want string) {
 	w.Helper()
 	if out, err := w.commandLine(w.plane.Config())("explain", object, "-n", w.namespace); err != nil || !strings.Contains(out, want) {

@@ -30,7 +30,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/containerd"
 )
 
-// explainedImages are rules of which one is about no node.
+// explainedImages has a rule for another node.
 const explainedImages = `
 mode: Enforce
 rules:
@@ -45,8 +45,8 @@ rules:
   ttl: 1d
 `
 
-// TestAnImageOfANodeIsExplained: whoever has the rights on the page is told what becomes of an image and why, as the agent on
-// the node sees it, and nobody else is.
+// TestAnImageOfANodeIsExplained: a user with the permissions of the docs sees what happens to an image and why, as the
+// agent on the node computes it. Other users do not.
 func TestAnImageOfANodeIsExplained(t *testing.T) {
 	w := newWorld(t)
 	d := containerd.Run(t, containerd.Options{Lane: containerd.Debian})
@@ -73,8 +73,8 @@ func TestAnImageOfANodeIsExplained(t *testing.T) {
 	if err := os.WriteFile(file, []byte(policyAboutNothing), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := sunset("explain", "image/unused:v1", "-f", file); err == nil || !strings.Contains(out, "it takes the right to list pods in namespace "+w.namespace) {
-		t.Errorf("without rights: %v\n%s", err, out)
+	if out, err := sunset("explain", "image/unused:v1", "-f", file); err == nil || !strings.Contains(out, "you need permission to list pods in namespace "+w.namespace) {
+		t.Errorf("without permissions: %v\n%s", err, out)
 	}
 	w.mayLook(w.namespace + "-looker")
 	var page explained
@@ -89,7 +89,7 @@ func TestAnImageOfANodeIsExplained(t *testing.T) {
 		t.Errorf("another image: %+v", page)
 	}
 	if v := page.Verdict; v.Reason != "Waiting" || v.Policy != p.Name || v.DueTime.Sub(page.Image.UnusedSince) != 7*24*time.Hour {
-		t.Errorf("it is to go %v, want seven days after %v: %+v", v.DueTime, page.Image.UnusedSince, v)
+		t.Errorf("due at %v, want seven days after %v: %+v", v.DueTime, page.Image.UnusedSince, v)
 	}
 	for _, want := range []struct{ name, what string }{
 		{"go.test/team/unused:v2", `"why": "NodeNotSelected"`},
@@ -101,15 +101,15 @@ func TestAnImageOfANodeIsExplained(t *testing.T) {
 			t.Errorf("%s: %v, without %s:\n%s", want.name, err, want.what, out)
 		}
 	}
-	if out, err := sunset("explain", "image/unused:v3"); err == nil || !strings.Contains(out, "no image unused:v3; there is go.test/team/unused:v1, go.test/team/unused:v2\n") {
-		t.Errorf("no such image: %v\n%s", err, out)
+	if out, err := sunset("explain", "image/unused:v3"); err == nil || !strings.Contains(out, "image unused:v3 not found; found go.test/team/unused:v1, go.test/team/unused:v2\n") {
+		t.Errorf("an unknown image: %v\n%s", err, out)
 	}
 	if out, err := sunset("preview"); err != nil || !regexp.MustCompile(`go\.test/team/unused:v[12] \+1 +\d\S*B +Wait +Waiting `).MatchString(out) {
 		t.Errorf("preview: %v\n%s", err, out)
 	}
 }
 
-// policyAboutNothing needs no right to list the cluster's policies.
+// policyAboutNothing needs no permission to list the policies of the cluster.
 const policyAboutNothing = `
 apiVersion: sunset.x-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
@@ -119,7 +119,7 @@ spec:
   - {name: none, target: {apiVersion: node.sunset.x-k8s.io/v1alpha1, kind: Image}, eligible: "false", ttl: 7d}
 `
 
-// explained is what a page says.
+// explained is the parsed output of explain.
 type explained struct {
 	Name  string
 	Image struct {
@@ -133,7 +133,7 @@ type explained struct {
 	}
 }
 
-// agentPod runs an agent, and makes the Pod that it seems to be in.
+// agentPod runs an agent, and creates the Pod that it pretends to run in.
 func (w *world) agentPod(n *corev1.Node, d *containerd.Daemon) {
 	w.Helper()
 	port := freePort(w.T)
@@ -167,8 +167,8 @@ func (w *world) agentPod(n *corev1.Node, d *containerd.Daemon) {
 
 var proxied = regexp.MustCompile(`/pods/agent:(\d+)/proxy(/.*)$`)
 
-// withPods is the API server for a user, with the last step to Pods that there is no network for here: what the user may ask
-// of a Pod, the port answers.
+// withPods returns the API server for a user with the proxy to Pods, for which the test has no network: if the user may use
+// the proxy, the agent's port answers.
 func withPods(t *testing.T, user *rest.Config) *rest.Config {
 	t.Helper()
 	transport, err := rest.TransportFor(user)
@@ -200,7 +200,7 @@ func withPods(t *testing.T, user *rest.Config) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// commandLine builds kubectl-sunset, for a cluster and with flags that each call has. It gives what was written to both outputs.
+// commandLine builds kubectl-sunset for a cluster, with flags for each call. The function returns both outputs.
 func (w *world) commandLine(config *rest.Config, flags ...string) func(args ...string) (string, error) {
 	w.Helper()
 	dir := w.TempDir()
@@ -218,7 +218,7 @@ func (w *world) commandLine(config *rest.Config, flags ...string) func(args ...s
 	}
 }
 
-// mayLook gives a user the rights on the page, in the namespace of the test.
+// mayLook grants a user the permissions of the docs, in the namespace of the test.
 func (w *world) mayLook(user string) {
 	w.Helper()
 	page, err := os.ReadFile("../../docs/images.md")
@@ -228,7 +228,7 @@ func (w *world) mayLook(user string) {
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}
 	roles := 0
 	for _, document := range documents(string(page)) {
-		role := &rbacv1.ClusterRole{} // which a Role can be read as
+		role := &rbacv1.ClusterRole{} // a Role decodes as a ClusterRole too
 		if err := yaml.Unmarshal([]byte(document), role); err != nil {
 			w.Fatal(err)
 		}

@@ -23,10 +23,10 @@ import (
 
 const agentAccount = "sunset-node-agent"
 
-// agents gives agents their rights, and nothing more, in the test's namespace in place of Sunset's.
+// agents grants agents their permissions and no others, in the test's namespace instead of Sunset's.
 func (w *world) agents() {
 	w.Helper()
-	w.Cleanup(func() { // once the file's objects are gone; other tests write reports too
+	w.Cleanup(func() { // after the deletion of the file's objects; other tests write reports too
 		cluster.Eventually(w, patience, func() error { return w.Client.Create(context.Background(), reportOf("probe"), client.DryRunAll) })
 	})
 	here := func(object *unstructured.Unstructured) {
@@ -47,7 +47,8 @@ func (w *world) agents() {
 	})
 }
 
-// agent is a client with a token of an account that is bound to a Pod on a node; to none where node is "".
+// agent is a client with a token of a ServiceAccount that is bound to a Pod on a node. With an empty node, the token has no
+// node.
 func (w *world) agent(account, node string) client.Client {
 	w.Helper()
 	request := &authenticationv1.TokenRequest{}
@@ -75,7 +76,7 @@ func (w *world) agent(account, node string) client.Client {
 	return c
 }
 
-// reportOf is a report as the agent on a node writes it.
+// reportOf is a report as the agent of a node writes it.
 func reportOf(node string, adjust ...func(*v1alpha1.NodeImageReport)) *v1alpha1.NodeImageReport {
 	r := &v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{
 		Name: node, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: "uid"}},
@@ -86,7 +87,8 @@ func reportOf(node string, adjust ...func(*v1alpha1.NodeImageReport)) *v1alpha1.
 	return r
 }
 
-// TestAnAgentWritesTheReportOfItsNodeAndNothingElse, as its token says on which it runs.
+// TestAnAgentWritesTheReportOfItsNodeAndNothingElse: the node in the token of an agent selects the only report that it may
+// write.
 func TestAnAgentWritesTheReportOfItsNodeAndNothingElse(t *testing.T) {
 	w := newWorld(t)
 	w.agents()
@@ -103,7 +105,7 @@ func TestAnAgentWritesTheReportOfItsNodeAndNothingElse(t *testing.T) {
 	for name, test := range map[string]struct {
 		as     client.Client
 		report *v1alpha1.NodeImageReport
-		words  string // of the refusal
+		words  string // in the message of the refusal
 	}{
 		"its own":                 {agent, reportOf(mine), ""},
 		"that of another node":    {agent, reportOf(other), "agent on node " + mine + " may not write the report of " + other},
@@ -135,7 +137,7 @@ func TestAnAgentWritesTheReportOfItsNodeAndNothingElse(t *testing.T) {
 
 var ownedByPod = metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "uid"}
 
-// updates sees a report written by its agent, and changed by nobody else.
+// updates checks that the agent may update its report and that other users may not.
 func (w *world) updates(agent, neighbour client.Client, node string) {
 	w.Helper()
 	n := &corev1.Node{}
@@ -165,7 +167,7 @@ func (w *world) updates(agent, neighbour client.Client, node string) {
 	}
 }
 
-// reads sees what else an agent needs, and may not do.
+// reads checks what else an agent may read, and what it must not do.
 func (w *world) reads(agent client.Client, node string) {
 	w.Helper()
 	policies := &metav1.PartialObjectMetadataList{}

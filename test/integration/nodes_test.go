@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// oldImages is a policy about images and, beside them, Jobs.
+// oldImages is a policy about images and Jobs.
 const oldImages = `
 mode: Enforce
 approval: {backlogCount: 3, backlogPercent: 100}
@@ -34,7 +34,7 @@ rules:
   ttl: 1h
 `
 
-// node creates a node that an agent reports about.
+// node creates a node with an agent.
 func (w *world) node(name string) *corev1.Node {
 	w.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name}}
@@ -43,7 +43,7 @@ func (w *world) node(name string) *corev1.Node {
 	return n
 }
 
-// report writes what an agent on a node reports.
+// report writes the report of an agent on a node.
 func (w *world) report(n *corev1.Node, policies ...v1alpha1.NodeImagePolicyReport) *v1alpha1.NodeImageReport {
 	w.Helper()
 	r := &v1alpha1.NodeImageReport{}
@@ -65,7 +65,7 @@ func (w *world) report(n *corev1.Node, policies ...v1alpha1.NodeImagePolicyRepor
 	return r
 }
 
-// imagesOf is what a node sees of a policy as it was rendered: ten images, some of them due, one removed.
+// imagesOf is a node's report about a published policy: ten images, some of them due, one removed.
 func imagesOf(p v1alpha1.NodeImagePolicy, due int64) v1alpha1.NodeImagePolicyReport {
 	count := func(n int64) v1alpha1.ImageCount { return v1alpha1.ImageCount{Images: n, Bytes: n << 20} }
 	all := v1alpha1.ImageDueCounts{Now: count(due), Hour: count(due), Day: count(due), Week: count(due)}
@@ -76,7 +76,7 @@ func imagesOf(p v1alpha1.NodeImagePolicy, due int64) v1alpha1.NodeImagePolicyRep
 	}
 }
 
-// told waits until nodes are told of a policy as wanted, and gives it.
+// told waits until the published rules contain a policy that satisfies want, and returns it.
 func (w *world) told(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.NodeImagePolicy) error) (found v1alpha1.NodeImagePolicy) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -89,7 +89,7 @@ func (w *world) told(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.Node
 				return want(found)
 			}
 		}
-		return fmt.Errorf("nodes are not told of %s", p.Name)
+		return fmt.Errorf("the published rules lack %s", p.Name)
 	})
 	return found
 }
@@ -112,7 +112,8 @@ func waits(rules int) func(v1alpha1.NodeImagePolicy) error {
 	}
 }
 
-// TestImagesAreSeenToOnNodes: agents are told what the policies say, and what they report is in the policies' status.
+// TestImagesAreSeenToOnNodes: the controller publishes the policies to agents, and adds up their reports in the status of
+// the policies.
 func TestImagesAreSeenToOnNodes(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.node("a"), w.node("b")
@@ -123,11 +124,11 @@ func TestImagesAreSeenToOnNodes(t *testing.T) {
 
 	rendered := w.told(p, waits(1))
 	if len(rendered.Spec.Rules) != 1 || rendered.Spec.Rules[0].Name != "old" || rendered.Spec.Mode != v1alpha1.Enforce {
-		t.Errorf("nodes are told %+v", rendered.Spec)
+		t.Errorf("published: %+v", rendered.Spec)
 	}
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if c := w.condition(s, v1alpha1.ConditionWatching); c.Reason != "Counting" || s.NodeImages == nil || s.NodeImages.StaleNodes != 2 {
-			return errors.New("not waited for")
+			return errors.New("the status does not wait for the nodes")
 		}
 		return nil
 	})
@@ -142,11 +143,11 @@ func TestImagesAreSeenToOnNodes(t *testing.T) {
 		rule := s.Rules[0]
 		switch {
 		case n == nil || n.Nodes != 2 || n.StaleNodes != 0 || n.Images != 20 || n.Due.Now.Images != 3 || n.Due.Now.Bytes != 3<<20 || n.Removed.Images != 2:
-			return errors.New("another sum")
+			return errors.New("the sum differs")
 		case s.Matched != 20 || s.Eligible != 3 || s.Due.Now != 3 || s.Deleted != 2 || rule.Matched != 20 || rule.Deleted != 2:
-			return errors.New("other numbers")
+			return errors.New("the numbers differ")
 		case len(rule.Soonest) != 2 || rule.Soonest[0].Name != a.Name+": registry/app:v1" && rule.Soonest[0].Name != b.Name+": registry/app:v1":
-			return errors.New("other samples")
+			return errors.New("the samples differ")
 		case w.condition(s, v1alpha1.ConditionReady).Status != "True" || s.PendingApproval != nil:
 			return errors.New("not ready")
 		}
@@ -157,11 +158,11 @@ func TestImagesAreSeenToOnNodes(t *testing.T) {
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "60d" })
 	w.told(p, generation(2))
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("nodes were told of an edit after %s", took)
+		t.Errorf("the edit was published after %s", took)
 	}
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.NodeImages.Nodes != 0 || s.NodeImages.StaleNodes != 2 || s.Deleted != 2 {
-			return errors.New("what was said of another form counts")
+			return errors.New("a report about another form counts")
 		}
 		return nil
 	})
@@ -173,7 +174,7 @@ func TestImagesAreSeenToOnNodes(t *testing.T) {
 	w.gone(&v1alpha1.NodeImageReport{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.NodeImages.StaleNodes != 1 || s.Deleted != 2 {
-			return errors.New("the node counts, or what it removed does not")
+			return errors.New("the deleted node still counts, or its removals do not")
 		}
 		return nil
 	})
@@ -183,7 +184,7 @@ func TestImagesAreSeenToOnNodes(t *testing.T) {
 	cluster.Eventually(t, patience, func() error {
 		rules := w.rules()
 		if len(rules.Policies)+len(rules.Known) > 0 {
-			return fmt.Errorf("nodes are told of %v", rules.Policies)
+			return fmt.Errorf("published policies: %v", rules.Policies)
 		}
 		return nil
 	})
@@ -198,7 +199,7 @@ func (w *world) rules() *v1alpha1.NodeImageRules {
 	return rules
 }
 
-// spoilt does what nobody should do with what nodes are told, and sees it mended and then left alone.
+// spoilt edits the published rules, and checks that the controller restores them once and then writes nothing.
 func (w *world) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
 	w.Helper()
 	good := w.rules()
@@ -216,7 +217,7 @@ func (w *world) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
 		}
 		cluster.Eventually(w, patience, func() error {
 			if now := w.rules(); now.Generation <= spoilt.GetGeneration() {
-				return fmt.Errorf("not mended after %s", patch)
+				return fmt.Errorf("not restored after %s", patch)
 			}
 			return nil
 		})
@@ -227,10 +228,10 @@ func (w *world) spoilt(p *v1alpha1.ClusterRetentionPolicy) {
 	w.told(p, generation(2))
 	mended := w.rules()
 	if mended.UID == good.UID || fmt.Sprint(mended.Policies, mended.Known) != fmt.Sprint(good.Policies, good.Known) {
-		w.Errorf("mended as %+v, was %+v", mended.Policies, good.Policies)
+		w.Errorf("restored as %+v, was %+v", mended.Policies, good.Policies)
 	}
-	time.Sleep(3 * time.Second) // in which nothing may happen
+	time.Sleep(3 * time.Second) // nothing may happen in this time
 	if now := w.rules(); now.ResourceVersion != mended.ResourceVersion {
-		w.Errorf("written again though nothing had changed")
+		w.Errorf("written again without a change")
 	}
 }

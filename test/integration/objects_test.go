@@ -23,7 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// configMap creates the simplest object there is.
+// configMap creates a minimal ConfigMap.
 func (w *world) configMap(name string, labels map[string]string) *corev1.ConfigMap {
 	w.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels}}
@@ -31,7 +31,7 @@ func (w *world) configMap(name string, labels map[string]string) *corev1.ConfigM
 	return cm
 }
 
-// previews deletes ConfigMaps of preview environments a while after their creation.
+// previews deletes ConfigMaps of preview environments some time after their creation.
 const previews = `
 mode: %s
 rules:
@@ -139,12 +139,12 @@ func TestDryRunCountsAndDeletesNothing(t *testing.T) {
 	w.stays(500*time.Millisecond, other)
 }
 
-// ofAllConfigMaps matches listings and watches of the kind in all namespaces.
+// ofAllConfigMaps matches lists and watches of the kind in all namespaces.
 func ofAllConfigMaps(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/api/v1/configmaps"
 }
 
-// Edits of settings take effect within a second, and nothing is listed for them.
+// Edits of settings take effect within a second and cause no lists.
 func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec string
@@ -163,13 +163,13 @@ func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, g := behindGate(t)
 			p := w.policy("previews", test.spec)
-			// Another policy keeps the kind listed, whatever this one selects.
+			// Another policy keeps the kind listed, independent of this policy.
 			other := w.policy("others", strings.Replace(fmt.Sprintf(previews, "Enforce", "0s"), "env: preview", "env: other", 1))
 			cm := w.configMap("cm", preview)
 			w.gone(w.configMap("probe", map[string]string{"env": "other"}))
 			w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
 				if s.Deleted != 1 {
-					return errors.New("not listed yet")
+					return errors.New("the kind is not listed yet")
 				}
 				return nil
 			})
@@ -178,17 +178,17 @@ func TestSettingsTakeEffectAtOnceWithoutListing(t *testing.T) {
 			test.edit(w, p)
 			w.gone(cm)
 			if took := time.Since(edited); took > time.Second {
-				t.Errorf("gone %s after the edit", took.Round(time.Millisecond))
+				t.Errorf("deleted %s after the edit", took.Round(time.Millisecond))
 			}
 			if l := listings(); len(l) > 0 {
-				t.Errorf("the edit caused listings: %v", l)
+				t.Errorf("the edit caused lists: %v", l)
 			}
 		})
 	}
 }
 
-// A changed expression is asked of every object again, beside the old facts: what only the new one finds goes, what only
-// the old one found stays.
+// A changed expression is evaluated for every object beside the old facts. Then objects that only the new expression
+// selects are deleted, and objects that only the old one selected stay.
 func TestAChangedExpressionIsListedAndSwapped(t *testing.T) {
 	w, g := behindGate(t)
 	p := w.policy("by-data", `
@@ -213,7 +213,7 @@ rules:
 	w.gone(isNew)
 	w.stays(3*time.Second, isOld)
 	if len(listings()) == 0 {
-		t.Error("nothing was listed for another question")
+		t.Error("the changed expression caused no list")
 	}
 }
 
@@ -233,7 +233,7 @@ func TestHoldKeepsUntilItIsLifted(t *testing.T) {
 			p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 			w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 				if s.Held != 1 || s.Due.Now != 0 {
-					return errors.New("not held")
+					return errors.New("the object is not held")
 				}
 				return nil
 			})
@@ -313,17 +313,17 @@ rules:
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		c := w.condition(s, v1alpha1.ConditionWatching)
 		if c.Status != metav1.ConditionFalse || c.Reason != "KindNotFound" {
-			return errors.New("the missing kind is not told")
+			return errors.New("the status does not report the missing kind")
 		}
 		return contains(c.Message, "Build", w.namespace+".example.com/v1")
 	})
-	w.gone(w.configMap("other-kind", preview)) // one kind never delays another
+	w.gone(w.configMap("other-kind", preview)) // a missing kind does not delay another kind
 
 	gvk := schema.GroupVersionKind{Group: w.namespace + ".example.com", Version: "v1", Kind: "Build"}
 	crd := w.define(gvk, "builds", map[string]apiextensionsv1.JSONSchemaProps{})
 	w.gone(w.finishedBuild(gvk))
 
-	// Away, and back with another schema.
+	// The kind is deleted, and installed again with another schema.
 	if err := w.Client.Delete(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func (w *world) finishedBuild(gvk schema.GroupVersionKind) *unstructured.Unstruc
 	return build
 }
 
-// define installs a CustomResourceDefinition that accepts anything, and removes it at the end.
+// define installs a CustomResourceDefinition that accepts any object, and removes it at the end of the test.
 func (w *world) define(gvk schema.GroupVersionKind, plural string, properties map[string]apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 	w.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
@@ -360,7 +360,7 @@ func (w *world) define(gvk schema.GroupVersionKind, plural string, properties ma
 			}},
 		},
 	}
-	cluster.Eventually(w, patience, func() error { return w.Create(w.Context(), crd.DeepCopy()) }) // the last one may be on its way out
+	cluster.Eventually(w, patience, func() error { return w.Create(w.Context(), crd.DeepCopy()) }) // the previous one may still be terminating
 	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), crd) })
 	return crd
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// team creates a RetentionPolicy in the test's namespace, from the spec's YAML, and deletes it at the end.
+// team creates a RetentionPolicy with this spec in YAML in the test's namespace, and deletes it at the end of the test.
 func (w *world) team(name, spec string) *unstructured.Unstructured {
 	w.Helper()
 	object := w.own(name, spec)
-	cluster.Eventually(w, patience, func() error { // another test may have admission policies installed for a while
+	cluster.Eventually(w, patience, func() error { // another test may have installed admission policies
 		return client.IgnoreAlreadyExists(w.Client.Create(w.Context(), object))
 	})
 	w.Cleanup(func() { _ = w.Client.Delete(context.Background(), object) })
 	return object
 }
 
-// teamStatus waits until the status of a RetentionPolicy is as wanted.
+// teamStatus waits until the status of a RetentionPolicy satisfies want.
 func (w *world) teamStatus(p *unstructured.Unstructured, want func(v1alpha1.RetentionPolicyStatus) error) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -48,10 +48,10 @@ func (w *world) teamStatus(p *unstructured.Unstructured, want func(v1alpha1.Rete
 	})
 }
 
-// clusterRule is what a RetentionPolicy's status says of the only rule of the cluster in its namespace.
+// clusterRule returns the status of the only cluster rule in the namespace of a RetentionPolicy.
 func clusterRule(s v1alpha1.RetentionPolicyStatus) (v1alpha1.ClusterRuleStatus, error) {
 	if len(s.ClusterRules) != 1 {
-		return v1alpha1.ClusterRuleStatus{}, fmt.Errorf("%d rules of the cluster, want 1", len(s.ClusterRules))
+		return v1alpha1.ClusterRuleStatus{}, fmt.Errorf("%d cluster rules, want 1", len(s.ClusterRules))
 	}
 	return s.ClusterRules[0], nil
 }
@@ -61,7 +61,7 @@ func bounded(mode, ttl, override string) string {
 	return fmt.Sprintf(previews, mode, ttl) + "  override: " + override + "\n"
 }
 
-// TestANamespaceChangesARuleWithinItsBounds: shorter down to the least that is allowed, and no further.
+// TestANamespaceChangesARuleWithinItsBounds: a namespace may shorten the TTL to the minimum of the rule, and no further.
 func TestANamespaceChangesARuleWithinItsBounds(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -76,23 +76,24 @@ func TestANamespaceChangesARuleWithinItsBounds(t *testing.T) {
 		case err != nil:
 			return err
 		case rule.TTL != "2s" || len(rule.Messages) != 1:
-			return errors.New("another TTL, or another number of messages")
+			return errors.New("the TTL or the number of messages differs")
 		}
-		return contains(rule.Messages[0], "ttl 1s counts as 2s", "the shortest that the rule allows")
+		return contains(rule.Messages[0], "ttl 1s is raised to 2s", "the minimum of the rule")
 	})
 }
 
-// TestWithoutOverrideANamespaceCanOnlyKeepLonger, and sees what it would get in a dry run of its own.
+// TestWithoutOverrideANamespaceCanOnlyKeepLonger: without override in the rule a namespace can only lengthen the TTL, and
+// its dry run shows the effect of other overrides.
 func TestWithoutOverrideANamespaceCanOnlyKeepLonger(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "3s"))
-	longer := w.team("longer", fmt.Sprintf("overrides: [{policy: %s, ttl: 1h}]", p.Name)) // a dry run, and it counts
+	longer := w.team("longer", fmt.Sprintf("overrides: [{policy: %s, ttl: 1h}]", p.Name)) // a dry run applies too
 	w.team("shorter", fmt.Sprintf("mode: Enforce\noverrides: [{policy: %s, ttl: 1s}]", p.Name))
 	w.teamStatus(longer, func(s v1alpha1.RetentionPolicyStatus) error {
 		rule, err := clusterRule(s)
 		if err == nil && rule.TTL != "1h" {
-			err = errors.New("the longer TTL does not count")
+			err = errors.New("the longer TTL does not apply")
 		}
 		return err
 	})
@@ -111,7 +112,7 @@ func TestWithoutOverrideANamespaceCanOnlyKeepLonger(t *testing.T) {
 	w.gone(cm)
 }
 
-// TestASuspendedRuleKeepsInItsNamespace within a second, though the watch is frozen.
+// TestASuspendedRuleKeepsInItsNamespace: the suspension of a rule applies within a second, even if the watch is frozen.
 func TestASuspendedRuleKeepsInItsNamespace(t *testing.T) {
 	w, g := behindGate(t)
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "4s"))
@@ -134,7 +135,8 @@ func TestWhatAnOverrideNamesInVainIsTold(t *testing.T) {
 	})
 }
 
-// TestAnUnreadableOverrideSuspends: who wrote it may have meant to keep.
+// TestAnUnreadableOverrideSuspends: a rule with an override that cannot be parsed is suspended, because the author may have
+// meant to keep objects.
 func TestAnUnreadableOverrideSuspends(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -150,8 +152,8 @@ func TestAnUnreadableOverrideSuspends(t *testing.T) {
 	w.stays(4*time.Second, w.configMap("cm", preview))
 }
 
-// TestAnObjectSetsItsOwnTimeToLive, at its creation or later, within the bounds of the rule. One that cannot be read keeps
-// it and is told.
+// TestAnObjectSetsItsOwnTimeToLive: an annotation sets the TTL of an object, at its creation or later, within the bounds of
+// the rule. An annotation that cannot be parsed keeps the object and is reported.
 func TestAnObjectSetsItsOwnTimeToLive(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -164,7 +166,7 @@ func TestAnObjectSetsItsOwnTimeToLive(t *testing.T) {
 	w.gone(early)
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Errors != 1 || len(s.Rules[0].ErrorSamples) != 1 {
-			return errors.New("the malformed annotation is not told")
+			return errors.New("the malformed annotation is not reported")
 		}
 		return contains(s.Rules[0].ErrorSamples[0].Message, v1alpha1.TTLAnnotation, `"soon"`)
 	})

@@ -23,7 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// withOwner lets the owners of preview ConfigMaps go.
+// withOwner deletes the owners of preview ConfigMaps.
 const withOwner = `
 mode: %s
 rules:
@@ -37,7 +37,7 @@ rules:
 
 const andUnfinished = ", allowUnfinishedOwner: true"
 
-// ownedBy creates a preview ConfigMap that a Job controls.
+// ownedBy creates a preview ConfigMap with a Job as controller.
 func (w *world) ownedBy(name string, job *batchv1.Job) *corev1.ConfigMap {
 	w.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +48,7 @@ func (w *world) ownedBy(name string, job *batchv1.Job) *corev1.ConfigMap {
 	return cm
 }
 
-// finishedJob creates a Job and waits for its end.
+// finishedJob creates a Job and waits until it finishes.
 func (w *world) finishedJob(name string) *batchv1.Job {
 	w.Helper()
 	job := w.job(name, cluster.Succeeded, 0)
@@ -56,7 +56,8 @@ func (w *world) finishedJob(name string) *batchv1.Job {
 	return job
 }
 
-// TestTheOwnerGoesAndTakesAlongWhatItOwns: a Job goes instead of two ConfigMaps, once, and its Pods and they go with it.
+// TestTheOwnerGoesAndTakesAlongWhatItOwns: Sunset deletes a Job instead of its two ConfigMaps, once, and the garbage
+// collector deletes them and its Pods.
 func TestTheOwnerGoesAndTakesAlongWhatItOwns(t *testing.T) {
 	w, g := behindGate(t)
 	requests := recorded(g, func(r *http.Request) bool {
@@ -101,20 +102,20 @@ func TestADryRunShowsTheOwner(t *testing.T) {
 	p := w.policy("previews", fmt.Sprintf(withOwner, "DryRun", ""))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Due.Now != 1 || len(s.Rules[0].Soonest) != 1 || s.Rules[0].Soonest[0].Owner != "Job/job" {
-			return errors.New("the owner is not shown")
+			return errors.New("the status does not name the owner")
 		}
 		return contains(fmt.Sprint(s.Rules[0].Reads), "metadata.ownerReferences")
 	})
 	w.stays(time.Second, job, cm)
 }
 
-// TestWhatKeepsAnOwner: and lets it go once it is mended.
+// TestWhatKeepsAnOwner: an owner is kept for a reason, and deleted once the reason is removed.
 func TestWhatKeepsAnOwner(t *testing.T) {
 	for name, test := range map[string]struct {
 		job   func(*world) *batchv1.Job
 		spec  string
 		mend  func(*world, *batchv1.Job)
-		other string // another policy, that mend deletes
+		other string // another policy, which the test deletes
 	}{
 		"a hold": {
 			job: func(w *world) *batchv1.Job {
@@ -124,13 +125,13 @@ func TestWhatKeepsAnOwner(t *testing.T) {
 			},
 			mend: func(w *world, job *batchv1.Job) { w.annotate(job, "null") },
 		},
-		"it runs": {
+		"it is running": {
 			job: func(w *world) *batchv1.Job { return w.job("job", cluster.Endless, 0) },
 			mend: func(w *world, job *batchv1.Job) {
 				w.patch(job, func() { job.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) })
 			},
 		},
-		"a rule about its kind": {
+		"a rule for its kind": {
 			job: func(w *world) *batchv1.Job { return w.finishedJob("job") },
 			other: `
 mode: Suspended
@@ -169,7 +170,7 @@ rules:
 	}
 }
 
-// patch changes an object as it is.
+// patch changes an object with a patch.
 func (w *world) patch(object client.Object, change func()) {
 	w.Helper()
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(object), object); err != nil {
@@ -192,7 +193,7 @@ func TestAnUnfinishedOwnerGoesIfTheRuleSaysSo(t *testing.T) {
 	w.gone(cm)
 }
 
-// heldOwnerDelete gives a Job and what it owns, the DELETE of the Job held back on its way.
+// heldOwnerDelete returns a Job, the ConfigMap that it owns and the DELETE of the Job, which the gate holds.
 func heldOwnerDelete(t *testing.T, method, path string) (*world, *gate.Gate, *batchv1.Job, *corev1.ConfigMap, *gate.Armed) {
 	w, g := behindGate(t)
 	held := catchOne(g, func(r *http.Request) bool { return r.Method == method && strings.HasSuffix(r.URL.Path, path) })
@@ -219,12 +220,12 @@ func TestAnOwnerThatChangesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
 	w, g, job, cm, held := heldOwnerDelete(t, http.MethodDelete, "/jobs/job")
 	w.setAnnotation(job, "example.org/changed", `"yes"`)
 	held.Release()
-	w.gone(job) // still finished, in its new version
+	w.gone(job) // its new version is still finished
 	w.gone(cm)
 	expectRefused(t, g)
 }
 
-// TestTheOwnerOfASubjectThatChangesStays: the subject is read right before its owner goes.
+// TestTheOwnerOfASubjectThatChangesStays: the controller reads the subject right before it deletes the owner.
 func TestTheOwnerOfASubjectThatChangesStays(t *testing.T) {
 	w, _, job, cm, held := heldOwnerDelete(t, http.MethodGet, "/configmaps/one")
 	w.annotate(cm, `"true"`)
@@ -232,7 +233,7 @@ func TestTheOwnerOfASubjectThatChangesStays(t *testing.T) {
 	w.stays(2*time.Second, job, cm)
 }
 
-// TestTheOwnerOfANamesakeStays: what a reference names is the UID.
+// TestTheOwnerOfANamesakeStays: an owner reference names an object by its UID.
 func TestTheOwnerOfANamesakeStays(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -241,11 +242,11 @@ func TestTheOwnerOfANamesakeStays(t *testing.T) {
 	forged.UID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 	w.policy("previews", fmt.Sprintf(withOwner, "Enforce", ""))
 	cm := w.ownedBy("one", forged)
-	w.gone(cm) // by the garbage collector, as its owner never was
+	w.gone(cm) // by the garbage collector, because its owner never existed
 	w.stays(2*time.Second, job)
 }
 
-// TestATenantGainsNothingByNamingAnOwner: whatever owner somebody writes on what is theirs.
+// TestATenantGainsNothingByNamingAnOwner: a tenant sets different owners on its own object.
 func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 	reference := func(object client.Object, apiVersion, kind string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: object.GetName(), UID: object.GetUID(), Controller: ptr.To(true)}
@@ -264,7 +265,7 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 		policy func(*world)
 		goes   bool
 	}{
-		"with every right": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get", "delete")}, func(w *world) { team(w, "") }, true},
+		"with every permission": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get", "delete")}, func(w *world) { team(w, "") }, true},
 		"an owner that the account may not delete": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("get")},
 			func(w *world) { team(w, "") }, false},
 		"an owner that the account may not get": {finishedJob, []rbacv1.PolicyRule{everything, onJobs("delete")},
@@ -272,7 +273,7 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 		"an owner that never finishes": {func(w *world) (client.Object, string, string) {
 			return w.configMap("victim", nil), "v1", "ConfigMap"
 		}, []rbacv1.PolicyRule{everything}, func(w *world) { team(w, "") }, false},
-		"a workload that serves, on the word of the cluster": {func(w *world) (client.Object, string, string) {
+		"a running workload, by a rule of the cluster": {func(w *world) (client.Object, string, string) {
 			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
 			labels := map[string]string{"app": "web"}
 			d.Spec.Replicas, d.Spec.Selector = ptr.To[int32](0), &metav1.LabelSelector{MatchLabels: labels}
@@ -280,15 +281,15 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 			w.create(d)
 			return d, "apps/v1", "Deployment"
 		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", "")) }, false},
-		"a right, which is protected": {func(w *world) (client.Object, string, string) {
+		"a Role, which is protected": {func(w *world) (client.Object, string, string) {
 			role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "victim"}}
 			w.create(role)
 			return role, "rbac.authorization.k8s.io/v1", "Role"
 		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
-		"a cluster-scoped one, by a rule of the cluster": {func(w *world) (client.Object, string, string) {
+		"a cluster-scoped owner, by a rule of the cluster": {func(w *world) (client.Object, string, string) {
 			return clusterScoped(w), "scheduling.k8s.io/v1", "PriorityClass"
 		}, nil, func(w *world) { w.policy("previews", fmt.Sprintf(withOwner, "Enforce", andUnfinished)) }, false},
-		"a cluster-scoped one, by a rule of the team": {func(w *world) (client.Object, string, string) {
+		"a cluster-scoped owner, by a rule of the team": {func(w *world) (client.Object, string, string) {
 			return clusterScoped(w), "scheduling.k8s.io/v1", "PriorityClass"
 		}, []rbacv1.PolicyRule{everything, {APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
 			func(w *world) { team(w, andUnfinished) }, false},
@@ -313,7 +314,7 @@ func TestATenantGainsNothingByNamingAnOwner(t *testing.T) {
 	}
 }
 
-// clusterScoped creates an object that lives in no namespace.
+// clusterScoped creates a cluster-scoped object.
 func clusterScoped(w *world) client.Object {
 	w.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Value: 1}

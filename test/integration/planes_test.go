@@ -8,18 +8,19 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// planes are the control planes of all tests: so many tests run at a time.
+// planes are the control planes of all tests. Their number bounds the tests that run in parallel.
 var planes pool
 
-// pool has control planes. A test has one to itself, as its policies, and what it does to servers, are of a whole cluster.
+// pool contains control planes. Each test has one for itself, because policies, and faults of servers, affect the whole
+// cluster.
 type pool struct {
 	all  [2]*cluster.Cluster
 	free chan *cluster.Cluster
 
-	gather sync.Mutex // held by who takes all of them
+	gather sync.Mutex // held while a test takes all of them
 
 	mu    sync.Mutex
-	taken map[string]*cluster.Cluster // by the name of the test that has it
+	taken map[string]*cluster.Cluster // by the name of the test that uses it
 }
 
 func (p *pool) open() {
@@ -29,7 +30,7 @@ func (p *pool) open() {
 	}
 }
 
-// of gives the control plane of a test, which its subtests share. A test that asks first runs beside others from there on.
+// of returns the control plane of a test, which its subtests share. The first call makes the test parallel.
 func (p *pool) of(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	if plane := p.takenBy(t.Name()); plane != nil {
@@ -45,11 +46,11 @@ func (p *pool) of(t *testing.T) *cluster.Cluster {
 	return plane
 }
 
-// alone runs a test beside no other: what is exported to Prometheus is of the whole process.
+// alone runs a test while no other test runs, because the exported metrics belong to the whole process.
 func (p *pool) alone(t *testing.T) {
 	t.Helper()
 	t.Parallel()
-	p.gather.Lock() // two that wait for all would wait for each other
+	p.gather.Lock() // two tests that wait for all planes would deadlock
 	for range p.all {
 		p.take(t.Name(), <-p.free)
 	}
@@ -62,7 +63,7 @@ func (p *pool) alone(t *testing.T) {
 	})
 }
 
-// takenBy is what a test, or one that it is part of, has; nil for nothing.
+// takenBy returns the control plane of a test or of its parent test; nil if there is none.
 func (p *pool) takenBy(name string) *cluster.Cluster {
 	p.mu.Lock()
 	defer p.mu.Unlock()

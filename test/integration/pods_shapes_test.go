@@ -16,23 +16,23 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// shape is a sort of Job with what happens to it.
+// shape is a type of Job with the events of its life.
 type shape struct {
 	spec func(*batchv1.JobSpec)
-	// fate says how a Pod of the Job ends, the first being 0; nil: all succeed.
+	// fate returns how the nth Pod of the Job ends, counted from zero; nil means that all succeed.
 	fate func(pod *corev1.Pod, nth int) cluster.Outcome
-	// before happens before there is a Job, meanwhile while it runs; nil: nothing.
+	// before runs before the Job is created, the other function while it runs; nil does nothing.
 	before, meanwhile func(*run)
-	// ends is how the Job ends without Sunset; what is not said is zero.
+	// ends is how the Job ends without Sunset; omitted fields are zero.
 	ends ending
 }
 
-// ending is what is left of a Job.
+// ending is the final state of a Job.
 type ending struct {
 	Succeeded, Failed, Active, Ready, Terminating int32
 	CompletedIndexes, FailedIndexes               string
 	Uncounted                                     int
-	Conditions                                    string // those that are True, with their reasons
+	Conditions                                    string // the True conditions, with their reasons
 	Gone                                          bool
 	Tracked                                       int // Pods with the finalizer
 }
@@ -58,7 +58,7 @@ func succeedFrom(first int) func(*corev1.Pod, int) cluster.Outcome {
 	}
 }
 
-// indexOf is the completion index of a Pod, retryOf how often that index has failed before.
+// indexOf is the completion index of a Pod; retryOf is how often that index has failed before.
 func indexOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobCompletionIndexAnnotation] }
 func retryOf(pod *corev1.Pod) string { return pod.Annotations[batchv1.JobIndexFailureCountAnnotation] }
 
@@ -75,7 +75,7 @@ func sized(completions, parallelism int32) func(*batchv1.JobSpec) {
 	}
 }
 
-// both makes one change of two.
+// both combines two changes.
 func both(a, b func(*batchv1.JobSpec)) func(*batchv1.JobSpec) {
 	return func(s *batchv1.JobSpec) { a(s); b(s) }
 }
@@ -95,7 +95,7 @@ var shapes = map[string]shape{
 		spec: both(sized(3, 3), func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](2) }), fate: succeedFrom(100),
 		ends: ending{Failed: 3, Conditions: failedBy(batchv1.JobReasonBackoffLimitExceeded)},
 	},
-	"backoffLimitPerIndex": { // index 1 fails for good, index 3 once
+	"backoffLimitPerIndex": { // index 1 always fails, index 3 fails once
 		spec: both(indexed(6, 6), func(s *batchv1.JobSpec) { s.BackoffLimit, s.BackoffLimitPerIndex = nil, ptr.To[int32](1) }),
 		fate: func(pod *corev1.Pod, _ int) cluster.Outcome {
 			if indexOf(pod) == "1" || indexOf(pod) == "3" && retryOf(pod) == "0" {
@@ -105,7 +105,7 @@ var shapes = map[string]shape{
 		},
 		ends: ending{Succeeded: 5, Failed: 3, CompletedIndexes: "0,2-5", FailedIndexes: "1", Conditions: failedBy(batchv1.JobReasonFailedIndexes)},
 	},
-	"podFailurePolicy gives indexes up": {
+	"podFailurePolicy fails indexes": {
 		spec: both(indexed(8, 4), func(s *batchv1.JobSpec) {
 			s.BackoffLimit, s.BackoffLimitPerIndex = nil, ptr.To[int32](5)
 			s.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
@@ -133,7 +133,7 @@ var shapes = map[string]shape{
 		},
 		ends: ending{Succeeded: 2, CompletedIndexes: "0,1", Conditions: "SuccessCriteriaMet SuccessPolicy, Complete SuccessPolicy"},
 	},
-	"suspended and resumed": { // when two have succeeded and three run
+	"suspended and resumed": { // after two have succeeded, while three run
 		spec: sized(8, 3), fate: endlessFrom(2, 5),
 		meanwhile: func(r *run) {
 			r.until("two have succeeded, three run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 2 && s.Active == 3 })
@@ -146,7 +146,7 @@ var shapes = map[string]shape{
 	"deleted in the middle":                    deletedInTheMiddle(metav1.DeletePropagationBackground),
 	"deleted in the middle, in the foreground": deletedInTheMiddle(metav1.DeletePropagationForeground),
 	"deleted in the middle, without its Pods":  deletedInTheMiddle(metav1.DeletePropagationOrphan),
-	"Pods adopted": {
+	"adopted Pods": {
 		spec: both(sized(3, 1), func(s *batchv1.JobSpec) {
 			s.ManualSelector, s.Selector = ptr.To(true), &metav1.LabelSelector{MatchLabels: found}
 			s.Template.Labels = found
@@ -158,11 +158,11 @@ var shapes = map[string]shape{
 				if err := r.Get(r.Context(), client.ObjectKeyFromObject(done), done); err != nil || isFinished(done) {
 					return err
 				}
-				return errors.New("it has not finished")
+				return errors.New("the Job has not finished")
 			})
 		},
 		meanwhile: func(r *run) {
-			r.until("the one that had finished is counted, the other runs", func(s *batchv1.JobStatus) bool { return s.Succeeded == 1 && s.Active == 1 })
+			r.until("the finished Pod is counted and the other one runs", func(s *batchv1.JobStatus) bool { return s.Succeeded == 1 && s.Active == 1 })
 			r.decide("runs", cluster.Succeeded)
 		},
 		ends: ending{Succeeded: 3, Conditions: complete},
@@ -171,7 +171,7 @@ var shapes = map[string]shape{
 
 var found = map[string]string{"found": "true"}
 
-// endlessFrom lets all succeed but those from one to before another.
+// endlessFrom makes the Pods from one index to before another run forever; all others succeed.
 func endlessFrom(from, to int) func(*corev1.Pod, int) cluster.Outcome {
 	return func(_ *corev1.Pod, nth int) cluster.Outcome {
 		if nth >= from && nth < to {
@@ -202,12 +202,12 @@ func (r *run) start(name string) {
 	}
 	outcome := cluster.Succeeded
 	if r.fate != nil {
-		outcome = cluster.Endless // until it is decided
+		outcome = cluster.Endless // until decide sets it
 	}
 	r.job = r.world.job(name, outcome, 50*time.Millisecond, func(job *batchv1.Job) { r.spec(&job.Spec) })
 }
 
-// end waits until nothing happens any more.
+// end waits until the Job and its Pods no longer change.
 func (r *run) end() (e ending) {
 	r.Helper()
 	if r.meanwhile != nil {
@@ -227,7 +227,7 @@ func (r *run) end() (e ending) {
 	return e
 }
 
-// look says what is left by now, and whether the Job is over.
+// look returns the current state, and whether the Job has finished.
 func (r *run) look() (e ending, finished bool, err error) {
 	pods, err := r.pods(r.job.Name)
 	if err != nil {
@@ -285,7 +285,7 @@ func (r *run) suspend(suspend bool) {
 	}
 }
 
-// orphan creates a Pod without a Job that one will find.
+// orphan creates a Pod without an owner, which a Job will adopt.
 func (r *run) orphan(name string, outcome cluster.Outcome) *corev1.Pod {
 	r.Helper()
 	pod := &corev1.Pod{
@@ -300,17 +300,17 @@ func (r *run) orphan(name string, outcome cluster.Outcome) *corev1.Pod {
 	return pod
 }
 
-// decide says how a Pod ends that runs without an end so far.
+// decide sets the outcome of a Pod that runs without one.
 func (w *world) decide(name string, outcome cluster.Outcome) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, cluster.OutcomeAnnotation, outcome)
 	err := w.Patch(w.Context(), pod, client.RawPatch("application/merge-patch+json", patch))
 	if client.IgnoreNotFound(err) != nil && w.Context().Err() == nil {
-		w.Errorf("decide the fate of Pod %s: %v", name, err)
+		w.Errorf("set the outcome of Pod %s: %v", name, err)
 	}
 }
 
-// pods are those of a Job, or all of the namespace when the name is empty.
+// pods returns the Pods of a Job, or all Pods of the namespace if the name is empty.
 func (w *world) pods(job string) ([]corev1.Pod, error) {
 	options := []client.ListOption{client.InNamespace(w.namespace)}
 	if job != "" {

@@ -18,7 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// podsOfJobs deletes Pods as soon as their Jobs have counted them. A Pod that no Job controls yet may still be adopted by one.
+// podsOfJobs deletes Pods as soon as their Jobs have counted them. It keeps Pods without a Job, which a Job may still
+// adopt.
 const podsOfJobs = `
 mode: Enforce
 variables:
@@ -37,7 +38,7 @@ rules:
   ttl: 0s
 `
 
-// director says how Pods end, by the shape of their Jobs.
+// director sets the outcome of Pods according to the shapes of their Jobs.
 type director struct {
 	*world
 	mu     sync.Mutex
@@ -45,7 +46,7 @@ type director struct {
 	nth    map[string]int
 }
 
-// came is told of each new Pod, in order.
+// came handles each new Pod, in order.
 func (d *director) came(pod *corev1.Pod) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,7 +57,7 @@ func (d *director) came(pod *corev1.Pod) {
 	}
 }
 
-// direct watches the Pods of the namespace and has them end by the shapes of their Jobs.
+// direct watches the Pods of the namespace and sets their outcomes according to the shapes of their Jobs.
 func (w *world) direct(shapes map[string]shape) *witness {
 	w.Helper()
 	d := &director{world: w, shapes: map[string]shape{}, nth: map[string]int{}}
@@ -70,15 +71,15 @@ func jobName(shape string) string {
 	return strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(shape))
 }
 
-// on is the same namespace for another test.
+// on is the same namespace in another test.
 func (w *world) on(t *testing.T) *world {
 	other := *w
 	other.T = t
 	return &other
 }
 
-// TestPodsGoWhenTheirJobsHaveCountedThem: Jobs of every shape end as they do without Sunset, and no Pod goes before it is
-// counted.
+// TestPodsGoWhenTheirJobsHaveCountedThem: Jobs of every shape end as they do without Sunset, and no Pod is deleted before
+// its Job has counted it.
 func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 	planes.alone(t)
 	without, with := newWorld(t), newWorld(t)
@@ -114,7 +115,7 @@ func TestPodsGoWhenTheirJobsHaveCountedThem(t *testing.T) {
 	with.tell(witness, len(deletes()))
 }
 
-// nothingFinishedStays waits until no Pod of a Job is there that has finished.
+// nothingFinishedStays waits until no finished Pod of a Job exists.
 func (w *world) nothingFinishedStays() {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -124,7 +125,7 @@ func (w *world) nothingFinishedStays() {
 		}
 		for _, pod := range pods {
 			if isFinished(&pod) && len(pod.OwnerReferences) > 0 {
-				return fmt.Errorf("Pod %s is still there", pod.Name)
+				return fmt.Errorf("Pod %s still exists", pod.Name)
 			}
 		}
 		return nil
@@ -134,12 +135,12 @@ func (w *world) nothingFinishedStays() {
 func (w *world) tell(s *witness, deletes int) {
 	lags := s.lags()
 	if len(lags) == 0 {
-		w.Fatal("no Pod was counted and removed")
+		w.Fatal("no counted Pod was deleted")
 	}
-	w.Logf("%d DELETEs; from counted to removed: median %s, worst %s of %d", deletes, lags[len(lags)/2], lags[len(lags)-1], len(lags))
+	w.Logf("%d DELETEs; from count to deletion: median %s, worst %s of %d", deletes, lags[len(lags)/2], lags[len(lags)-1], len(lags))
 }
 
-// TestPodsOfABigJob: finished Pods go while the Job runs, and Sunset may be switched off and on meanwhile.
+// TestPodsOfABigJob: finished Pods are deleted while the Job runs, even if Sunset stops and starts in that time.
 func TestPodsOfABigJob(t *testing.T) {
 	planes.alone(t)
 	const completions, parallelism = 500, 100
@@ -152,7 +153,7 @@ func TestPodsOfABigJob(t *testing.T) {
 	w.policy("pods", podsOfJobs)
 	big := &run{world: w, shape: shape{spec: indexed(completions, parallelism)}}
 	big.start("big")
-	big.until("a fifth is done", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/5 })
+	big.until("a fifth has succeeded", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/5 })
 	cluster.Eventually(t, patience, func() error {
 		if len(deletes()) == 0 {
 			return errors.New("nothing is deleted while the Job runs")
@@ -161,7 +162,7 @@ func TestPodsOfABigJob(t *testing.T) {
 	})
 	stop()
 	early := len(deletes())
-	big.until("half of it is done", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/2 })
+	big.until("half of the Pods have succeeded", func(s *batchv1.JobStatus) bool { return s.Succeeded >= completions/2 })
 	if n := len(deletes()); n != early {
 		t.Errorf("%d DELETEs without Sunset", n-early)
 	}
@@ -175,7 +176,8 @@ func TestPodsOfABigJob(t *testing.T) {
 	cluster.Eventually(t, patience, func() error { return witness.judge(deletes()) })
 }
 
-// TestPodsStayWhileNobodyCounts: while the Job controller is down finished Pods stay, which shows, and nothing is lost.
+// TestPodsStayWhileNobodyCounts: while the Job controller is down, finished Pods stay, the metrics show them, and no count
+// is lost.
 func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	planes.alone(t)
 	w, g := behindGate(t)
@@ -184,7 +186,7 @@ func TestPodsStayWhileNobodyCounts(t *testing.T) {
 	deletes := recorded(g, w.deletesPods)
 	w.policy("pods", podsOfJobs)
 	paused.start("paused")
-	paused.until("six are done, six run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 6 && s.Active == 6 })
+	paused.until("six have succeeded, six run", func(s *batchv1.JobStatus) bool { return s.Succeeded == 6 && s.Active == 6 })
 	w.nothingFinishedStays()
 	if err := w.plane.Kill(cluster.ControllerManager); err != nil {
 		t.Fatal(err)

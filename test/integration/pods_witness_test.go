@@ -24,13 +24,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// witness sees every version of every Pod of a namespace, and what becomes of them.
+// witness records every version of every Pod of a namespace until its deletion.
 type witness struct {
 	mu       sync.Mutex
 	versions map[version]*corev1.Pod
-	counted  map[types.UID]time.Time // when the first version came without the finalizer
+	counted  map[types.UID]time.Time // arrival of the first version without the finalizer
 	removed  map[types.UID]time.Time
-	came     func(*corev1.Pod) // is told of each new Pod; may be nil
+	came     func(*corev1.Pod) // called with each new Pod; may be nil
 	err      error
 }
 
@@ -51,7 +51,7 @@ func (w *world) watchPods(came func(*corev1.Pod)) *witness {
 	if err != nil {
 		w.Fatal(err)
 	}
-	// It goes on where it was when the API server cuts it off for being slow.
+	// The watch resumes if the API server closes it because the client is slow.
 	stream, err := toolswatch.NewRetryWatcherWithContext(context.Background(), none.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: pods.Watch})
 	if err != nil {
 		w.Fatal(err)
@@ -96,8 +96,8 @@ func isFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// judge says what is wrong with DELETE requests, as a gate has recorded them: each must be for a version of a Pod that
-// had finished and that its Job had counted.
+// judge checks DELETE requests that a gate has recorded. Each must name a version of a Pod that had finished and that its
+// Job had counted.
 func (s *witness) judge(requests []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,22 +110,22 @@ func (s *witness) judge(requests []string) error {
 			return fmt.Errorf("%s: %w", request, err)
 		}
 		if options.Preconditions == nil || options.Preconditions.UID == nil || options.Preconditions.ResourceVersion == nil {
-			return fmt.Errorf("%s is not fenced", request)
+			return fmt.Errorf("%s has no preconditions", request)
 		}
 		pod := s.versions[version{*options.Preconditions.UID, *options.Preconditions.ResourceVersion}]
 		switch {
 		case pod == nil:
-			return fmt.Errorf("%s is for a version that nobody saw", request)
+			return fmt.Errorf("%s names a version that the watch has not reported", request)
 		case isTracked(pod):
-			return fmt.Errorf("%s is for a Pod that its Job had not counted", request)
+			return fmt.Errorf("%s names a Pod that its Job had not counted", request)
 		case !isFinished(pod):
-			return fmt.Errorf("%s is for a Pod that had not finished", request)
+			return fmt.Errorf("%s names a Pod that had not finished", request)
 		}
 	}
 	return nil
 }
 
-// lags are the times from a Pod's being counted to its end, of those that were both, in order.
+// lags returns the times from the count of a Pod to its deletion, in order, of Pods that are counted and deleted.
 func (s *witness) lags() []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (w *world) deletesPods(r *http.Request) bool {
 	return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/pods/")
 }
 
-// lingering gives the exported gauges of Pods that stay uncounted, by state.
+// lingering returns the exported gauges of uncounted Pods, by state.
 func (w *world) lingering() (map[string]int, error) {
 	families, err := registry.Registry.Gather()
 	if err != nil {
@@ -165,8 +165,7 @@ func (w *world) lingering() (map[string]int, error) {
 	return states, nil
 }
 
-// nothingLeaks waits until no Pod of the namespace is tracked that has finished or that somebody deleted, and until the
-// gauges say so.
+// nothingLeaks waits until no finished or deleted Pod of the namespace has the finalizer, and until the gauges are zero.
 func (w *world) nothingLeaks() {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {

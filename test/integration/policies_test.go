@@ -73,7 +73,8 @@ rules:
 	})
 }
 
-// TestATypoInOnePolicyIsToldOnAllThatItStops: the rule that fails, the policy that would delete the object, and the Events of both.
+// TestATypoInOnePolicyIsToldOnAllThatItStops: status and Events report the error on the policy with the failing rule and on
+// the policy that it blocks.
 func TestATypoInOnePolicyIsToldOnAllThatItStops(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -90,14 +91,14 @@ rules:
 	fails := w.configMap("fails", preview)
 	w.status(typo, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Errors != 1 || len(s.Rules[0].ErrorSamples) != 1 || len(s.Blocks) != 1 || s.Blocks[0].Policy != other.Name {
-			return errors.New("the error is not counted, or not what it blocks")
+			return errors.New("the status lacks the error or the number of blocked objects")
 		}
 		return contains(s.Rules[0].ErrorSamples[0].Message, "eligible", "data")
 	})
 	w.expect(typo, v1alpha1.ConditionReady, "EvaluationFailed", "rule expired fails on 1 of 1 object", w.namespace+"/fails", other.Name)
 	w.status(other, func(s v1alpha1.RetentionPolicyStatus) error {
 		if c := w.condition(s, v1alpha1.ConditionBlocked); s.Blocked != 1 || c.Status != metav1.ConditionTrue {
-			return errors.New("not blocked")
+			return errors.New("the policy is not blocked")
 		}
 		return contains(w.condition(s, v1alpha1.ConditionBlocked).Message, typo.Name, "kubectl sunset explain configmap/fails -n "+w.namespace)
 	})
@@ -149,7 +150,7 @@ func TestDeletionsAreToldInEventsOfThePolicy(t *testing.T) {
 	w.event("default", "ClusterRetentionPolicy", p.Name, "rule previews deleted 1 ConfigMap")
 }
 
-// event waits for an Event about an object.
+// event waits for an Event on an object.
 func (w *world) event(namespace, kind, name, note string) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {

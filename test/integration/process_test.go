@@ -19,10 +19,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// builtIn is the directory of what was built, to be removed at the end.
+// builtIn is the directory of the built program; it is removed at the end.
 var builtIn string
 
-// built is where the controller was built to, once for all tests.
+// built returns the path of the controller, which it builds once for all tests.
 var built = sync.OnceValues(func() (path string, err error) {
 	if builtIn, err = os.MkdirTemp("", "sunset-controller-"); err != nil {
 		return "", err
@@ -35,15 +35,15 @@ var built = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
-// process is a controller that is a process of its own.
+// process is a controller in a separate process.
 type process struct {
 	*exec.Cmd
-	ended chan struct{} // closed when it has
-	err   error         // how
-	log   *bytes.Buffer // read it when it has ended
+	ended chan struct{} // closed when the process has ended
+	err   error         // the exit error
+	log   *bytes.Buffer // read it only after the process has ended
 }
 
-// controller starts a process that reaches the API server through a gate. It is killed when the test ends.
+// controller starts a process that reaches the API server through a gate. The test kills it at its end.
 func controller(t *testing.T, g *gate.Gate, args ...string) *process {
 	t.Helper()
 	binary, err := built()
@@ -72,7 +72,7 @@ func controller(t *testing.T, g *gate.Gate, args ...string) *process {
 	return p
 }
 
-// stop ends a process as an operator does, and waits for it.
+// stop sends SIGTERM to a process and waits until it has ended.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	_ = p.Process.Signal(syscall.SIGTERM)
@@ -82,17 +82,17 @@ func (p *process) stop(t *testing.T) {
 			t.Errorf("the controller did not end cleanly: %v", p.err)
 		}
 	case <-time.After(patience):
-		t.Fatal("the controller does not end")
+		t.Fatal("the controller did not end")
 	}
 }
 
-// endsByItself waits until a process has ended with an error, and gives its log.
+// endsByItself waits until a process has ended with an error, and returns its log.
 func (p *process) endsByItself(t *testing.T) string {
 	t.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
-		t.Fatal("the controller does not end by itself")
+		t.Fatal("the controller did not end")
 	}
 	if p.err == nil {
 		t.Error("the controller ended without an error")
@@ -100,14 +100,14 @@ func (p *process) endsByItself(t *testing.T) string {
 	return p.log.String()
 }
 
-// view is a gate that shows but one policy and its ledger, so that tests with processes of their own do not meet.
+// view is a gate that shows only one policy and its ledger, so that tests with separate processes do not interfere.
 func (w *world) view(p *v1alpha1.ClusterRetentionPolicy) *gate.Gate {
 	g := gate.New(w.T, w.plane.Config())
 	g.Adjust(only(p))
 	return g
 }
 
-// only narrows what asks for policies and ledgers to one policy and its ledger.
+// only restricts requests for policies and ledgers to one policy and its ledger.
 func only(p *v1alpha1.ClusterRetentionPolicy) func(*http.Request) {
 	return func(r *http.Request) {
 		name := ""

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// heldDelete runs Sunset behind a gate and gives the DELETE of a due ConfigMap, held back on its way.
+// heldDelete runs Sunset behind a gate and returns the DELETE of a due ConfigMap, which the gate holds.
 func heldDelete(t *testing.T) (*world, *gate.Gate, *corev1.ConfigMap, *gate.Armed) {
 	w, g := behindGate(t)
 	held := catchOne(g, func(r *http.Request) bool {
@@ -42,7 +42,7 @@ func TestAHoldThatArrivesBeforeTheDeleteWins(t *testing.T) {
 	expectRefused(t, g)
 }
 
-// expectRefused checks that it was the API server that refused the DELETE: with 409, for its preconditions.
+// expectRefused checks that the API server refused the DELETE with 409, because of its preconditions.
 func expectRefused(t *testing.T, g *gate.Gate) {
 	t.Helper()
 	if n := conflicts(g); n != 1 {
@@ -57,7 +57,7 @@ func TestAChangeThatArrivesBeforeTheDeleteIsJudgedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	held.Release()
-	w.gone(cm) // still due, in its new version
+	w.gone(cm) // its new version is still due
 	expectRefused(t, g)
 }
 
@@ -66,7 +66,7 @@ func TestANamesakeWithANewUIDStays(t *testing.T) {
 	if err := w.Client.Delete(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
-	// The namesake is no preview: only the old one's facts could delete it.
+	// The new ConfigMap with the same name is not a preview: only the facts of the old one could delete it.
 	namesake := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: cm.Name}}
 	w.create(namesake)
 	held.Release()

@@ -18,8 +18,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// ranked creates a ConfigMap of a preview environment that is used soon: those of a higher place later. Creation gives no
-// order, and nothing starts before it.
+// ranked creates a ConfigMap of a preview environment with a time of last use in the near future, later for a higher place.
+// The creation times do not define the order, and no TTL starts before the time of last use.
 func (w *world) ranked(name, app string, place int) *corev1.ConfigMap {
 	w.Helper()
 	if w.began.IsZero() {
@@ -34,10 +34,10 @@ func (w *world) ranked(name, app string, place int) *corev1.ConfigMap {
 	return cm
 }
 
-// soon is longer than it takes to create what a test ranks.
+// soon is longer than a test takes to create the objects that it ranks.
 const soon = 8 * time.Second
 
-// byUse ranks ConfigMaps by when they were used last.
+// byUse ranks ConfigMaps by their last use.
 const byUse = `
 mode: %s
 rules:
@@ -48,7 +48,7 @@ rules:
   %s
 `
 
-// names of the ConfigMaps of preview environments that are there.
+// names returns the names of the ConfigMaps of preview environments.
 func (w *world) names() (names []string, err error) {
 	list := &corev1.ConfigMapList{}
 	if err := w.List(w.Context(), list, client.InNamespace(w.namespace), client.MatchingLabels(preview)); err != nil {
@@ -62,13 +62,13 @@ func (w *world) names() (names []string, err error) {
 	return names, nil
 }
 
-// left waits until exactly these are left, and makes sure that they stay.
+// left waits until exactly these ConfigMaps are left, and checks that they stay.
 func (w *world) left(want ...string) {
 	w.Helper()
 	same := func() error {
 		got, err := w.names()
 		if err == nil && fmt.Sprint(got) != fmt.Sprint(want) {
-			err = fmt.Errorf("left are %v, want %v", got, want)
+			err = fmt.Errorf("%v are left, want %v", got, want)
 		}
 		return err
 	}
@@ -80,7 +80,8 @@ func (w *world) left(want ...string) {
 	}
 }
 
-// TestTheNewestOfEachGroupStay, by when they were used, however old they are; held ones take a place.
+// TestTheNewestOfEachGroupStay: the most recently used objects of each group stay, regardless of age; held objects count
+// too.
 func TestTheNewestOfEachGroupStay(t *testing.T) {
 	w := newWorld(t)
 	for _, app := range []string{"a", "b"} {
@@ -98,7 +99,7 @@ func TestTheNewestOfEachGroupStay(t *testing.T) {
 	w.left("a0", "a9", "b0", "b1", "c0")
 }
 
-// TestNeverFewerThanTheNewestRemain while objects come and go and DELETEs fail.
+// TestNeverFewerThanTheNewestRemain: the newest objects remain while objects are created and deleted and DELETEs fail.
 func TestNeverFewerThanTheNewestRemain(t *testing.T) {
 	w, g := behindGate(t)
 	const keep = 3
@@ -112,7 +113,7 @@ func TestNeverFewerThanTheNewestRemain(t *testing.T) {
 	watching.Go(func() {
 		for {
 			if names, err := w.names(); err != nil || len(names) < keep {
-				w.Errorf("only %v remain, %v", names, err)
+				w.Errorf("only %v are left, %v", names, err)
 				return
 			}
 			select {
@@ -129,7 +130,8 @@ func TestNeverFewerThanTheNewestRemain(t *testing.T) {
 	w.left("cm-27", "cm-28", "cm-29")
 }
 
-// TestCapacityLetsTheOldestGo before their time to live ends, and no more of them than there are too many.
+// TestCapacityLetsTheOldestGo: the oldest objects are deleted before the end of their TTL, and only as many as exceed the
+// capacity.
 func TestCapacityLetsTheOldestGo(t *testing.T) {
 	w := newWorld(t)
 	for place := range 5 {
@@ -141,10 +143,10 @@ func TestCapacityLetsTheOldestGo(t *testing.T) {
 	oldest := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "cm-2"}}
 	w.annotate(oldest, `"true"`)
 	w.ranked("cm-9", "a", 9)
-	w.left("cm-0", "cm-1", "cm-2", "cm-9") // what is too much is held
+	w.left("cm-0", "cm-1", "cm-2", "cm-9") // the excess object is held
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Rules[0].Excess != 1 {
-			return errors.New("the excess is not shown")
+			return errors.New("the status does not show the excess")
 		}
 		return nil
 	})
@@ -152,7 +154,7 @@ func TestCapacityLetsTheOldestGo(t *testing.T) {
 	w.left("cm-0", "cm-1", "cm-9")
 }
 
-// TestAFairCapacityTakesFromTheNamespacesWithMost.
+// TestAFairCapacityTakesFromTheNamespacesWithMost: a fair capacity deletes from the namespaces with most objects.
 func TestAFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
 	many, few := newWorld(t), newWorld(t)
 	for place := range 6 {
@@ -169,7 +171,7 @@ func TestAFairCapacityTakesFromTheNamespacesWithMost(t *testing.T) {
 	few.left("cm-0", "cm-1")
 }
 
-// TestACapacityIsAPartOfTheQuota of the namespace, as it is now.
+// TestACapacityIsAPartOfTheQuota: the capacity follows the current quota of the namespace.
 func TestACapacityIsAPartOfTheQuota(t *testing.T) {
 	w := newWorld(t)
 	for place := range 4 {
@@ -187,7 +189,7 @@ func TestACapacityIsAPartOfTheQuota(t *testing.T) {
 	w.left("cm-0", "cm-1", "cm-2", "cm-9")
 }
 
-// everyOther lets every other DELETE of a ConfigMap fail.
+// everyOther makes every other DELETE of a ConfigMap fail.
 func everyOther() func(*http.Request) *gate.Answer {
 	var mu sync.Mutex
 	n := 0

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestTheCommandLineSaysWhatRefers: what refers to ConfigMaps and Secrets is read from the API server, and whoever may not
-// list all of it is told that nothing is known.
+// TestTheCommandLineSaysWhatRefers: the command reads the references to ConfigMaps and Secrets from the API server. For a
+// user who may not list all referring kinds, it reports the references as unknown.
 func TestTheCommandLineSaysWhatRefers(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"used", "free"} {
@@ -39,16 +39,16 @@ func TestTheCommandLineSaysWhatRefers(t *testing.T) {
 		out, err := sunset(append(strings.Fields(args), "-f", file, "-n", w.namespace)...)
 		for _, text := range want {
 			if !regexp.MustCompile(text).MatchString(out) {
-				t.Errorf("%s: %v, and not %q:\n%s", args, err, text, out)
+				t.Errorf("%s: %v, want %q in:\n%s", args, err, text, out)
 			}
 		}
 	}
 	admin := w.commandLine(w.plane.Config())
 	says(admin, "preview", `ConfigMap +free +Wait +Waiting`, `ConfigMap +used +Keep +NotEligible`, `Secret +free +Wait +Waiting`, `Secret +used +Keep +NotEligible`)
-	says(admin, "explain cm/used", fmt.Sprintf(`What refers to it:\n  Pod %s/web\n`, w.namespace))
-	says(admin, "explain secret/free", `What refers to it:\n  nothing\n`)
+	says(admin, "explain cm/used", fmt.Sprintf(`Referenced by:\n  Pod %s/web\n`, w.namespace))
+	says(admin, "explain secret/free", `Referenced by:\n  nothing\n`)
 	if out, _ := admin("preview", "-f", file, "-n", w.namespace); strings.Contains(out, "release") {
-		t.Errorf("a Secret that no rule is about:\n%s", out)
+		t.Errorf("output with a Secret that no rule selects:\n%s", out)
 	}
 
 	user := w.namespace + "-lister"
@@ -59,7 +59,7 @@ func TestTheCommandLineSaysWhatRefers(t *testing.T) {
 	w.mayListAllButPods(user)
 	lister := w.commandLine(config)
 	says(lister, "preview", `ConfigMap +free +Keep +ReferencesUnknown`, `1 error:\n  cannot list Pod of v1: pods is forbidden`)
-	says(lister, "explain cm/free", `stays: ReferencesUnknown`, `there may be more:\s+the\s+references\s+to\s+ConfigMap\s+objects\s+are\s+not\s+known\s+completely:\s+cannot\s+list\s+Pod\s+of\s+v1`)
+	says(lister, "explain cm/free", `stays: ReferencesUnknown`, `there may be more:\s+some\s+references\s+to\s+ConfigMap\s+objects\s+are\s+unknown:\s+cannot\s+list\s+Pod\s+of\s+v1`)
 }
 
 const unusedPolicy = `
@@ -72,7 +72,7 @@ spec:
   - {name: secrets, target: {apiVersion: v1, kind: Secret}, eligible: references.count == 0, ttl: 1d}
 `
 
-// mayListAllButPods gives a user the right to read everything that the command reads, but for Pods.
+// mayListAllButPods grants a user permission to read everything that the command reads, except Pods.
 func (w *world) mayListAllButPods(user string) {
 	w.Helper()
 	read := []string{"get", "list"}

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// markedUnreferenced starts the time to live when nothing was first seen to refer to a ConfigMap.
+// markedUnreferenced starts the TTL when a ConfigMap was first seen without references.
 const markedUnreferenced = `
 mode: Enforce
 rules:
@@ -21,8 +21,9 @@ rules:
   ttl: 3s
 `
 
-// marksFollowReferences: a mark comes with the first look that finds a ConfigMap unused, goes within seconds when it is used
-// again, begins again when it is not, and outlives Sunset, which must know all references for a while before anything goes.
+// marksFollowReferences: a ConfigMap gets a mark when it is first seen unused. The mark is removed within seconds when the
+// ConfigMap is used again, and set again when it is not. Marks survive a restart of Sunset, which deletes nothing until it
+// has known all references for a while.
 func (w *world) marksFollowReferences() {
 	w.Helper()
 	g := w.view(w.policy("unreferenced", markedUnreferenced))
@@ -36,9 +37,9 @@ func (w *world) marksFollowReferences() {
 	began := time.Now()
 	w.unmarked(again)
 	if took := time.Since(began); took > 5*time.Second {
-		w.Errorf("the mark of what is used again was there for %s", took)
+		w.Errorf("the mark of a ConfigMap in use remained for %s", took)
 	}
-	cluster.Eventually(w, patience, func() error { // marks are whole seconds
+	cluster.Eventually(w, patience, func() error { // marks have a resolution of one second
 		if now := time.Now(); !now.After(first) {
 			return fmt.Errorf("it is %s", now)
 		}
@@ -53,20 +54,20 @@ func (w *world) marksFollowReferences() {
 	stop()
 	started := time.Now()
 	w.sunset(throughGate)
-	w.stays(time.Second, unused, again) // their time is over by now
+	w.stays(time.Second, unused, again) // their TTL has ended
 	if at := w.mark(unused); !at.Equal(since) {
 		w.Errorf("marked %s, after the restart %s", since, at)
 	}
 	w.gone(unused)
 	if early := quiet - time.Since(started); early > 0 {
-		w.Errorf("gone %s early after a restart", early)
+		w.Errorf("deleted %s early after a restart", early)
 	}
 	w.gone(again)
 	w.stays(0, used)
 	w.unmarked(used)
 }
 
-// using creates a Pod that has all of a ConfigMap in its environment.
+// using creates a Pod that reads its environment from a ConfigMap.
 func (w *world) using(cm *corev1.ConfigMap) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// referring are the rights to see what refers to ConfigMaps, but CronJobs.
+// referring are the permissions to read all kinds that refer to ConfigMaps, except CronJobs.
 var referring = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets", "pods", "podtemplates", "replicationcontrollers"}, Verbs: []string{"list", "watch"}},
 	{APIGroups: []string{"apps"}, Resources: []string{"controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"}, Verbs: []string{"list", "watch"}},
@@ -22,8 +22,8 @@ var referring = []rbacv1.PolicyRule{
 
 var ofCronJobs = rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"list", "watch"}}
 
-// whatCannotBeFollowedKeeps: without the right to see one kind that may refer to ConfigMaps all of them stay, and
-// the policy says which kind it is. Once the right is there again, so does the quiet period begin.
+// whatCannotBeFollowedKeeps: without permission to read one of the kinds that may refer to ConfigMaps, all ConfigMaps stay,
+// and the policy names the kind. When the permission is restored, the quiet period starts again.
 func (w *world) whatCannotBeFollowedKeeps() {
 	w.Helper()
 	user := "sunset-" + w.namespace
@@ -48,7 +48,7 @@ func (w *world) whatCannotBeFollowedKeeps() {
 	})
 
 	revoke()
-	g.Cut() // watches outlive the right to watch, until something ends them
+	g.Cut() // a watch continues without permission until it is closed
 	w.expect(p, v1alpha1.ConditionReferencesKnown, "ReferencesUnknown", "list and watch", "cronjobs")
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Eligible != 0 {
@@ -61,6 +61,6 @@ func (w *world) whatCannotBeFollowedKeeps() {
 	granted := time.Now()
 	w.gone(unused)
 	if early := quiet - time.Since(granted); early > 0 {
-		w.Errorf("gone %s early after what refers to it was known again", early)
+		w.Errorf("deleted %s early after its references were known again", early)
 	}
 }

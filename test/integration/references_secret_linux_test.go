@@ -21,9 +21,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// TestSecretDataEntersNoMemory looks through the memory of a controller of its own, whose rules are about Secrets: it has
-// their names, and of what they hold nothing. What kubectl leaves of a Secret in an annotation comes with the metadata, and
-// has passed through memory; it is told to nobody.
+// TestSecretDataEntersNoMemory searches the memory of a separate controller whose rules select Secrets: it contains their
+// names and none of their data. The annotation of kubectl apply is part of the metadata and passes through memory; it must
+// not appear in logs, status or Events.
 func TestSecretDataEntersNoMemory(t *testing.T) {
 	w := newWorld(t)
 	p := w.policy("secrets", strings.Replace(andSecrets, "Enforce", "DryRun", 1))
@@ -45,12 +45,12 @@ func TestSecretDataEntersNoMemory(t *testing.T) {
 		})
 	}
 	held(0)
-	w.annotate(secret, `"true"`) // it comes through a watch as well
+	w.annotate(secret, `"true"`) // delivers the Secret through the watch too
 	held(1)
 
 	memory := readMemory(t, controller.Process.Pid)
 	if !bytes.Contains(memory, []byte(secret.Name)) {
-		t.Fatal("not even the name was found in memory")
+		t.Fatal("the name of the Secret was not found in memory")
 	}
 	for _, form := range forms(text) {
 		if bytes.Contains(memory, []byte(form)) {
@@ -61,12 +61,12 @@ func TestSecretDataEntersNoMemory(t *testing.T) {
 	w.tellsNothingOf(p, controller.log.String(), text, applied)
 }
 
-// forms are those that the API server has of a text in a Secret.
+// forms returns the forms in which the API server stores a text of a Secret.
 func forms(text string) []string {
 	return []string{text, base64.StdEncoding.EncodeToString([]byte(text))}
 }
 
-// tellsNothingOf looks for what a Secret holds in a log, in status and in Events.
+// tellsNothingOf checks that the log, the status and Events do not contain the data of a Secret.
 func (w *world) tellsNothingOf(p *v1alpha1.ClusterRetentionPolicy, log string, texts ...string) {
 	w.Helper()
 	current := &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
@@ -92,7 +92,7 @@ func (w *world) tellsNothingOf(p *v1alpha1.ClusterRetentionPolicy, log string, t
 	}
 }
 
-// readMemory gives all memory that a process may write to.
+// readMemory returns all writable memory of a process.
 func readMemory(t *testing.T, pid int) []byte {
 	t.Helper()
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
@@ -116,7 +116,7 @@ func readMemory(t *testing.T, pid int) []byte {
 			continue
 		}
 		part := make([]byte, to-from)
-		n, _ := memory.ReadAt(part, int64(from)) // what cannot be read holds nothing
+		n, _ := memory.ReadAt(part, int64(from)) // ignore unreadable pages
 		all = append(all, part[:n]...)
 	}
 	return all

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// unreferenced deletes what nothing refers to, as soon as it may: after the quiet period.
+// unreferenced deletes ConfigMaps without references as soon as possible: after the quiet period.
 const unreferenced = `
 mode: Enforce
 rules:
@@ -28,7 +28,7 @@ rules:
   ttl: 0s
 `
 
-// andSecrets deletes Secrets too, in the namespaces of all tests, and declares a kind that the cluster does not have yet.
+// andSecrets also deletes Secrets, in the namespaces of all tests, and declares a kind that is not installed yet.
 const andSecrets = unreferenced + `
 - name: secrets
   target: {apiVersion: v1, kind: Secret}
@@ -42,12 +42,12 @@ references:
 namespaceSelector: {matchLabels: {test: "true"}}
 `
 
-// TestReferencesOfASunsetOfItsOwn: each case has a namespace and a Sunset of its own, which sees but one policy.
+// TestReferencesOfASunsetOfItsOwn: each case has its own namespace and its own Sunset, which sees only one policy.
 func TestReferencesOfASunsetOfItsOwn(t *testing.T) {
 	newWorld(t)
 	for name, test := range map[string]func(*world){
-		"marks follow references":       (*world).marksFollowReferences,
-		"what cannot be followed keeps": (*world).whatCannotBeFollowedKeeps,
+		"marks follow references":      (*world).marksFollowReferences,
+		"an unreadable referrer keeps": (*world).whatCannotBeFollowedKeeps,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,8 @@ func TestReferencesOfASunsetOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestWhatNothingRefersToGoes and nothing else, whatever refers to it. Each case has a namespace of its own.
+// TestWhatNothingRefersToGoes: only objects without references are deleted, for different kinds of referrers. Each case has
+// its own namespace.
 func TestWhatNothingRefersToGoes(t *testing.T) {
 	w := newWorld(t)
 	w.sunset()
@@ -66,8 +67,8 @@ func TestWhatNothingRefersToGoes(t *testing.T) {
 		"a Deployment scaled to zero":             (*world).scaledToZero,
 		"a suspended CronJob":                     (*world).suspendedCronJob,
 		"a kind that is installed later":          (*world).referrerLater,
-		"what Kubernetes, Helm and owners need":   (*world).builtInHolds,
-		"a Pod that ended, and an optional value": (*world).endedPod,
+		"objects for Kubernetes, Helm and owners": (*world).builtInHolds,
+		"an ended Pod, and an optional value":     (*world).endedPod,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,8 +77,8 @@ func TestWhatNothingRefersToGoes(t *testing.T) {
 	}
 }
 
-// hashedConfigMaps: each rollout has a ConfigMap of its own. An old one stays for as long as a ReplicaSet is kept that would
-// be rolled back to.
+// hashedConfigMaps: each rollout has its own ConfigMap. An old one stays as long as the ReplicaSet that uses it exists for
+// a rollback.
 func (w *world) hashedConfigMaps() {
 	w.Helper()
 	unused := w.configMap("unused", nil)
@@ -106,11 +107,11 @@ func (w *world) scaledToZero() {
 	began := time.Now()
 	w.gone(used)
 	if early := quiet - time.Since(began); early > 0 {
-		w.Errorf("gone %s early after its last reference", early)
+		w.Errorf("deleted %s early after its last reference", early)
 	}
 }
 
-// quiet is for how long nothing must have referred to what goes, but for what the clocks of two machines may differ.
+// quiet is how long an object must be without references, minus a possible difference between the clocks.
 const quiet = 30*time.Second - 500*time.Millisecond
 
 func (w *world) suspendedCronJob() {
@@ -128,7 +129,7 @@ func (w *world) suspendedCronJob() {
 	w.stays(time.Second, used)
 }
 
-// referrerLater: a kind that the cluster does not have refers to nothing. Once it does, its objects count.
+// referrerLater: a kind that is not installed refers to nothing. Once it is installed, its objects count.
 func (w *world) referrerLater() {
 	w.Helper()
 	w.gone(w.secret("before", "", nil))
@@ -144,7 +145,7 @@ func (w *world) referrerLater() {
 	w.stays(time.Second, used)
 }
 
-// builtInHolds: nothing refers to these, and others cannot do without them.
+// builtInHolds: no object refers to these, but other components need them.
 func (w *world) builtInHolds() {
 	w.Helper()
 	job := w.job("owner", cluster.Endless, 0)
@@ -164,7 +165,7 @@ func (w *world) builtInHolds() {
 	w.stays(time.Second, held...)
 }
 
-// endedPod: a Pod counts for as long as it is there, and a value that may be missing as well.
+// endedPod: a Pod counts as long as it exists, and an optional reference counts too.
 func (w *world) endedPod() {
 	w.Helper()
 	used, unused := w.configMap("used", nil), w.configMap("unused", nil)
@@ -190,7 +191,7 @@ func (w *world) secret(name string, of corev1.SecretType, annotations map[string
 	return s
 }
 
-// deployment creates one whose Pods mount a ConfigMap.
+// deployment creates a Deployment whose Pods mount a ConfigMap.
 func (w *world) deployment(name, configMap string, replicas, history int32) *appsv1.Deployment {
 	w.Helper()
 	labels := map[string]string{"app": name}
@@ -216,13 +217,13 @@ func mounting(configMap string) []corev1.Volume {
 		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}}}}
 }
 
-// readingAll are containers that have all of a ConfigMap in their environment.
+// readingAll returns containers that read their environment from a ConfigMap.
 func readingAll(configMap string) []corev1.Container {
 	return []corev1.Container{{Name: "reads", Image: "busybox", EnvFrom: []corev1.EnvFromSource{{
 		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}}}}}
 }
 
-// rolledOut waits until all Pods of a Deployment are new, and no more ReplicaSets are left than its history has.
+// rolledOut waits until all Pods of a Deployment are updated, and only the ReplicaSets of its history are left.
 func (w *world) rolledOut(d *appsv1.Deployment) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -242,7 +243,7 @@ func (w *world) rolledOut(d *appsv1.Deployment) {
 	})
 }
 
-// delete deletes an object, and what it owns.
+// delete deletes an object and the objects that it owns.
 func (w *world) delete(object client.Object) {
 	w.Helper()
 	if err := w.Client.Delete(w.Context(), object, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {

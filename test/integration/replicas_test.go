@@ -38,13 +38,14 @@ func TestTheNextReplicaTakesOverWhenTheLeaderStops(t *testing.T) {
 	w.gone(w.configMap("two", preview))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 2 {
-			return errors.New("the count did not survive the change of leaders")
+			return errors.New("the new leader lost the count")
 		}
 		return nil
 	})
 }
 
-// A leader that cannot renew stops deleting before another can take over, although all else still works for it.
+// A leader that cannot renew its lease stops deleting before another one can take over, even if all its other requests
+// succeed.
 func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	w, home := newWorld(t), newWorld(t).namespace
 	g := gate.New(t, w.plane.Config())
@@ -58,7 +59,7 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	w.edit(p, func(s *v1alpha1.ClusterRetentionPolicySpec) { s.Rules[0].TTL = "7s" })
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.ObservedGeneration != 2 {
-			return errors.New("the edit is not seen yet")
+			return errors.New("the controller has not seen the edit")
 		}
 		return nil
 	})
@@ -76,11 +77,11 @@ func TestALeaderThatCannotRenewStopsInTime(t *testing.T) {
 	})
 	two := w.configMap("two", preview)
 	if err := <-lost; err == nil {
-		t.Error("the manager should have ended with an error: its lease was lost")
+		t.Error("the manager ended without an error after it lost its lease")
 	}
 	w.stays(2*time.Second, two)
 	if deletedLate.Load() {
-		t.Error("a DELETE came after leadership was in doubt")
+		t.Error("a DELETE was sent after leadership became uncertain")
 	}
 	w.sunset(func(c *manager.Config) {
 		c.Election = manager.Election{Enabled: true, LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second}
@@ -122,7 +123,7 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	first := run("--max-deletions-per-second=40")
 	cluster.Eventually(t, patience, func() error {
 		if left() > n*3/4 {
-			return errors.New("not in the middle yet")
+			return errors.New("too few deletions yet")
 		}
 		return nil
 	})
@@ -136,7 +137,7 @@ func TestKilledInTheMiddleOfABacklogAndStartedAgain(t *testing.T) {
 	second := run()
 	cluster.Eventually(t, patience, func() error {
 		if l := left(); l > 0 {
-			return fmt.Errorf("%d are left", l)
+			return fmt.Errorf("%d ConfigMaps are left", l)
 		}
 		return nil
 	})
@@ -164,7 +165,7 @@ func TestAThousandPolicies(t *testing.T) {
 	last := w.policy("zero", fmt.Sprintf(previews, "Enforce", "0s"))
 	other := w.policy("other", strings.Replace(fmt.Sprintf(previews, "Enforce", "0s"), "env: preview", "env: other", 1))
 	waits, goes := w.configMap("waits", preview), w.configMap("goes", map[string]string{"env": "other"})
-	w.gone(goes) // one that only the last policy is about
+	w.gone(goes) // only the last policy selects it
 	w.statusWithin(patience, other, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Deleted != 1 {
 			return errors.New("wrong count")
@@ -173,7 +174,7 @@ func TestAThousandPolicies(t *testing.T) {
 	})
 	w.statusWithin(patience, last, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Matched != 1 || s.Due.Now != 0 || s.Due.Hour != 1 {
-			return errors.New("the latest due time of all policies should count")
+			return errors.New("want the latest due time of all policies")
 		}
 		return nil
 	})

@@ -24,7 +24,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// TestTheRightsOnThePageAreEnough: docs/operations.md says what rights to give. Nothing that Sunset asks is refused with them.
+// TestTheRightsOnThePageAreEnough: with the permissions of docs/operations.md no request of Sunset is refused.
 func TestTheRightsOnThePageAreEnough(t *testing.T) {
 	w := newWorld(t)
 	page, err := os.ReadFile("../../docs/operations.md")
@@ -66,7 +66,7 @@ rules:
 	w.told(images, waits(1))
 	w.status(images, func(s v1alpha1.RetentionPolicyStatus) error {
 		if c := w.condition(s, v1alpha1.ConditionWatching); c.Reason == "Forbidden" || s.NodeImages == nil {
-			return fmt.Errorf("no report is read: %s", c.Message)
+			return fmt.Errorf("no report was read: %s", c.Message)
 		}
 		return nil
 	})
@@ -90,7 +90,7 @@ rules:
 	}
 }
 
-// documents are those in the page's YAML that have a kind.
+// documents returns the YAML documents of the page that have a kind.
 func documents(page string) (all []string) {
 	for i, part := range strings.Split(page, "```") {
 		if i%2 == 1 && strings.HasPrefix(part, "yaml\napiVersion: ") {
@@ -100,7 +100,7 @@ func documents(page string) (all []string) {
 	return all
 }
 
-// refusals are the requests that were answered with 403.
+// refusals records the requests that were answered with 403.
 type refusals struct {
 	mu  sync.Mutex
 	got []string

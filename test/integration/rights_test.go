@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// grant lets a user do more, cluster-wide, until revoke is called.
+// grant grants a user more permissions in the whole cluster, until revoke is called.
 func (w *world) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	name = w.namespace + "-" + name
@@ -36,7 +36,7 @@ func (w *world) grant(user, name string, rules ...rbacv1.PolicyRule) (revoke fun
 	return revoke
 }
 
-// core are the rights that Sunset needs whatever the policies say.
+// core are the permissions that Sunset needs for any policies.
 var core = []rbacv1.PolicyRule{
 	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies", "retentionpolicies"}, Verbs: []string{"get", "list", "watch"}},
 	{APIGroups: []string{"sunset.x-k8s.io"}, Resources: []string{"clusterretentionpolicies/status", "retentionpolicies/status"}, Verbs: []string{"patch"}},
@@ -98,7 +98,7 @@ func TestRightsThatAreTakenAwayAndGivenBack(t *testing.T) {
 	p := w.policy("previews", fmt.Sprintf(previews, "Enforce", "0s"))
 	w.gone(w.configMap("before", preview))
 	revoke()
-	g.Cut() // watches outlive the right to watch, until something ends them
+	g.Cut() // a watch continues without permission until it is closed
 	w.expect(p, v1alpha1.ConditionWatching, "Forbidden", "list and watch", "configmaps")
 	between := w.configMap("between", preview)
 	w.stays(time.Second, between)
@@ -106,7 +106,7 @@ func TestRightsThatAreTakenAwayAndGivenBack(t *testing.T) {
 	w.gone(between)
 }
 
-// expect waits for a condition to be False with a reason and a message.
+// expect waits until a condition is False with this reason and these parts of its message.
 func (w *world) expect(p *v1alpha1.ClusterRetentionPolicy, name, reason string, message ...string) {
 	w.Helper()
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// account makes a ServiceAccount that may do something in the test's namespace, until revoke is called.
+// account creates a ServiceAccount with permissions in the test's namespace, until revoke is called.
 func (w *world) account(name string, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	meta := metav1.ObjectMeta{Namespace: w.namespace, Name: name}
@@ -47,7 +47,7 @@ rules:
   ttl: 1s
 `
 
-// permitted waits until the condition Permitted has a reason.
+// permitted requires that the condition Permitted has this reason.
 func permitted(w *world, reason string, words ...string) func(v1alpha1.RetentionPolicyStatus) error {
 	return func(s v1alpha1.RetentionPolicyStatus) error {
 		c := w.condition(s, v1alpha1.ConditionPermitted)
@@ -58,7 +58,8 @@ func permitted(w *world, reason string, words ...string) func(v1alpha1.Retention
 	}
 }
 
-// TestANamespacesOwnRulesActThereAndWithTheirAccountsRights: nowhere else, and no longer than they have them.
+// TestANamespacesOwnRulesActThereAndWithTheirAccountsRights: rules of a namespace act only there, and only as long as their
+// ServiceAccount has the permissions.
 func TestANamespacesOwnRulesActThereAndWithTheirAccountsRights(t *testing.T) {
 	w, neighbour := newWorld(t), newWorld(t)
 	w.sunset()
@@ -73,26 +74,26 @@ func TestANamespacesOwnRulesActThereAndWithTheirAccountsRights(t *testing.T) {
 		return permitted(w, "Permitted")(s)
 	})
 	revoke()
-	time.Sleep(1100 * time.Millisecond) // answers count for a second
+	time.Sleep(1100 * time.Millisecond) // permission checks are cached for a second
 	late := w.configMap("late", preview)
 	w.stays(4*time.Second, late)
 	w.teamStatus(team, func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Matched != 0 || len(s.Rules[0].Soonest) != 0 {
-			return errors.New("numbers are told of what may not be read")
+			return errors.New("the status counts objects that the account may not read")
 		}
 		return permitted(w, "Forbidden", "ServiceAccount cleaner may not list, delete configmaps in namespace "+w.namespace)(s)
 	})
 	neighbour.stays(0, other)
 }
 
-// TestATenantGainsNothing: no deletion and no read by any of these.
+// TestATenantGainsNothing: none of these cases deletes or reads an object.
 func TestATenantGainsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind   string
 		rights []rbacv1.PolicyRule
-		spec   func(w, victim *world) string // in place of teamRules
+		spec   func(w, victim *world) string // replaces teamRules
 	}{
-		"an account without any right":   {kind: "ConfigMap"},
+		"an account without permissions": {kind: "ConfigMap"},
 		"an account that may not list":   {kind: "ConfigMap", rights: []rbacv1.PolicyRule{onConfigMaps("delete")}},
 		"an account that may not delete": {kind: "ConfigMap", rights: []rbacv1.PolicyRule{onConfigMaps("list")}},
 		"another kind":                   {kind: "Secret", rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}},
@@ -102,7 +103,7 @@ func TestATenantGainsNothing(t *testing.T) {
 		"another namespace's selector": {spec: func(w, victim *world) string {
 			return fmt.Sprintf(teamRules, "ConfigMap") + fmt.Sprintf("namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}\n", victim.namespace)
 		}},
-		"marks without the right to patch": {rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}, spec: func(*world, *world) string {
+		"marks without permission to patch": {rights: []rbacv1.PolicyRule{onConfigMaps("list", "delete")}, spec: func(*world, *world) string {
 			return replace(fmt.Sprintf(teamRules, "ConfigMap"), "  startTime: object.metadata.creationTimestamp\n", "")
 		}},
 	} {
@@ -124,7 +125,7 @@ func TestATenantGainsNothing(t *testing.T) {
 				case ready.Status != "False":
 					return errors.New("ready")
 				case s.Matched != 0 || s.Eligible != 0 || s.Due.Week != 0 || len(s.Rules[0].Soonest) != 0 || len(s.Rules[0].ErrorSamples) != 0:
-					return errors.New("numbers are told of what may not be read")
+					return errors.New("the status counts objects that the account may not read")
 				}
 				return nil
 			})
@@ -136,7 +137,8 @@ func TestATenantGainsNothing(t *testing.T) {
 	}
 }
 
-// TestATenantDoesNotDisturbTheClusterRules elsewhere, by reading their kind at another version, or by a protected kind.
+// TestATenantDoesNotDisturbTheClusterRules: a tenant cannot stop cluster rules elsewhere by reading their kind at another
+// version, or by selecting a protected kind.
 func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
 	w, neighbour := newWorld(t), newWorld(t)
 	w.labelNamespace("clean", w.namespace)
@@ -147,7 +149,7 @@ func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
 	bad := w.team("aaa", replace(fmt.Sprintf(teamRules, "ConfigMap"), "apiVersion: v1", "apiVersion: v2"))
 	w.team("bbb", fmt.Sprintf(teamRules, "Namespace"))
 	w.teamStatus(bad, func(s v1alpha1.RetentionPolicyStatus) error {
-		return contains(w.condition(s, v1alpha1.ConditionValid).Message, "a kind is read at one version only")
+		return contains(w.condition(s, v1alpha1.ConditionValid).Message, "reads each kind in one version only")
 	})
 	neighbour.gone(neighbour.configMap("cm", preview))
 	w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
@@ -156,10 +158,10 @@ func TestATenantDoesNotDisturbTheClusterRules(t *testing.T) {
 		}
 		return nil
 	})
-	w.stays(3*time.Second, w.configMap("kept", preview)) // an invalid rule may have meant to
+	w.stays(3*time.Second, w.configMap("kept", preview)) // an invalid rule may have been meant to keep it
 }
 
-// replace replaces what must be there.
+// replace replaces a text, which must exist.
 func replace(text, old, new string) string {
 	if !strings.Contains(text, old) {
 		panic(old + " is not in the text")

@@ -19,8 +19,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// here are the ConfigMaps of the test that people have made, and how many of them are marked. It is wrong for one to be on its
-// way, or to have a finalizer.
+// here returns the ConfigMaps of the test that users have created, and how many of them are marked. None may be terminating
+// or have a finalizer.
 func (w *world) here() (all []corev1.ConfigMap, marked int) {
 	w.Helper()
 	list := &corev1.ConfigMapList{}
@@ -37,14 +37,14 @@ func (w *world) here() (all []corev1.ConfigMap, marked int) {
 	return list.Items, marked
 }
 
-// retired is a ConfigMap that a rule without startTime marks at once.
+// retired is a ConfigMap that a rule without startTime marks immediately.
 func (w *world) retired(name string) *corev1.ConfigMap {
 	cm := w.configMap(name, marked)
 	w.label(cm, `"yes"`)
 	return cm
 }
 
-// halfway is a backlog, and objects that are to be marked.
+// halfway creates a backlog, and objects to mark.
 func (w *world) halfway() (fleeting, marking *v1alpha1.ClusterRetentionPolicy) {
 	for i := range 100 {
 		w.configMap(fmt.Sprint("backlog-", i), fleet)
@@ -55,8 +55,8 @@ func (w *world) halfway() (fleeting, marking *v1alpha1.ClusterRetentionPolicy) {
 	return w.policy("fleeting", fmt.Sprintf(fleetingPolicy, "Enforce")), w.policy("unused", fmt.Sprintf(unused, "Enforce", "1h"))
 }
 
-// TestUninstalledInTheMiddleOfABacklog: its process is told to end, and its rights are taken away at the same time, as with helm
-// uninstall. Nothing is deleted any more, nothing hangs, and one command takes every mark away.
+// TestUninstalledInTheMiddleOfABacklog ends the process and revokes its permissions at the same time, like helm uninstall.
+// Then no more objects are deleted, nothing hangs, and one command removes every mark.
 func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	w := newWorld(t)
 	user := "sunset-" + w.namespace
@@ -73,7 +73,7 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	p := controller(t, g, "--leader-elect=false", "--max-deletions-per-second=20")
 	cluster.Eventually(t, patience, func() error {
 		if all, marked := w.here(); len(all) > 90 || marked < 10 {
-			return fmt.Errorf("%d are there, %d marked", len(all), marked)
+			return fmt.Errorf("%d ConfigMaps exist, %d marked", len(all), marked)
 		}
 		return nil
 	})
@@ -82,11 +82,11 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	sent := len(writes())
 	left, _ := w.here()
 	if len(left) < 20 {
-		t.Fatalf("only %d were left in the middle", len(left))
+		t.Fatalf("only %d were left in the middle of the backlog", len(left))
 	}
 	time.Sleep(2 * time.Second)
 	if now, _ := w.here(); len(now) != len(left) || len(writes()) != sent {
-		t.Errorf("%d were left, and then %d; %d writes, and then %d", len(left), len(now), sent, len(writes()))
+		t.Errorf("%d ConfigMaps were left, then %d; %d writes, then %d", len(left), len(now), sent, len(writes()))
 	}
 	run := w.commandLine(w.plane.Config(), "--all", "--force")
 	for _, test := range []struct {
@@ -95,13 +95,14 @@ func TestUninstalledInTheMiddleOfABacklog(t *testing.T) {
 	}{{"--dry-run=client", 10}, {"--force", 0}} {
 		said, err := run("unmark", test.flag)
 		if now, marked := w.here(); err != nil || marked != test.marked || len(now) != len(left) {
-			t.Errorf("%s: %d are there of %d, and %d are marked: %v\n%s", test.flag, len(now), len(left), marked, err, said)
+			t.Errorf("%s: %d of %d ConfigMaps exist, %d are marked: %v\n%s", test.flag, len(now), len(left), marked, err, said)
 		}
 	}
 }
 
-// TestTheBrakeForEverything: with --dry-run all is counted and nothing deleted or marked; policies say why. Without it the
-// backlog goes of what may go unseen, and what nobody has approved waits: of before the brake, or written meanwhile.
+// TestTheBrakeForEverything: with --dry-run Sunset counts everything, deletes and marks nothing, and policies report the
+// reason. Without it, objects that need no approval are deleted. Unapproved backlogs wait, from before the dry run and from
+// policies created during it.
 func TestTheBrakeForEverything(t *testing.T) {
 	w := newWorld(t)
 	held := w.backlog(10)
@@ -114,14 +115,14 @@ func TestTheBrakeForEverything(t *testing.T) {
 		}
 		return nil
 	})
-	w.stays(0, held...) // while a rule that has come is not listed yet, nothing is known to be kept by it
+	w.stays(0, held...) // the objects of a new rule are not evaluated until its kind is listed
 	stop()
 	stop = w.sunset(func(c *manager.Config) { c.DryRun = true })
 	meanwhile := w.policy("meanwhile", cautious("Enforce", "1s"))
 	fleeting, unused := w.halfway()
 	w.told(w.policy("images", agedImages), func(p v1alpha1.NodeImagePolicy) error {
 		if p.Spec.Mode != v1alpha1.DryRun {
-			return fmt.Errorf("nodes are told to %s", p.Spec.Mode)
+			return fmt.Errorf("published mode: %s", p.Spec.Mode)
 		}
 		return nil
 	})
@@ -129,24 +130,24 @@ func TestTheBrakeForEverything(t *testing.T) {
 		w.status(p, func(s v1alpha1.RetentionPolicyStatus) error {
 			c := w.condition(s, v1alpha1.ConditionReady)
 			if s.Due.Now != due || s.Due.Hour < due || s.Matched == 0 || c.Reason != "DryRun" || !strings.Contains(c.Message, "--dry-run") {
-				return errors.New("not a dry run by flag with everything counted")
+				return errors.New("want a dry run because of the flag, with everything counted")
 			}
 			return nil
 		})
 	}
 	if all, marked := w.here(); len(all) != 110 || marked != 0 {
-		t.Errorf("%d are there, %d are marked", len(all), marked)
+		t.Errorf("%d ConfigMaps exist, %d are marked", len(all), marked)
 	}
 	stop()
 	w.sunset()
 	cluster.Eventually(t, patience, func() error {
 		if all, marked := w.here(); len(all) != 10 || marked != 10 {
-			return fmt.Errorf("%d are there, %d are marked", len(all), marked)
+			return fmt.Errorf("%d ConfigMaps exist, %d are marked", len(all), marked)
 		}
 		return nil
 	})
 	if again := w.pending(before, 10); again != hash {
-		t.Errorf("approved as %s, and then as %s", hash, again)
+		t.Errorf("the hash to approve was %s, then %s", hash, again)
 	}
 	written := w.pending(meanwhile, 10)
 	w.stays(time.Second, held...)
@@ -155,7 +156,7 @@ func TestTheBrakeForEverything(t *testing.T) {
 	w.left()
 }
 
-// unreferencedPolicy marks ConfigMaps that nothing refers to.
+// unreferencedPolicy marks ConfigMaps without references.
 const unreferencedPolicy = `
 mode: Enforce
 rules:
@@ -165,7 +166,8 @@ rules:
   ttl: 0s
 `
 
-// TestAFeatureThatIsOffKeeps what its rules are about, and marks of before, although another rule would delete it.
+// TestAFeatureThatIsOffKeeps: a disabled feature keeps the objects of its rules and their earlier marks, even if another
+// rule would delete them.
 func TestAFeatureThatIsOffKeeps(t *testing.T) {
 	w := newWorld(t)
 	w.sunset(func(c *manager.Config) { c.Protection.Off = []policy.Feature{policy.References, policy.NodeImages} })
@@ -173,13 +175,13 @@ func TestAFeatureThatIsOffKeeps(t *testing.T) {
 	const since = `{"0123456789abcdef":"2001-01-01T00:00:00Z"}`
 	w.setAnnotation(kept, v1alpha1.EligibleSinceAnnotation, fmt.Sprintf("%q", since))
 	unreferenced := w.policy("unreferenced", unreferencedPolicy)
-	w.expect(unreferenced, v1alpha1.ConditionReady, "RuleInvalid", "feature gate References, which is off", "--feature-gates=References=true")
+	w.expect(unreferenced, v1alpha1.ConditionReady, "RuleInvalid", "feature gate References, which is disabled", "--feature-gates=References=true")
 	w.policy("anything", strings.Replace(fmt.Sprintf(fleetingPolicy, "Enforce"), "{test: versions}", "{test: features}", 1))
 	images := w.policy("images", agedImages)
-	w.expect(images, v1alpha1.ConditionReady, "RuleInvalid", "feature gate NodeImages, which is off")
+	w.expect(images, v1alpha1.ConditionReady, "RuleInvalid", "feature gate NodeImages, which is disabled")
 	w.told(images, func(p v1alpha1.NodeImagePolicy) error {
 		for _, r := range p.Spec.Rules {
-			if err := contains(r.Eligible, "not understood"); err != nil {
+			if err := contains(r.Eligible, "this rule is invalid"); err != nil {
 				return err
 			}
 		}
@@ -189,6 +191,6 @@ func TestAFeatureThatIsOffKeeps(t *testing.T) {
 	w.gone(w.configMap("other", fleet))
 	w.stays(time.Second, kept)
 	if now := kept.Annotations[v1alpha1.EligibleSinceAnnotation]; now != since {
-		t.Errorf("marked %s, and then %s", since, now)
+		t.Errorf("marked %s, then %s", since, now)
 	}
 }

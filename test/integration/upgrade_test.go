@@ -26,16 +26,16 @@ import (
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
-// left is what an earlier version left behind, on a real API server.
+// left are the objects of an earlier version on a real API server.
 type left struct {
 	*world
 	*upgrade.Recording
-	later time.Duration // than it was recorded is now
-	due   time.Time     // when the marked object is to go
+	later time.Duration // time since the recording
+	due   time.Time     // due time of the marked object
 }
 
-// leave brings the definitions of a version, then its objects, and then the definitions of today. It is as if they had been
-// recorded just so long ago that the marked object is due within seconds.
+// leave installs the definitions of an earlier version, then its objects, and then the current definitions. It shifts all
+// times as if the recording had been made so recently that the marked object is due within seconds.
 func (w *world) leave(r *upgrade.Recording) *left {
 	w.Helper()
 	l := &left{world: w, Recording: r}
@@ -51,7 +51,7 @@ func (w *world) leave(r *upgrade.Recording) *left {
 		}
 	}
 	var objects []*unstructured.Unstructured
-	if r.HasAgent() { // before what it owns, which is garbage without it
+	if r.HasAgent() { // before the objects that it owns, which would be garbage without it
 		objects = append(objects, l.node())
 	}
 	objects = append(objects, r.Objects...)
@@ -71,7 +71,7 @@ func (w *world) definitions(path string) {
 	w.no(err)
 }
 
-// node is the one whose agent was recorded.
+// node is the node of the recorded agent.
 func (l *left) node() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
@@ -82,7 +82,7 @@ func (l *left) node() *unstructured.Unstructured {
 	return u
 }
 
-// object is a ConfigMap that was left behind, or the policy of a name.
+// object is a ConfigMap of the recording, or a policy by name.
 func (l *left) object(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "upgrade", Name: name}}
 }
@@ -91,9 +91,9 @@ func policyNamed(name string) *v1alpha1.ClusterRetentionPolicy {
 	return &v1alpha1.ClusterRetentionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// TestWhatAnEarlierVersionLeftGoesOn: with the objects of the first and of the last version that was recorded, as they are
-// stored, marks count, limits hold, what was open is settled, totals go on, and so do the ages of images. Nothing has to be
-// approved again. Then a newer version writes what this one does not know, and is rolled back: nothing goes.
+// TestWhatAnEarlierVersionLeftGoesOn uses the stored objects of the first and of the last recorded version. Marks count,
+// limits hold, open entries are resolved, and totals and image ages continue. No new approval is necessary. Then a newer
+// version writes unknown fields, and is rolled back: nothing is deleted.
 func TestWhatAnEarlierVersionLeftGoesOn(t *testing.T) {
 	all, err := upgrade.All()
 	if err != nil {
@@ -125,7 +125,7 @@ func TestWhatAnEarlierVersionLeftGoesOn(t *testing.T) {
 	}
 }
 
-// in is the world of a part of the test.
+// in is the world in a subtest.
 func (w *world) in(t *testing.T) *world {
 	part := *w
 	part.T = t
@@ -140,12 +140,12 @@ func (l *left) goesOn() {
 	for time.Until(l.due) > 500*time.Millisecond {
 		l.stays(100*time.Millisecond, marked, l.object("in-use"))
 		if now := marked.Annotations[v1alpha1.EligibleSinceAnnotation]; now != as {
-			l.Fatalf("marked %s, and now %s", as, now)
+			l.Fatalf("marked %s, now %s", as, now)
 		}
 	}
 	l.gone(marked)
 	if early := time.Until(l.due); early > 0 {
-		l.Errorf("the marked object is gone %s early", early)
+		l.Errorf("the marked object was deleted %s early", early)
 	}
 	l.status(policyNamed("limited"), func(s v1alpha1.RetentionPolicyStatus) error {
 		if s.Ledger == nil || s.Ledger.LedgerCount != (v1alpha1.LedgerCount{Deleted: 3, Gone: 1}) || s.Ledger.Open != 0 || s.Deleted != 3 {
@@ -157,12 +157,12 @@ func (l *left) goesOn() {
 		return nil
 	})
 	if n := l.stillThere("open-there", "third-1"); n != 1 {
-		l.Errorf("of the last two %d are there, and the limit leaves one", n)
+		l.Errorf("%d of the last two objects exist, want 1 because of the limit", n)
 	}
 	l.stays(0, l.object("in-use"))
 }
 
-// stillThere counts ConfigMaps.
+// stillThere counts existing ConfigMaps.
 func (l *left) stillThere(names ...string) (n int) {
 	for _, name := range names {
 		if err := l.Get(l.Context(), client.ObjectKeyFromObject(l.object(name)), &corev1.ConfigMap{}); err == nil {
@@ -172,7 +172,7 @@ func (l *left) stillThere(names ...string) (n int) {
 	return n
 }
 
-// imagesGoOn runs today's agent with what the earlier one kept.
+// imagesGoOn runs the current agent with the state of the earlier one.
 func (l *left) imagesGoOn() {
 	l.Helper()
 	state := filepath.Join(l.TempDir(), upgrade.StateDir)
@@ -185,14 +185,14 @@ func (l *left) imagesGoOn() {
 	l.leaves(s, 1)
 	l.tells(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: upgrade.Node}}, func(r *v1alpha1.NodeImageReport) error {
 		if r.Removed.Images != 2 {
-			return fmt.Errorf("%d images removed, and one of them before", r.Removed.Images)
+			return fmt.Errorf("%d images removed, want one more than before", r.Removed.Images)
 		}
 		return nil
 	})
 	stop()
 }
 
-// rollBack has a newer version write into the ledger, a mark and a policy, and then this one run.
+// rollBack makes a newer version write into the ledger, a mark and a policy, and then runs the current version.
 func (l *left) rollBack() {
 	l.Helper()
 	limited := policyNamed("limited")
@@ -227,11 +227,11 @@ func (l *left) rollBack() {
 		return nil
 	})
 	if at := l.mark(marked); at.Before(began.Truncate(time.Second)) {
-		l.Errorf("a mark that cannot be read counts from %s", at)
+		l.Errorf("an unreadable mark counts from %s", at)
 	}
 	l.stays(time.Second, kept, marked)
 	if n := l.stillThere("open-there", "third-1"); n != 1 {
-		l.Errorf("%d are there of those that the ledger keeps", n)
+		l.Errorf("%d of the objects in the ledger exist", n)
 	}
 	l.merge(stored, `{"reserved":null}`)
 	select {
@@ -240,11 +240,11 @@ func (l *left) rollBack() {
 			l.Errorf("ended with %v", err)
 		}
 	case <-time.After(patience):
-		l.Error("a ledger that can be read again is not taken over")
+		l.Error("the controller did not take over a ledger that is readable again")
 	}
 }
 
-// merge writes fields into an object, be they known or not.
+// merge writes known or unknown fields into an object.
 func (w *world) merge(object client.Object, patch string) {
 	w.Helper()
 	w.no(w.Patch(w.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))

@@ -30,7 +30,7 @@ func (w *world) ours(ctx context.Context) (all []apiextensionsv1.CustomResourceD
 	return all
 }
 
-// versions says of every kind which versions are served, and which one is stored; all have the schema of v1alpha1.
+// versions sets for every kind which versions are served and which one is stored; all have the schema of v1alpha1.
 func (w *world) versions(stored string, served ...string) {
 	w.Helper()
 	for _, crd := range w.ours(w.Context()) {
@@ -48,7 +48,7 @@ func (w *world) versions(stored string, served ...string) {
 	}
 }
 
-// serves waits until a version is served, or is not any more.
+// serves waits until a version is served, or is no longer served.
 func (w *world) serves(version string, want bool) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -62,15 +62,15 @@ func (w *world) serves(version string, want bool) {
 	})
 }
 
-// redefine deletes every definition, with all there is of it, and installs them again.
+// redefine deletes every definition with its objects, and installs the definitions again.
 func (w *world) redefine() {
 	w.Helper()
-	ctx := context.Background() // the test's has ended
+	ctx := context.Background() // the context of the test has ended
 	for _, crd := range w.ours(ctx) {
 		w.no(w.Delete(ctx, &crd))
 		cluster.Eventually(w, patience, func() error {
 			if err := w.Get(ctx, client.ObjectKeyFromObject(&crd), &crd); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("%s is there: %w", crd.Name, err)
+				return fmt.Errorf("%s still exists: %w", crd.Name, err)
 			}
 			return nil
 		})
@@ -78,9 +78,9 @@ func (w *world) redefine() {
 	w.definitions("../../crds")
 }
 
-// TestAnotherVersionOfTheAPI: beside a second version of the same schema everything is as without, whichever is stored, and
-// with a policy that was written in it. Where the API server does not serve the version that the controller knows, nothing
-// goes; once it does again, everything does.
+// TestAnotherVersionOfTheAPI: a second version with the same schema changes nothing, whichever version is stored, even for
+// a policy that was written in it. While the API server does not serve the controller's version, nothing is deleted;
+// afterwards everything is.
 func TestAnotherVersionOfTheAPI(t *testing.T) {
 	w := newWorld(t)
 	t.Cleanup(func() { w.in(t).redefine() })
@@ -110,7 +110,7 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 	})
 	w.versions("v1alpha2", "v1alpha2")
 	w.serves("v1alpha1", false)
-	time.Sleep(time.Second) // for so long a deletion may rest on what was read before
+	time.Sleep(time.Second) // a deletion may use a read that is up to a second old
 	third := w.configMap("third", fleet)
 	w.stays(3*time.Second, third)
 	w.versions("v1alpha2", "v1alpha1", "v1alpha2")
@@ -119,7 +119,7 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 
 var fleet = map[string]string{"test": "versions"}
 
-// fleetingPolicy deletes ConfigMaps at once.
+// fleetingPolicy deletes ConfigMaps immediately.
 const fleetingPolicy = `
 mode: %s
 rules:

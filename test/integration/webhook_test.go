@@ -29,13 +29,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// webhook is a controller that reviews policies, with Sunset's objects in a namespace of its own.
+// webhook is a controller that reviews policies, with Sunset's objects in a separate namespace.
 type webhook struct {
 	*world
 	stop func()
 }
 
-// webhook starts a controller and waits until the API server asks it.
+// webhook starts a controller and waits until the API server calls it.
 func (w *world) webhook() *webhook {
 	w.Helper()
 	h := w.startWebhook(freePort(w.T), w.TempDir())
@@ -43,7 +43,7 @@ func (w *world) webhook() *webhook {
 	return h
 }
 
-// startWebhook starts a controller with the rights of webhook.yaml. The Secret is mounted at dir.
+// startWebhook starts a controller with the permissions of webhook.yaml. The Secret is mounted at dir.
 func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Serving)) *webhook {
 	w.Helper()
 	home := newWorld(w.T)
@@ -68,7 +68,7 @@ func (w *world) startWebhook(port int, dir string, adjust ...func(*admission.Ser
 	})}
 }
 
-// answers waits until the API server gets answers.
+// answers waits until the API server receives responses from the webhook.
 func (h *webhook) answers(w *world) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -77,7 +77,7 @@ func (h *webhook) answers(w *world) {
 	})
 }
 
-// settle makes objects of webhook.yaml those of a Sunset in the test's namespace, served on this machine.
+// settle adapts objects of webhook.yaml to a Sunset in the test's namespace that serves on this machine.
 func (w *world) settle(object *unstructured.Unstructured, port int) {
 	if object.GetNamespace() != "" {
 		object.SetNamespace(w.namespace)
@@ -100,7 +100,7 @@ func (w *world) settle(object *unstructured.Unstructured, port int) {
 	}
 }
 
-// mount copies the Secret to a directory as a kubelet does, until the test ends.
+// mount copies the Secret to a directory like a kubelet, until the test ends.
 func (w *world) mount(dir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -132,7 +132,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// warned is a client that keeps the warnings it gets.
+// warned is a client that records the warnings it receives.
 type warned struct {
 	client.Client
 	warnings
@@ -157,7 +157,7 @@ func (l *warnings) take() string {
 	return all
 }
 
-// listen gives an administrator's client that keeps the warnings it gets.
+// listen returns an administrator's client that records warnings.
 func (w *world) listen() *warned {
 	w.Helper()
 	l := &warned{}
@@ -190,17 +190,17 @@ func TestTheWebhookRefuses(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"everything that is wrong at once": {author, strings.NewReplacer(`"true"`, "finshed(object)", "ttl: 1h", "ttl: 1y", "kind: ConfigMap", "kind: Secret").Replace(ownRules),
+		"several mistakes at once": {author, strings.NewReplacer(`"true"`, "finshed(object)", "ttl: 1h", "ttl: 1y", "kind: ConfigMap", "kind: Secret").Replace(ownRules),
 			[]string{"spec.rules[0].ttl: ", "author may not list and delete secrets in namespace " + w.namespace}},
-		"an expression that is wrong":        {author, strings.Replace(ownRules, `"true"`, "finshed(object)", 1), []string{"spec.rules[0].eligible:1:", "finished"}},
-		"an unknown field":                   {author, ownRules + "  keepNewestt: {count: 3}\n", []string{"spec.rules[0].keepNewestt: unknown"}},
-		"an account one may not act as":      {weak, ownRules, []string{"spec.serviceAccountName: the rules act as service account cleaner, and", "weak may neither create Pods"}},
-		"a kind one may not delete":          {author, targeting("{apiVersion: batch/v1, kind: Job}"), []string{"spec.rules[0].target.kind: ", "may not list and delete jobs.batch in"}},
-		"a kind that is in no namespace":     {author, targeting("{apiVersion: storage.k8s.io/v1, kind: StorageClass}"), []string{"StorageClass.storage.k8s.io objects are in no namespace"}},
-		"our own kinds":                      {author, targeting("{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}"), []string{"protected kind"}},
-		"a kind nobody knows":                {author, targeting("{apiVersion: batch/v1, kind: Jobs}"), []string{"there is no kind Jobs in batch/v1 (did you mean Job?)"}},
-		"a kind of another group":            {author, targeting("{apiVersion: v1, kind: Job}"), []string{"there is no kind Job in v1 (did you mean apiVersion: batch/v1?)"}},
-		"a kind of a group that is not here": {author, targeting("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet}"), []string{"there is no kind JobSet", "CustomResourceDefinition"}},
+		"a wrong expression":                      {author, strings.Replace(ownRules, `"true"`, "finshed(object)", 1), []string{"spec.rules[0].eligible:1:", "finished"}},
+		"an unknown field":                        {author, ownRules + "  keepNewestt: {count: 3}\n", []string{"spec.rules[0].keepNewestt: unknown"}},
+		"an account that the user may not use":    {weak, ownRules, []string{"spec.serviceAccountName: the rules act as service account cleaner, and", "weak may neither create Pods"}},
+		"a kind that the user may not delete":     {author, targeting("{apiVersion: batch/v1, kind: Job}"), []string{"spec.rules[0].target.kind: ", "may not list and delete jobs.batch in"}},
+		"a cluster-scoped kind":                   {author, targeting("{apiVersion: storage.k8s.io/v1, kind: StorageClass}"), []string{"StorageClass.storage.k8s.io objects are cluster-scoped"}},
+		"our own kinds":                           {author, targeting("{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy}"), []string{"protected kind"}},
+		"an unknown kind":                         {author, targeting("{apiVersion: batch/v1, kind: Jobs}"), []string{"no matches for kind \"Jobs\" in version \"batch/v1\" (did you mean Job?)"}},
+		"a kind of another group":                 {author, targeting("{apiVersion: v1, kind: Job}"), []string{"no matches for kind \"Job\" in version \"v1\" (did you mean apiVersion: batch/v1?)"}},
+		"a kind of a group that is not installed": {author, targeting("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet}"), []string{`no matches for kind "JobSet"`, "CustomResourceDefinition"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := refused(test.by.Create(t.Context(), w.own("p", test.spec)), test.want...); err != nil {
@@ -226,10 +226,10 @@ func TestTheWebhookWarns(t *testing.T) {
 		object *unstructured.Unstructured
 		want   []string
 	}{
-		"of what the schema does not have": {w.own("a", strings.Replace(ownRules, `"true"`, `"object.?dataa.hasValue()"`, 1)), []string{"spec.rules[0].eligible:1:", "dataa"}},
-		"of what matches nothing":          {w.own("a", ownRules), []string{"spec.rules[0].target: matches no ConfigMap now"}},
-		"of an override of nothing": {w.own("a", fmt.Sprintf("overrides: [{policy: %ss, ttl: 1d}, {policy: %s, rule: jobss, ttl: 1d}]", batch, batch)), []string{
-			fmt.Sprintf("spec.overrides[0].policy: there is no ClusterRetentionPolicy %q (did you mean %s?)", batch+"s", batch),
+		"a field that the schema lacks": {w.own("a", strings.Replace(ownRules, `"true"`, `"object.?dataa.hasValue()"`, 1)), []string{"spec.rules[0].eligible:1:", "dataa"}},
+		"a target that matches nothing": {w.own("a", ownRules), []string{"spec.rules[0].target: matches no ConfigMap now"}},
+		"an override of an unknown policy": {w.own("a", fmt.Sprintf("overrides: [{policy: %ss, ttl: 1d}, {policy: %s, rule: jobss, ttl: 1d}]", batch, batch)), []string{
+			fmt.Sprintf("spec.overrides[0].policy: ClusterRetentionPolicy %q does not exist (did you mean %s?)", batch+"s", batch),
 			fmt.Sprintf(`spec.overrides[1].rule: policy %s has no rule "jobss" (did you mean jobs?)`, batch),
 		}},
 	} {
@@ -246,8 +246,8 @@ func TestTheWebhookWarns(t *testing.T) {
 	if err := l.Create(t.Context(), w.own("a", ownRules), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.take(); got != "" && !strings.Contains(got, `no ClusterRetentionPolicy "batch"`) || strings.Contains(got, "matches") {
-		t.Errorf("warned of a rule that is fine: %s", got)
+	if got := l.take(); got != "" && !strings.Contains(got, `ClusterRetentionPolicy "batch" does not exist`) || strings.Contains(got, "matches") {
+		t.Errorf("warning about a correct rule: %s", got)
 	}
 }
 
@@ -262,7 +262,7 @@ rules: [{name: jobsets, target: {apiVersion: jobset.x-k8s.io/v1alpha2, kind: Job
 	if err := l.Create(t.Context(), p, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := contains(l.take(), "there is no kind JobSet in jobset.x-k8s.io/v1alpha2", "spec.namespaceSelector: selects no namespace now"); err != nil {
+	if err := contains(l.take(), "no matches for kind \"JobSet\" in version \"jobset.x-k8s.io/v1alpha2\"", "spec.namespaceSelector: selects no namespace now"); err != nil {
 		t.Error(err)
 	}
 }
@@ -275,10 +275,10 @@ func TestWithTheWebhookDownPoliciesAreSuspendedAndDeleted(t *testing.T) {
 	author := w.tenant("author", writesPolicies)
 	h.stop()
 	if err := w.Patch(t.Context(), p, edit(`{"spec":{"mode":"DryRun"}}`)); !apierrors.IsInternalError(err) || contains(err.Error(), "review.sunset.x-k8s.io") != nil {
-		t.Errorf("an edit passed unseen: %v", err)
+		t.Errorf("the webhook did not check an edit: %v", err)
 	}
 	if err := w.Create(t.Context(), w.own("new", ownRules)); !apierrors.IsInternalError(err) {
-		t.Errorf("a new policy passed unseen: %v", err)
+		t.Errorf("the webhook did not check a new policy: %v", err)
 	}
 	for _, patch := range []string{`{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"mode":"Suspended"}}`} {
 		if err := w.Patch(t.Context(), p, edit(patch)); err != nil {
@@ -316,7 +316,7 @@ func TestTheCertificateIsMadeAnew(t *testing.T) {
 	}
 	cluster.Eventually(t, patience, func() error {
 		if bytes.Equal(before, authority()) {
-			return errors.New("the authority is the old one")
+			return errors.New("the authority has not changed")
 		}
 		return nil
 	})

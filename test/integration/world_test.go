@@ -28,7 +28,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an expected change.
 const patience = 60 * time.Second
 
 // world is a namespace on the test's control plane.
@@ -37,8 +37,8 @@ type world struct {
 	client.Client
 	plane     *cluster.Cluster
 	namespace string
-	began     time.Time            // of what is ranked
-	metrics   *prometheus.Registry // of its agents
+	began     time.Time            // base of the last uses of ranked objects
+	metrics   *prometheus.Registry // metrics of its agents
 }
 
 func newWorld(t *testing.T) *world {
@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	return worldOn(t, planes.of(t), metav1.ObjectMeta{GenerateName: "t-"})
 }
 
-// worldOn creates the namespace on a control plane that the test already has.
+// worldOn creates the namespace on the control plane of the test.
 func worldOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) *world {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -72,7 +72,7 @@ func worldOn(t *testing.T, plane *cluster.Cluster, namespace metav1.ObjectMeta) 
 	return w
 }
 
-// sunset runs a controller until the test ends or stop is called; stop waits for it.
+// sunset runs a controller until the test ends or stop is called; stop waits until it has ended.
 func (w *world) sunset(adjust ...func(*manager.Config)) (stop func()) {
 	w.Helper()
 	ended, cancel := w.start(adjust...)
@@ -89,7 +89,7 @@ func (w *world) sunset(adjust ...func(*manager.Config)) (stop func()) {
 	return stop
 }
 
-// sunsetUntilLost runs a controller that is expected to end by itself, with the error that the channel gives.
+// sunsetUntilLost runs a controller that must end with an error, which the channel delivers.
 func (w *world) sunsetUntilLost(adjust ...func(*manager.Config)) <-chan error {
 	w.Helper()
 	ended, cancel := w.start(adjust...)
@@ -123,7 +123,8 @@ func (w *world) create(object client.Object) {
 	}
 }
 
-// policy creates a ClusterRetentionPolicy for the test's namespace, from the spec's YAML, and deletes it at the end.
+// policy creates a ClusterRetentionPolicy with this spec in YAML for the test's namespace, and deletes it at the end of the
+// test.
 func (w *world) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
 	object := w.clusterPolicy(name, spec)
@@ -133,7 +134,7 @@ func (w *world) policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	return p
 }
 
-// clusterPolicy is a ClusterRetentionPolicy, for the test's namespace if its spec does not say otherwise.
+// clusterPolicy is a ClusterRetentionPolicy, for the test's namespace unless its spec has a namespaceSelector.
 func (w *world) clusterPolicy(name, spec string) *unstructured.Unstructured {
 	w.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -141,7 +142,7 @@ func (w *world) clusterPolicy(name, spec string) *unstructured.Unstructured {
 		w.Fatal(err)
 	}
 	object.Object = map[string]any{"spec": object.Object}
-	if _, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "approval"); !ok { // few tests are about it
+	if _, ok, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "approval"); !ok { // few tests concern approvals
 		_ = unstructured.SetNestedMap(object.Object, map[string]any{"backlogCount": int64(1_000_000), "backlogPercent": int64(100)}, "spec", "approval")
 	}
 	object.SetGroupVersionKind(v1alpha1.ClusterRetentionPolicyKind)
@@ -153,7 +154,7 @@ func (w *world) clusterPolicy(name, spec string) *unstructured.Unstructured {
 	return object
 }
 
-// edit changes a policy's spec.
+// edit changes the spec of a policy.
 func (w *world) edit(p *v1alpha1.ClusterRetentionPolicy, change func(*v1alpha1.ClusterRetentionPolicySpec)) {
 	w.Helper()
 	current := &v1alpha1.ClusterRetentionPolicy{}
@@ -167,7 +168,7 @@ func (w *world) edit(p *v1alpha1.ClusterRetentionPolicy, change func(*v1alpha1.C
 	}
 }
 
-// status waits until the status of a policy is as wanted.
+// status waits until the status of a policy satisfies want.
 func (w *world) status(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.RetentionPolicyStatus) error) {
 	w.Helper()
 	w.statusWithin(patience, p, want)
@@ -188,7 +189,7 @@ func (w *world) statusWithin(patience time.Duration, p *v1alpha1.ClusterRetentio
 	})
 }
 
-// job creates a real Job whose Pod ends as told after a while.
+// job creates a real Job whose Pod ends with this outcome after runFor.
 func (w *world) job(name string, outcome cluster.Outcome, runFor time.Duration, adjust ...func(*batchv1.Job)) *batchv1.Job {
 	w.Helper()
 	job := &batchv1.Job{
@@ -210,7 +211,7 @@ func (w *world) job(name string, outcome cluster.Outcome, runFor time.Duration, 
 	return job
 }
 
-// finished waits until a Job has finished and gives the time.
+// finished waits until a Job has finished and returns the finish time.
 func (w *world) finished(job *batchv1.Job) time.Time {
 	w.Helper()
 	var at time.Time
@@ -229,7 +230,7 @@ func (w *world) finished(job *batchv1.Job) time.Time {
 	return at
 }
 
-// gone waits until an object is no more.
+// gone waits until an object does not exist.
 func (w *world) gone(object client.Object) {
 	w.Helper()
 	cluster.Eventually(w, patience, func() error {
@@ -240,12 +241,12 @@ func (w *world) gone(object client.Object) {
 		case err != nil:
 			return err
 		default:
-			return fmt.Errorf("%T %s is still there", object, object.GetName())
+			return fmt.Errorf("%T %s still exists", object, object.GetName())
 		}
 	})
 }
 
-// stays fails the test if an object is gone, or on its way, now or within the time.
+// stays fails the test if an object is deleted or terminating, now or within the time.
 func (w *world) stays(within time.Duration, objects ...client.Object) {
 	w.Helper()
 	for deadline := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
@@ -254,7 +255,7 @@ func (w *world) stays(within time.Duration, objects ...client.Object) {
 				w.Fatalf("%T %s should have stayed: %v", object, object.GetName(), err)
 			}
 			if object.GetDeletionTimestamp() != nil {
-				w.Fatalf("%T %s should have stayed, but is being deleted", object, object.GetName())
+				w.Fatalf("%T %s should have stayed, but is terminating", object, object.GetName())
 			}
 		}
 		if time.Now().After(deadline) {

@@ -1,9 +1,10 @@
-// Package memory measures what benchmarks keep.
+// Package memory measures the memory that benchmarks keep.
 package memory
 
 import "runtime"
 
-// Heap is what is in use, in bytes, once all garbage is collected: what finalizers let go takes a second time.
+// Heap returns the bytes in use after garbage collection. It collects twice because finalizers keep objects until the
+// second collection.
 func Heap() uint64 {
 	runtime.GC()
 	runtime.GC()

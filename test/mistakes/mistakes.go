@@ -1,8 +1,7 @@
-// Package mistakes has mistakes that people make in policies.
+// Package mistakes contains mistakes that people make in policies.
 //
-// It promises that what is right has no other mistake, so that whatever is said of what is wrong is said of the mistake.
-//
-// It refuses to know what is said.
+// The right version has no other mistake, so every message about the wrong version concerns the mistake. The package does
+// not contain expected messages.
 package mistakes
 
 import (
@@ -14,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rule is the part of the policy that other expressions replace.
+// rule is the part of the policy that mistakes in expressions replace.
 const rule = "eligible: finished(object)"
 
 const policy = `apiVersion: sunset.x-k8s.io/v1alpha1
@@ -36,13 +35,13 @@ var written []byte
 
 // Mistake is one mistake in a policy.
 type Mistake struct {
-	Name         string // what it is, in a few words
-	Is, ShouldBe string // the part of the policy that is wrong, and what should stand there
-	Wrong, Right string // the policy with the mistake, and without
-	InFile       bool   // only who reads the file sees it: the API server gets another object
+	Name         string // a short description
+	Is, ShouldBe string // the wrong part of the policy, and the right one
+	Wrong, Right string // the policy with and without the mistake
+	InFile       bool   // visible only in the file: the API server receives another object
 }
 
-// All are the mistakes of mistakes.yaml.
+// All returns the mistakes of mistakes.yaml.
 func All() ([]Mistake, error) {
 	var entries []struct {
 		Mistake  string `json:"mistake"`

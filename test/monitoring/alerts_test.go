@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestAlertsFire tries each alert with made-up series, in the module that pins Prometheus, and what else is tested there.
-// Go would not notice that the alerts have changed: they are outside of that module.
+// TestAlertsFire tests each alert with synthetic series, and runs the other tests of the module that pins Prometheus.
+// -count=1 is necessary because go test does not notice changes of the alerts, which are outside of that module.
 func TestAlertsFire(t *testing.T) { pinned(t, nil, "test", "-count=1", "./...") }
 
-// TestAlertsSayWhatToDo: each has a severity, says what it is about, and points to its place in the runbook.
+// TestAlertsSayWhatToDo: each alert has a severity, a description, and a link to its section in the runbook.
 func TestAlertsSayWhatToDo(t *testing.T) {
 	data, err := os.ReadFile("../../docs/runbook.md")
 	if err != nil {
@@ -22,7 +22,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	for _, r := range rules(t) {
 		known[r.Alert] = true
 		if url := r.Annotations["runbook_url"]; url != at+strings.ToLower(r.Alert) {
-			t.Errorf("%s points to %q", r.Alert, url)
+			t.Errorf("%s links to %q", r.Alert, url)
 		}
 		if !strings.Contains(string(data), "\n### "+r.Alert+"\n") {
 			t.Errorf("docs/runbook.md has no heading %s", r.Alert)
@@ -33,7 +33,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	}
 	for _, heading := range regexp.MustCompile(`(?m)^### (Sunset\w+)$`).FindAllStringSubmatch(string(data), -1) {
 		if !known[heading[1]] {
-			t.Errorf("docs/runbook.md has %s, and there is no such alert", heading[1])
+			t.Errorf("docs/runbook.md has %s, which is not an alert", heading[1])
 		}
 	}
 }

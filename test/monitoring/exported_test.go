@@ -19,10 +19,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// nowhere is no API server.
+// nowhere is a configuration without an API server.
 var nowhere = &rest.Config{Host: "http://127.0.0.1:1"}
 
-// exported are the labels of every metric that a controller or an agent exports, by name.
+// exported returns the labels of every metric that a controller or an agent exports, by name.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	_, err := manager.NewManager(manager.Config{
@@ -47,7 +47,7 @@ func exported(t *testing.T) map[string][]string {
 	return all
 }
 
-// touch counts a deletion, as the controller does.
+// touch counts a deletion, like the controller.
 func touch() {
 	w := metrics.Observer{Next: nobody{}}
 	w.Attempted(retention.Removed)
@@ -62,10 +62,10 @@ type nobody struct{}
 func (nobody) Removed(retention.Removal)  {}
 func (nobody) Attempted(retention.Result) {}
 
-// described is how a registry tells of a metric, whether it has samples or not.
+// described matches a registry's description of a metric, with or without samples.
 var described = regexp.MustCompile(`fqName: "(\w+)".* variableLabels: \{(.*?)\}`)
 
-// add adds the metrics of a registry, and what is sampled of histograms.
+// add adds the metrics of a registry, and the sampled series of histograms.
 func add(t *testing.T, to map[string][]string, r prometheus.Gatherer) {
 	t.Helper()
 	descriptions := make(chan *prometheus.Desc)

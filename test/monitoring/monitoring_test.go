@@ -1,4 +1,5 @@
-// Package monitoring_test holds the chart's dashboard and alerts to what the controller and the agent export.
+// Package monitoring_test checks the chart's dashboard and alerts against the metrics that the controller and the agent
+// export.
 package monitoring_test
 
 import (
@@ -16,14 +17,14 @@ import (
 
 const files = "../../charts/sunset/files/"
 
-// question is one PromQL expression, with the labels that what shows its result names.
+// question is one PromQL expression, with the labels that its panel or alert uses from the result.
 type question struct {
-	from   string // where it is asked
+	from   string // the panel or alert with the expression
 	text   string
 	labels []string
 }
 
-// answer is what the program in prometheus/uses says of an expression.
+// answer is what the program in prometheus/uses returns for an expression.
 type answer struct {
 	Error string
 	Uses  []struct {
@@ -38,7 +39,7 @@ func TestWhatIsAskedIsExported(t *testing.T) {
 	known := exported(t)
 	asked := append(dashboard(t), alerts(t)...)
 	if len(asked) < 40 {
-		t.Fatalf("only %d expressions were found", len(asked))
+		t.Fatalf("found only %d expressions", len(asked))
 	}
 	for i, a := range understood(t, asked) {
 		q := asked[i]
@@ -48,37 +49,37 @@ func TestWhatIsAskedIsExported(t *testing.T) {
 		for _, use := range a.Uses {
 			labels, ok := known[use.Metric]
 			if !ok {
-				t.Errorf("%s: nobody exports %s", q.from, use.Metric)
+				t.Errorf("%s: metric %s is not exported", q.from, use.Metric)
 			}
 			for _, l := range use.Labels {
 				if ok && !slices.Contains(labels, l) {
-					t.Errorf("%s: %s has no label %s, but %v", q.from, use.Metric, l, labels)
+					t.Errorf("%s: %s has no label %s, only %v", q.from, use.Metric, l, labels)
 				}
 			}
 		}
 		for _, l := range q.labels {
 			if !a.All && !slices.Contains(a.Labels, l) {
-				t.Errorf("%s: the result of %s has no label %s, but %v", q.from, q.text, l, a.Labels)
+				t.Errorf("%s: the result of %s has no label %s, only %v", q.from, q.text, l, a.Labels)
 			}
 		}
 	}
 }
 
-// TestAMistakeIsFound: the test above would fail.
+// TestAMistakeIsFound: the test above detects mistakes.
 func TestAMistakeIsFound(t *testing.T) {
 	got := understood(t, []question{{text: `sum by (kind) (sunset_backlog{policy="p"}) > 0`}, {text: "sum("}})
 	if use := got[0].Uses[0]; use.Metric != "sunset_backlog" || !slices.Equal(use.Labels, []string{"kind", "policy"}) || !slices.Equal(got[0].Labels, []string{"kind"}) {
-		t.Errorf("the first was read as %+v", got[0])
+		t.Errorf("the first expression was parsed as %+v", got[0])
 	}
 	if got[1].Error == "" {
-		t.Errorf("the second was read as %+v", got[1])
+		t.Errorf("the second expression was parsed as %+v", got[1])
 	}
 	if labels, ok := exported(t)["sunset_backlog"]; !ok || len(labels) != 0 {
 		t.Errorf("sunset_backlog is exported with %v: %t", labels, ok)
 	}
 }
 
-// understood has expressions read by Prometheus's own parser.
+// understood parses expressions with Prometheus's own parser.
 func understood(t *testing.T, asked []question) []answer {
 	t.Helper()
 	texts := []string{}
@@ -99,7 +100,7 @@ func understood(t *testing.T, asked []question) []answer {
 	return answers
 }
 
-// pinned runs go in the module that pins Prometheus, and gives what was written.
+// pinned runs go in the module that pins Prometheus, and returns its output.
 func pinned(t *testing.T, in []byte, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -113,10 +114,10 @@ func pinned(t *testing.T, in []byte, args ...string) []byte {
 	return out.Bytes()
 }
 
-// interval is what Grafana puts in place of its variables.
+// interval replaces variables like Grafana.
 var interval = strings.NewReplacer("$__rate_interval", "5m", "$policy", ".*")
 
-// dashboard are the questions of the panels and of the variables.
+// dashboard returns the queries of the panels and of the variables.
 func dashboard(t *testing.T) []question {
 	t.Helper()
 	type target struct{ Expr, LegendFormat string }
@@ -158,7 +159,7 @@ var (
 	template = regexp.MustCompile(`\$labels\.(\w+)`)
 )
 
-// named are the labels that a text names.
+// named returns the labels that a text uses.
 func named(by *regexp.Regexp, text string) []string {
 	var names []string
 	for _, match := range by.FindAllStringSubmatch(text, -1) {

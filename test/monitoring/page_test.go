@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestThePageHasEveryPanel: docs/dashboard.md says when to look at each panel, and names no other.
+// TestThePageHasEveryPanel: docs/dashboard.md explains each panel, and no others.
 func TestThePageHasEveryPanel(t *testing.T) {
 	text, err := os.ReadFile("../../docs/dashboard.md")
 	if err != nil {
@@ -29,7 +29,7 @@ func TestThePageHasEveryPanel(t *testing.T) {
 	expectSame(t, "panels", panels, first(text, "`([A-Z][^`]+)`"))
 }
 
-// first are the first groups of all matches.
+// first returns the first group of each match.
 func first(text []byte, pattern string) (all []string) {
 	for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
 		all = append(all, string(match[1]))
@@ -42,12 +42,12 @@ func expectSame(t *testing.T, what string, want, got []string) {
 	t.Helper()
 	for _, name := range want {
 		if !slices.Contains(got, name) {
-			t.Errorf("docs/dashboard.md has not %q among its %s", name, what)
+			t.Errorf("docs/dashboard.md lacks %q in its %s", name, what)
 		}
 	}
 	for _, name := range got {
 		if !slices.Contains(want, name) {
-			t.Errorf("the dashboard has not %q among its %s", name, what)
+			t.Errorf("the dashboard lacks %q in its %s", name, what)
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "draw docs/dashboard.svg anew")
+var update = flag.Bool("update", false, "draw docs/dashboard.svg again")
 
-// TestThePictureIsTheDashboards: docs/dashboard.svg is what the dashboard shows of what was recorded.
+// TestThePictureIsTheDashboards: docs/dashboard.svg is the dashboard with the recorded data.
 func TestThePictureIsTheDashboards(t *testing.T) {
 	const picture = "../../docs/dashboard.svg"
 	got := pinned(t, nil, "run", "./picture", "-dashboard", "../"+files+"dashboard.json", "-series", "../testdata/recorded.series")

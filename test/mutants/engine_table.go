@@ -1,8 +1,8 @@
 package mutants
 
-// engineTable changes what is read of one object.
+// engineTable changes the fields that the engine reads from one object.
 var engineTable = map[string]Mutant{
-	"engine: a condition that is False counts as an end": {
+	"engine: a condition with status False counts as the end": {
 		File: "engine/conditions.go", Test: "./engine TestEnds",
 		Old: "if !c.isTrue() || !slices.Contains(kinds",
 		New: "if !slices.Contains(kinds",
@@ -12,12 +12,12 @@ var engineTable = map[string]Mutant{
 		Old: "value, ok := l[name].(string)\n\treturn value, ok",
 		New: "value, ok := l[name].(string)\n\treturn value, ok && value != \"\"",
 	},
-	"engine: a ttl annotation of zero is unreadable": {
+	"engine: a TTL annotation of zero is invalid": {
 		File: "engine/subject.go", Test: "./engine TestSubjectOf",
 		Old: "err == nil && ttl >= 0",
 		New: "err == nil && ttl > 0",
 	},
-	"engine: of contradicting conditions the last counts": {
+	"engine: the last of several contradictory conditions counts": {
 		File: "engine/finishers.go", Test: "./engine TestEnds",
 		Old: "case slices.Contains(failure, kind):\n\t\t\t\treturn failed",
 		New: "case slices.Contains(failure, kind):\n\t\t\t\tresult = failed",

@@ -1,13 +1,13 @@
 package mutants
 
-// imagesTable changes looks at the images of a node and their removal.
+// imagesTable changes how an agent inspects and removes the images of its node.
 var imagesTable = map[string]Mutant{
-	"history: an image was last used when its use began": {
+	"history: the last use of an image is the start of that use": {
 		File: "controllers/node/images/history/record.go", Test: "./controllers/node/images/history TestTimesStayPutAndStepWithTheWallClock",
-		Old: "\tif r.inUse {\n\t\tr.last = observed // it may",
-		New: "\tif r.inUse && !inUse && r.last == 0 {\n\t\tr.last = observed // it may",
+		Old: "\tif r.inUse {\n\t\tr.last = observed //",
+		New: "\tif r.inUse && !inUse && r.last == 0 {\n\t\tr.last = observed //",
 	},
-	"images: Pods that are deleted during a look use nothing": {
+	"images: Pods deleted while a snapshot is taken use no images": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAPodThatIsDeletedDuringTheChecksUsesItsImage",
 		Old: "[][]corev1.Pod{before, after}",
 		New: "[][]corev1.Pod{after, before[:0]}",
@@ -17,77 +17,77 @@ var imagesTable = map[string]Mutant{
 		Old: "pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed",
 		New: "pod.Status.Phase == corev1.PodSucceeded",
 	},
-	"images: a filesystem that nobody measured is too full": {
+	"images: a filesystem that was not measured is too full": {
 		File: "controllers/node/images/space.go", Test: "./controllers/node/images TestNothingGoesForWantOfSpaceThereIs",
 		Old: "\t\treturn errFilesystem\n",
 		New: "\t\treturn nil\n",
 	},
-	"images: a glance lists uses before images": {
+	"images: a partial snapshot lists uses before images": {
 		File: "controllers/node/images/glance.go", Test: "./controllers/node/images TestAnImageThatIsUsedDuringTheChecksIsKept",
 		Old: "\tthere := n.theseImages(ctx, ids)\n\tuses, since, err := n.uses(ctx)\n",
 		New: "\tuses, since, err := n.uses(ctx)\n\tthere := n.theseImages(ctx, ids)\n",
 	},
-	"images: a look from the future is recent": {
+	"images: a snapshot with a future time is recent": {
 		File: "controllers/node/images/sight.go", Test: "./controllers/node/images TestWhereNobodyLooksWhoeverAsksDoes",
 		Old: "return lease.Elapsed(now, then) < most",
 		New: "return now.Before(then) || lease.Elapsed(now, then) < most",
 	},
-	"images: a look serves who asked after it began": {
+	"images: a running snapshot serves a request that came after its start": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestARoundServesRequestsFromBeforeItsStart",
 		Old: "\tif l.next != nil {\n\t\treturn l.next\n\t}\n\treturn l.running",
 		New: "\tif l.running != nil {\n\t\treturn l.running\n\t}\n\treturn l.next",
 	},
-	"images: a look that fails shows that an image is gone": {
+	"images: a failed snapshot shows that an image is gone": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestAnErrorDoesNotSayThatTheImageIsThere",
 		Old: "return err == nil && l.byID[id] == nil",
 		New: "return err != nil || l.byID[id] == nil",
 	},
-	"images: a refusal leaves doubt": {
+	"images: the outcome of a refused removal is unknown": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
 		Old: "if outcome.Unsure && outcome.Result != retention.Refused {",
 		New: "if outcome.Unsure {",
 	},
-	"images: a removal is sent however old the checks are": {
+	"images: a removal is sent after checks of any age": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestNoImageIsRemovedByOutdatedAnswers",
 		Old: "if !preflight.Fresh(n.Clock.Now(), since) {",
 		New: "if since.IsZero() {",
 	},
-	"images: a removal rests on a look of any age": {
+	"images: a removal uses a snapshot of any age": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestAnImageIsLookedAtAgain",
 		Old: "took < 0 || took > lookAge",
 		New: "took < 0",
 	},
-	"images: a removal that is tried again counts twice": {
+	"images: a retried removal counts twice": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
 		Old: "\tn.unsure.take(t.Name)\n",
 		New: "",
 	},
-	"images: an image that was removed once is never lost to others": {
+	"images: an image that the agent removed once is never removed by others": {
 		File: "controllers/node/images/node.go", Test: "./controllers/node/images TestRanksCountOthers",
 		Old: "!(sent && n.Clock.Now().Sub(at) <= sentFor)",
 		New: "!(sent && !at.IsZero())",
 	},
-	"images: any permit removes what was prepared": {
+	"images: a permit for another image removes the prepared image": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestOnlyTheImageOfTheWarrantIsRemoved",
 		Old: "\tif err := mayRemove(w, t); err != nil {\n\t\treturn err\n\t}\n\tif w.Compares()",
 		New: "\tif w.Compares()",
 	},
-	"images: one without a record has an age": {
+	"images: an image without a record has an age": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageWithoutARecordIsKept",
 		Old: "\ti.ageless = !known\n",
 		New: "\ti.ageless = !known && i.InUse\n",
 	},
-	"images: the answers about the use of an image count from the end of the look": {
+	"images: answers about the use of an image count from the end of the snapshot": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestNoImageIsRemovedByOldAnswersAboutItsUse",
 		Old: "Since: l.since,",
 		New: "Since: n.Clock.Now(),",
 	},
-	"images: a removal that failed is certain": {
+	"images: the outcome of a failed removal is known": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
 		Old: "Result: resultOf(err), Unsure: true, Err: err",
 		New: "Result: resultOf(err), Unsure: false, Err: err",
 	},
-	"images: a rule that compares goes by a glance": {
+	"images: a rule that ranks images uses a partial snapshot": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestARuleThatComparesNeedsALookAtAllImages",
 		Old: "if w.Compares() && (p.lost || !p.round.ranks) {",
 		New: "if w.Compares() && p.lost {",
@@ -97,37 +97,37 @@ var imagesTable = map[string]Mutant{
 		Old: "\tbefore, _, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn uses, since, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n\tuses, err = n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn uses, since, err\n\t}\n",
 		New: "\tuses, err = n.Runtime.Uses(ctx)\n\tif err != nil {\n\t\treturn uses, since, err\n\t}\n\tbefore, _, err := n.Cluster.Pods(ctx)\n\tif err != nil {\n\t\treturn uses, since, fmt.Errorf(\"%w: %w\", ErrPods, err)\n\t}\n",
 	},
-	"images: ephemeral containers use nothing": {
+	"images: ephemeral containers use no images": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
 		Old: "\tfor _, c := range pod.Spec.EphemeralContainers {\n\t\tadd(c.Image)\n\t}\n",
 		New: "",
 	},
-	"images: everybody has a look of its own": {
+	"images: each request takes its own snapshot": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestARoundServesRequestsFromBeforeItsStart",
 		Old: "\tif l.next == nil {\n\t\tl.next = &singleflight",
 		New: "\tif l.next == nil || l.running != nil {\n\t\tl.next = &singleflight",
 	},
-	"images: image volumes use nothing": {
+	"images: image volumes use no images": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
 		Old: "\t\tif v.Image != nil {",
 		New: "\t\tif v.Image != nil && v.Name == \"\" {",
 	},
-	"images: one goes at the low threshold": {
+	"images: an image is removed at the low threshold": {
 		File: "controllers/node/images/space.go", Test: "./controllers/node/images TestNothingGoesForWantOfSpaceThereIs",
 		Old: "int(node.Filesystem.UsedPercent) <= rule.Images.Low",
 		New: "int(node.Filesystem.UsedPercent) < rule.Images.Low",
 	},
-	"images: one of another form is recognised": {
+	"images: an image with changed fields counts as unchanged": {
 		File: "controllers/node/images/glance.go", Test: "./controllers/node/images TestAnImageIsLookedAtAgain",
 		Old: "image.ageless || known.form != formOf(&image.Image)",
 		New: "image.ageless",
 	},
-	"images: removals by others change no order": {
+	"images: removals by others do not change the ranks": {
 		File: "controllers/node/images/remove.go", Test: "./controllers/node/images TestRanksCountOthers",
 		Old: "if w.Compares() && (p.lost || !p.round.ranks) {",
 		New: "if w.Compares() && !p.round.ranks {",
 	},
-	"images: statuses of init containers use nothing": {
+	"images: statuses of init containers use no images": {
 		File: "controllers/node/images/snapshot.go", Test: "./controllers/node/images TestAnImageThatAPodNamesIsUsed",
 		Old: "{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,",
 		New: "{pod.Status.ContainerStatuses,",
@@ -142,7 +142,7 @@ var imagesTable = map[string]Mutant{
 		Old: "\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 		New: "\tuses, since, err := n.uses(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tlisted, err := n.Runtime.Images(ctx)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n",
 	},
-	"images: what goes long after a removal went by it": {
+	"images: an image that disappears long after a removal counts as removed by it": {
 		File: "controllers/node/images/unacknowledged.go", Test: "./controllers/node/images TestWhatNobodyAnsweredCountsOnceItIsGone",
 		Old: "case now.After(s.until):",
 		New: "case now.Before(s.until.Add(-unsureFor)):",

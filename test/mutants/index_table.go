@@ -1,48 +1,48 @@
 package mutants
 
-// indexTable changes what is known of objects: marks and loops.
+// indexTable changes what the index stores about objects: marks and loops.
 var indexTable = map[string]Mutant{
-	"index: rows that an earlier snapshot judged are counted by the new one": {
+	"index: rows evaluated with an earlier snapshot are counted with the new one": {
 		File: "controllers/retention/index/index.go", Test: "./controllers/retention/index TestLenAndHas",
 		Old: "return x.synced && x.snapshot == snapshot && x",
 		New: "return x.synced && x",
 	},
-	"marks: a gap leaves the mark": {
+	"marks: a gap in the watch keeps the mark": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
 		Old: "case gap, old != nil && old.voids(f):",
 		New: "case old != nil && old.voids(f):",
 	},
-	"marks: a newer version of what is gone is gone": {
+	"marks: a newer version of a deleted object is deleted": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestMarkGone",
 		Old: "= old.gone && sameVersion, old",
 		New: "= old.gone, old",
 	},
-	"marks: use that was seen leaves the mark": {
+	"marks: an observed use keeps the mark": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
 		Old: "\tcase !f.eligible:\n\t\treturn true\n",
 		New: "",
 	},
-	"marks: what referred for a moment leaves the mark": {
+	"marks: a short-lived reference keeps the mark": {
 		File: "controllers/retention/index/marks.go", Test: "./controllers/retention/index TestSinceWhenItIsEligible",
 		Old: "return next.notBefore().After(f.notBefore())",
 		New: "return false",
 	},
-	"returns: a name that comes back late has come back": {
+	"returns: a name that is recreated late counts as recreated": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestObjectsThatAreRecreatedRepeatedlyAreKept",
 		Old: " || now.Sub(time.Unix(0, d.at)) > returnsWithin {",
 		New: " {",
 	},
-	"returns: an owner that comes back is new": {
+	"returns: a recreated owner counts as new": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestAnOwnerThatComesBack",
 		Old: "if i.Owner != nil && d.streak > 0 {",
 		New: "if i.Owner != nil && d.streak > maxReturns {",
 	},
-	"returns: any change in the namespace ends a loop": {
+	"returns: any change in the namespace resets the count of recreations": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestWhatResetsTheCountOfRecreations",
 		Old: "if is.ID == was.ID && is.EditedSince(was) {",
 		New: "if is.ID == was.ID && is != was {",
 	},
-	"returns: what others delete is a return": {
+	"returns: a deletion by others counts as a recreation": {
 		File: "controllers/retention/index/returns.go", Test: "./controllers/retention/index TestWhatResetsTheCountOfRecreations",
 		Old: "\tcase row.leaving:\n",
 		New: "\tcase row.leaving || row.isPrompt():\n",

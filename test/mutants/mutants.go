@@ -1,8 +1,8 @@
-// Package mutants changes the product in small ways, each of which a named test must notice.
+// Package mutants makes small changes to the product. A named test must fail for each.
 //
-// A mutant is one change of meaning: a bound that is off by one, a check left out, a result taken for another. It is killed when
-// its test fails. The table is a measure of the tests: make mutants runs all of it, and every test run checks that each change
-// still fits the source and that each named test exists.
+// A mutant is one change of behaviour: a bound that is off by one, a missing check, a wrong result. A mutant is killed if its
+// test fails. The table measures the tests: "make mutants" runs all of it, and every test run checks that each change still
+// fits the source and that each named test exists.
 package mutants
 
 import (
@@ -16,13 +16,13 @@ import (
 // Mutant is one change and the test that must notice it.
 type Mutant struct {
 	File     string // from the root of the repository
-	Old, New string // Old must be there exactly once
+	Old, New string // Old must occur exactly once
 	Test     string // "PACKAGE NAME", as in "./policy TestDecide"
 }
 
 func (m Mutant) patch() overlay.Patch { return overlay.Patch{File: m.File, Old: m.Old, New: m.New} }
 
-// all has every mutant, by what it does.
+// all contains every mutant, by title.
 var all = merged(
 	policyMutants,
 	throttleMutants,
@@ -39,7 +39,7 @@ var all = merged(
 	policiesTable,
 )
 
-// merged joins tables. It panics when two tables use one name.
+// merged merges tables. It panics if two tables contain the same title.
 func merged(tables ...map[string]Mutant) map[string]Mutant {
 	all := map[string]Mutant{}
 	for _, table := range tables {

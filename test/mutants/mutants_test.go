@@ -14,12 +14,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
-// variable is the environment variable that makes TestMutantsAreKilled run them: "all", or a regular expression of names.
+// variable is the environment variable that makes TestMutantsAreKilled run mutants: "all", or a regular expression for
+// titles.
 const variable = "SUNSET_MUTANTS"
 
 const root = "../.."
 
-// TestMutantsFit: every change still fits the source, and every test that is named exists.
+// TestMutantsFit checks that every change still fits the source, and that every named test exists.
 func TestMutantsFit(t *testing.T) {
 	for name, m := range all {
 		source, err := os.ReadFile(filepath.Join(root, m.File))
@@ -31,7 +32,7 @@ func TestMutantsFit(t *testing.T) {
 		}
 		directory, test, _ := strings.Cut(m.Test, " ")
 		if !hasTest(t, directory, test) {
-			t.Errorf("%s: there is no %s in %s", name, test, directory)
+			t.Errorf("%s: test %s not found in %s", name, test, directory)
 		}
 	}
 }
@@ -48,11 +49,11 @@ func hasTest(t *testing.T, directory, name string) bool {
 	})
 }
 
-// TestMutantsAreKilled runs the named test of every mutant, which must fail. It takes a few seconds for each.
+// TestMutantsAreKilled runs the named test of every mutant. The test must fail. Each mutant takes a few seconds.
 func TestMutantsAreKilled(t *testing.T) {
 	chosen := os.Getenv(variable)
 	if chosen == "" {
-		t.Skipf("%s=all runs it, as make mutants does", variable)
+		t.Skipf("set %s=all to run it, or run make mutants", variable)
 	}
 	if chosen == "all" {
 		chosen = ""
@@ -66,7 +67,7 @@ func TestMutantsAreKilled(t *testing.T) {
 		tried++
 		t.Run(name, func(t *testing.T) {
 			if out, alive := survives(t, all[name]); alive {
-				t.Errorf("%s does not notice it\n%s", all[name].Test, out)
+				t.Errorf("test %s passes with the mutant\n%s", all[name].Test, out)
 				return
 			}
 			killed++
@@ -77,7 +78,7 @@ func TestMutantsAreKilled(t *testing.T) {
 
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic: `)
 
-// survives runs the test of a mutant. A build that fails is a mistake in the table, not a kill.
+// survives runs the test of a mutant. A failed build is an error in the table, not a killed mutant.
 func survives(t *testing.T, m Mutant) (out []byte, alive bool) {
 	t.Helper()
 	absolute, err := filepath.Abs(root)

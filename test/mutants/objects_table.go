@@ -2,37 +2,37 @@ package mutants
 
 // objectsTable changes requests to the API server.
 var objectsTable = map[string]Mutant{
-	"allowance: an expression that ran out of time is not asked again": {
+	"allowance: an expression that timed out is not evaluated again": {
 		File: "controllers/kube/allowance.go", Test: "./controllers/kube TestAnEvaluationThatTookTooLongIsWorthAskingAgain",
 		Old: " || errors.Is(facts[i].Err, engine.ErrDeadline)",
 		New: "",
 	},
-	"mark: an annotation that should go is emptied": {
+	"mark: an annotation is set to an empty string instead of removed": {
 		File: "controllers/kube/mark.go", Test: "./controllers/kube TestMark",
 		Old: "\tvar value any\n\tif text := m.Annotation(); text != \"\" {\n\t\tvalue = text\n\t}\n",
 		New: "\tvalue := m.Annotation()\n",
 	},
-	"memory: an object that is gone takes its namesake along": {
+	"memory: deleting an object also removes a new object with the same name": {
 		File: "controllers/kube/intake.go", Test: "./controllers/kube TestADeletionThatComesLateLeavesTheNamesake",
 		Old: "if !isNewer(m.objects[nameOf(o.row)].version, o.row.Subject().ResourceVersion) {",
 		New: "if o.row != nil {",
 	},
-	"owner: a RetentionPolicy deletes what lives in no namespace": {
+	"owner: a RetentionPolicy deletes a cluster-scoped owner": {
 		File: "controllers/kube/owner.go", Test: "./controllers/kube TestWhatStandsInTheWayOfAnOwner",
 		Old: "case t.Namespace == \"\" && i.Rule.Namespace != \"\":",
 		New: "case t.Namespace == \"\" && i.Rule.Namespace != \"\" && i.Subject.Namespace == \"\":",
 	},
-	"owner: a protected namespace is free": {
+	"owner: an owner in a protected namespace is deleted": {
 		File: "controllers/kube/owner.go", Test: "./controllers/kube TestWhatStandsInTheWayOfAnOwner",
 		Old: "case c.protection.Namespace(t.Namespace):",
 		New: "case t.Namespace == \"\" && c.protection.Namespace(t.Namespace):",
 	},
-	"owner: a read that failed leaves doubt about a DELETE": {
+	"owner: a failed read makes the result of the DELETE unknown": {
 		File: "controllers/kube/owner.go", Test: "./controllers/kube TestWhatStandsInTheWayOfAnOwner",
 		Old: "\to.Unsure = false\n",
 		New: "",
 	},
-	"owner: allowUnfinishedOwner counts for cluster-scoped owners": {
+	"owner: allowUnfinishedOwner applies to cluster-scoped owners": {
 		File: "controllers/kube/owner.go", Test: "./controllers/kube TestWhatStandsInTheWayOfAnOwner",
 		Old: "\tif !beyond {\n",
 		New: "\tif !beyond || i.Rule.AllowUnfinished {\n",
@@ -42,12 +42,12 @@ var objectsTable = map[string]Mutant{
 		Old: "\tif o.Result == retention.Removed {\n\t\to.Result = retention.Failed\n\t}\n",
 		New: "",
 	},
-	"owner: one that is terminating is deleted": {
+	"owner: a terminating owner is deleted": {
 		File: "controllers/kube/owner.go", Test: "./controllers/kube TestWhatStandsInTheWayOfAnOwner",
 		Old: "case s.UID != t.UID, s.Flags.Has(policy.IsTerminating):",
 		New: "case s.UID != t.UID:",
 	},
-	"owner: what served a kind once serves it for ever": {
+	"owner: the server of a kind is checked only once": {
 		File: "controllers/kube/owner.go", Test: "./controllers/kube TestWhoServesAnOwnersKindIsAskedAgainAfterAMinute",
 		Old: "return known && lease.Elapsed(c.clock.Now(), at) < allowedEvery",
 		New: "return known && (lease.Elapsed(c.clock.Now(), at) < allowedEvery || !at.IsZero())",
@@ -72,7 +72,7 @@ var objectsTable = map[string]Mutant{
 		Old: "case code == http.StatusTooManyRequests, code >= http.StatusInternalServerError:",
 		New: "case code == http.StatusTooManyRequests, code > http.StatusInternalServerError:",
 	},
-	"remover: a 5xx is certain": {
+	"remover: the outcome of a 5xx is known": {
 		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
 		Old: "retention.Busy, code != http.StatusTooManyRequests",
 		New: "retention.Busy, false",
@@ -82,27 +82,27 @@ var objectsTable = map[string]Mutant{
 		Old: "requests.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }",
 		New: "requests.CheckRedirect = nil",
 	},
-	"remover: a body is sent however late": {
+	"remover: a request body is sent at any time after the checks": {
 		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentLate",
 		Old: "\tif !b.begun && !preflight.Fresh(b.clock.Now(), b.since) {\n\t\treturn 0, errLate",
 		New: "\tif b.since.IsZero() {\n\t\treturn 0, errLate",
 	},
-	"remover: a body that is sent again may be late": {
+	"remover: a repeated request body may be late": {
 		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentAgainLate",
 		Old: "asked.GetBody = func() (io.ReadCloser, error) { return c.bodyOf(r), nil }",
 		New: "asked.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }",
 	},
-	"remover: a body that was sent is said to be unsent": {
+	"remover: a request body that was sent is reported as unsent": {
 		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoRequestIsSentLate",
 		Old: "\tif !b.begun && !preflight.Fresh",
 		New: "\tif !preflight.Fresh",
 	},
-	"remover: a broken connection is certain": {
+	"remover: the outcome of a broken connection is known": {
 		File: "controllers/kube/send.go", Test: "./controllers/kube TestNoAnswerIsNoResult",
 		Old: "Unsure: !late, Unsent: late",
 		New: "Unsure: false, Unsent: late",
 	},
-	"remover: a denial with a 5xx is certain": {
+	"remover: the outcome of a denial with a 5xx is known": {
 		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
 		Old: "o.Result, o.Unsure = retention.Refused, code >= http.StatusInternalServerError",
 		New: "o.Result = retention.Refused",
@@ -112,27 +112,27 @@ var objectsTable = map[string]Mutant{
 		Old: "case code == http.StatusNotFound, code < http.StatusBadRequest:",
 		New: "case code == http.StatusNotFound:",
 	},
-	"remover: a right that is missing to an owner throttles the namespace": {
+	"remover: a missing permission for an owner throttles the namespace": {
 		File: "controllers/kube/remove.go", Test: "./controllers/kube TestWhatStandsInTheWayOfAnOwner",
 		Old: "if w.Rule().Owner && o.Result == retention.Denied {",
 		New: "if !w.Rule().Owner && o.Result == retention.Denied {",
 	},
-	"remover: a webhook that failed let nothing through for certain": {
+	"remover: the outcome of a webhook failure is known": {
 		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOutcomeOf",
 		Old: "o.Result, o.Unsure = retention.Unadmitted, code >= http.StatusInternalServerError",
 		New: "o.Result = retention.Unadmitted",
 	},
-	"remover: an owner of any UID is aimed at": {
+	"remover: an owner with another UID is deleted": {
 		File: "controllers/kube/remove.go", Test: "./controllers/kube TestOnlyWhatWasAimedAtIsRemoved",
 		Old: "return owner != nil && t.UID == owner.UID && t",
 		New: "return owner != nil && t",
 	},
-	"remover: any version may go": {
+	"remover: any version of the object may be deleted": {
 		File: "controllers/kube/remove.go", Test: "./controllers/kube TestTheRequestsThatLetAnOwnerGo",
 		Old: "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
 		New: "&metav1.Preconditions{UID: &t.UID}",
 	},
-	"sight: a kind that is not served says that the object is gone": {
+	"observation: a kind that is not served means that the object is gone": {
 		File: "controllers/kube/sight.go", Test: "./controllers/kube TestWhatALookShows",
 		Old: " && status.Details != nil && status.Details.Name == t.Name",
 		New: " && (status.Details == nil || status.Details.Name == t.Name || status.Details.Name == \"\")",

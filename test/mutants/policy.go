@@ -1,7 +1,7 @@
 package mutants
 
 var policyMutants = map[string]Mutant{
-	"a subject goes a moment before it is due": {
+	"a subject is deleted a moment before it is due": {
 		File: "policy/combine.go",
 		Old:  "case now.Before(v.due):",
 		New:  "case now.Before(v.due.Add(-1)):",

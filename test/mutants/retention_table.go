@@ -2,202 +2,202 @@ package mutants
 
 // retentionTable changes what happens between a verdict and its request.
 var retentionTable = map[string]Mutant{
-	"feed: a namespace waits for those that are edited all the time": {
+	"listing: a namespace waits for namespaces with constant edits": {
 		File: "controllers/retention/listing.go", Test: "./controllers/retention TestEditsInManyNamespacesDelayNoOther",
 		Old: "cmp.Or(again.Compare(f.listed[namespace]), since.Compare",
 		New: "cmp.Or(since.Compare",
 	},
-	"limiter: a 5xx asks the whole API server for less": {
+	"limiter: a 5xx lowers the concurrency for the whole API server": {
 		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestAWholeServerThatFailsIsAskedLess",
 		Old: "return o.Result == Busy && !o.Unsure",
 		New: "return o.Result == Busy",
 	},
-	"limiter: a later answer shortens the rest": {
+	"limiter: a later answer shortens the Retry-After wait": {
 		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestTheLongerRestCounts",
 		Old: "retryAfter > 0 && until.After(l.notBefore)",
 		New: "retryAfter > 0",
 	},
-	"limiter: one answer stops everything for an hour": {
+	"limiter: one Retry-After stops everything for an hour": {
 		File: "controllers/retention/limiter.go", Test: "./controllers/retention TestRetryAfterRestsEverybody",
 		Old: "now.Add(min(retryAfter, longestRest))",
 		New: "now.Add(retryAfter)",
 	},
-	"mark: a missing right to mark throttles deletions": {
+	"mark: a missing permission to mark throttles deletions": {
 		File: "controllers/retention/mark.go", Test: "./controllers/retention TestARightToMarkThatIsMissingStopsNoDeletion",
 		Old: "\tif outcome.Result == Denied {\n",
 		New: "\tif outcome.Result == Denied && outcome.Unsent {\n",
 	},
-	"owner: a kind that is not listed keeps nothing": {
+	"owner: a kind that is not listed keeps no owners": {
 		File: "controllers/retention/owner.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
 		Old: "\tcase !wanted:\n\t\treturn policy.Verdict{}, errNotListed",
 		New: "\tcase !wanted:\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
 	},
-	"owner: a kind that is only watched on says that it goes": {
+	"owner: a kind that is watched without rules allows the deletion": {
 		File: "controllers/retention/owner.go", Test: "./controllers/retention TestWhatIsStillWatchedSaysNothingOfAnOwner",
 		Old: "\twanted := w != nil && w.until.IsZero()\n",
 		New: "\twanted := w != nil\n",
 	},
-	"kinds: one without a rule is dropped at once": {
+	"kinds: a kind without a rule is dropped immediately": {
 		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestARuleThatComesAndGoesListsItsKindOnce",
 		Old: "w.until = now.Add(unwantedLasts)",
 		New: "w.until = now",
 	},
-	"feed: a list rests from its beginning": {
+	"listing: the pause after a list counts from the start of the list": {
 		File: "controllers/retention/listing.go", Test: "./controllers/retention TestASlowListOfANamespaceDelaysNoOther",
 		Old: "= ended.Add(max(relistAgain",
 		New: "= began.Add(max(relistAgain",
 	},
-	"owner: a version that was not judged goes": {
+	"owner: an owner version that was not evaluated is deleted": {
 		File: "controllers/retention/owner.go", Test: "./controllers/retention TestAnOwnerIsJudgedAtTheVersionThatWasRead",
 		Old: "\treturn policy.Verdict{}, errUnseen\n",
 		New: "\treturn policy.Verdict{Reason: policy.NotSelected}, nil\n",
 	},
-	"owner: one that waits goes": {
+	"owner: an owner that its rules make wait is deleted": {
 		File: "controllers/retention/owner.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
 		Old: "return v.Action == policy.Delete || v",
 		New: "return v.Action != policy.Keep || v",
 	},
-	"owner: rules that have not listed the kind keep nothing": {
+	"owner: rules that have not listed the kind keep no owners": {
 		File: "controllers/retention/owner.go", Test: "./controllers/retention TestAnOwnerIsJudgedAtTheVersionThatWasRead",
 		Old: "!synced {\n\t\treturn policy.Verdict{}, errNotListed",
 		New: "!synced {\n\t\treturn policy.Verdict{Reason: policy.NotSelected}, nil",
 	},
-	"preflight: a mark needs no fence": {
+	"preflight: a mark needs no live check": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestWhatIsNotMarked",
 		Old: "return []preflight.Precondition{f.permission, f.live}",
 		New: "return []preflight.Precondition{f.permission}",
 	},
-	"preflight: another rule decides without permission": {
+	"preflight: another rule decides without a permission check": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
 		Old: "case !areAmong(j.Rules(), likely.Rules()), j.Permit",
 		New: "case j.Permit",
 	},
-	"preflight: another version goes than the one aimed at": {
+	"preflight: another version than the target is deleted": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestANewVersionDuringASlowStepIsPreparedAgain",
 		Old: "j.Permit.Valid() && !j.Permit.Same(likely.Permit):",
 		New: "false:",
 	},
-	"preflight: answers count for two seconds": {
+	"preflight: answers are valid for two seconds": {
 		File: "controllers/retention/preflight/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
 		Old: "lease.Elapsed(now, since) <= MaxAge",
 		New: "lease.Elapsed(now, since) <= 2*MaxAge",
 	},
-	"preflight: references that may be out of date count": {
+	"preflight: references that may be outdated count": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestWhatMayBeOutOfDateIsPutOff",
 		Old: "confirm(f.kind, likely.Permit.Subject()); err != nil {",
 		New: "confirm(f.kind, likely.Permit.Subject()); err != nil && f.target.UID == \"\" {",
 	},
-	"preflight: stopping interrupts a deletion that has begun": {
+	"preflight: a shutdown interrupts a request in flight": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
 		Old: "f.prepared.Send(context.WithoutCancel(ctx), w, since)",
 		New: "f.prepared.Send(ctx, w, since)",
 	},
-	"preflight: the age of the last answer counts for all": {
+	"preflight: the age of the last answer counts for all answers": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAChangeDuringASlowStepCounts",
 		Old: "if oldest := preflight.Oldest(since...); preflight.Fresh",
-		New: "if oldest := since[len(since)-1]; Fresh",
+		New: "if oldest := since[len(since)-1]; preflight.Fresh",
 	},
-	"preflight: the ledger is told of what was removed alone": {
+	"preflight: the ledger receives only successful deletions": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestTheLedgerDecidesLastAndLearnsEachResult",
 		Old: "\tif counted {\n",
 		New: "\tif counted && outcome.Result == Removed {\n",
 	},
-	"preflight: the ledger of what does not go is asked later": {
+	"preflight: the ledger records subjects that are kept as sent": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestTheLedgerDecidesLastAndLearnsEachResult",
 		Old: "if counted && !f.owner.Ledger.MarkSent(w.Intent(), f.target) {",
 		New: "if !f.owner.Ledger.MarkSent(w.Intent(), f.target) && counted && !w.Valid() {",
 	},
-	"preflight: the permission to the owner is not asked again": {
+	"preflight: the permission for the owner is not checked again": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
-		Old: "\t\tf.ownerPermission, // and",
-		New: "\t\t// and",
+		Old: "\t\tf.ownerPermission, //",
+		New: "\t\t//",
 	},
-	"preflight: the rules about an owner are asked before the checks alone": {
+	"preflight: the rules for an owner are evaluated only before the checks": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestTheRulesAboutAnOwnersKindHaveTheirSay",
 		Old: "return j, !j.Permit.Valid() || f.ownerAgrees(ctx, f.it, j.Permit.Intent(), f.target)",
 		New: "return j, true",
 	},
-	"preflight: what was answered once is not asked again": {
+	"preflight: an outdated answer is not refreshed": {
 		File: "controllers/retention/preflight/preflight.go", Test: "./controllers/retention TestNothingIsSentByAnAnswerOlderThanASecond",
 		Old: "if Fresh(now(), since[i]) {",
 		New: "if !since[i].IsZero() {",
 	},
-	"preflight: what was never sent is an attempt": {
+	"preflight: a request that was not sent counts as an attempt": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAnUnsentRequestIsNoAttempt",
 		Old: "\tif !outcome.Unsent {\n\t\tf.",
 		New: "\tif outcome.Result != Removed || !outcome.Unsent {\n\t\tf.",
 	},
-	"remove: a namespace in doubt stops the worker": {
+	"remove: a failed check of one namespace stops the worker": {
 		File: "controllers/retention/remove.go", Test: "./controllers/retention TestANamespaceInDoubtHoldsBackOnlyItself",
 		Old: "if errors.Is(err, preflight.ErrNamespace) {",
-		New: "if errors.Is(err, ErrNamespace) && it.namespace == \"\" {",
+		New: "if errors.Is(err, preflight.ErrNamespace) && it.namespace == \"\" {",
 	},
-	"remove: what is said to be gone is never asked for again": {
+	"remove: an object reported as gone is never checked again": {
 		File: "controllers/retention/remove.go", Test: "./controllers/retention TestWhatWasSaidToBeGoneAndIsThereGoesLater",
 		Old: "\t\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n\t\treturn\n",
 		New: "\t\treturn\n",
 	},
-	"tries: a conflict without a change is tried each second": {
+	"backoff: a conflict without a change is retried every second": {
 		File: "controllers/retention/backoffs.go", Test: "./controllers/retention TestWhatIsReadAfterConflicts",
 		Old: "case t.result == Changed && !t.same:",
 		New: "case t.result == Changed:",
 	},
-	"preflight: the last of several answers about permissions counts": {
+	"preflight: the age of the latest permission answer counts": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAMarkRestsOnThePermissionsOfAllItsRules",
 		Old: "since = preflight.Oldest(since, at)",
 		New: "since = at",
 	},
-	"preflight: the permission of another ServiceAccount counts": {
+	"preflight: the permissions of another ServiceAccount count": {
 		File: "controllers/retention/remove.go", Test: "./controllers/retention TestAMarkRestsOnThePermissionsOfAllItsRules",
 		Old: " && o.ServiceAccount == r.ServiceAccount",
 		New: "",
 	},
-	"throttle: slow refusals are good answers": {
+	"throttle: slow refusals count as good answers": {
 		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
 		Old: "return took >= slowAfter",
 		New: "return false",
 	},
-	"throttle: slow answers end it": {
+	"throttle: slow answers end the throttling": {
 		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestANamespaceThatAnswersSlowlyStaysThrottled",
 		Old: "l.failures, l.good, l.window = 0, 0, min",
 		New: "l.failures, l.good, l.window = 0, l.good+1, min",
 	},
-	"tries: the wait goes on with another result": {
+	"backoff: another result continues the backoff": {
 		File: "controllers/retention/backoffs.go", Test: "./controllers/retention TestAnotherResultRestartsTheBackoff",
 		Old: "\t\tlast = failures{result: result}\n",
 		New: "\t\tlast.result = result\n",
 	},
-	"pipeline: what is retried keeps its room in the ledger": {
+	"pipeline: a retried deletion keeps its ledger entry": {
 		File: "controllers/retention/pipeline.go", Test: "./controllers/retention TestWhatIsRetriedLeavesTheLedger",
 		Old: "\tp.kind.index.Release(it.uid, p.owner.Clock.Now())\n\tp.withdraw(it)\n",
 		New: "\tp.kind.index.Release(it.uid, p.owner.Clock.Now())\n",
 	},
-	"preflight: what the ledger does not permit is not retried": {
+	"preflight: a deletion that the ledger does not permit is not retried": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestWhatTheLedgerDoesNotPermitIsRetried",
 		Old: "\t\tf.retry(f.it, ledgerPause)\n\t\treturn nil\n",
 		New: "\t\treturn nil\n",
 	},
-	"feed: rows that answer older questions are taken": {
+	"listing: rows of older rules are accepted": {
 		File: "controllers/retention/listing.go", Test: "./controllers/retention TestAListOfANamespaceThatComesTooLate",
 		Old: "if f.kind.current != f || f.asks.About(namespace).Layout != asked {",
 		New: "if f.kind.current != f {",
 	},
-	"questions: rules without permission are asked": {
+	"rule set: rules without permission to watch are evaluated": {
 		File: "controllers/retention/rule_set.go", Test: "./controllers/retention TestARuleThatMayNotWatchIsNotAsked",
 		Old: "if program == nil || rule.Unwatched {",
 		New: "if program == nil {",
 	},
-	"preflight: the permissions without the one to mark suffice to mark": {
+	"preflight: marking does not need permission to mark": {
 		File: "controllers/retention/remove.go", Test: "./controllers/retention TestARuleThatComesToMarkNeedsThePermissionToMark",
 		Old: "o.Kind == r.Kind && o.Mark == r.Mark",
 		New: "o.Kind == r.Kind",
 	},
-	"kinds: queued subjects are deleted by rules that are gone": {
+	"kinds: removed rules delete queued subjects": {
 		File: "controllers/retention/kinds.go", Test: "./controllers/retention TestTheFenceMayChangeTheRules",
-		Old: "\t\t\tw.index.SetSnapshot(r.snapshot, now) // what is queued already is judged by it\n",
-		New: "",
+		Old: "\t\t\tw.index.SetSnapshot(r.snapshot, now) //",
+		New: "\t\t\t//",
 	},
-	"preflight: what is not due any more is forgotten": {
+	"preflight: a subject that is no longer due is forgotten": {
 		File: "controllers/retention/attempt.go", Test: "./controllers/retention TestAClockThatIsSet",
 		Old: "\t\tf.kind.index.Reconsider(f.it.uid, now)\n\t\tf.tries.forget(f.it)\n",
 		New: "\t\tf.tries.forget(f.it)\n",

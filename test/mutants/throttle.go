@@ -1,13 +1,13 @@
 package mutants
 
-// throttleMutants change how namespaces that are slow or fail are kept from delaying others.
+// throttleMutants change how slow or failing namespaces are prevented from delaying others.
 var throttleMutants = map[string]Mutant{
-	"limiter: a 429 in a throttled namespace holds for no other": {
+	"limiter: a 429 in a throttled namespace does not apply to others": {
 		File: "controllers/retention/place.go", Test: "./controllers/retention TestA429InAThrottledNamespaceRestsAll",
 		Old: "if attempt != nil && (fresh || attempt.asksForLess()) {",
 		New: "if attempt != nil && fresh {",
 	},
-	"throttle: a slow request keeps its place": {
+	"throttle: a slow request keeps its slot": {
 		File: "controllers/retention/throttle.go", Old: "if pl.given = give; give {", New: "if pl.given = give && it.uid == \"\"; pl.given {",
 		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
 	},
@@ -15,23 +15,23 @@ var throttleMutants = map[string]Mutant{
 		File: "controllers/retention/throttle.go", Old: "l.slow > t.max/4 || t.clock.Now().Sub(l.goodAt) > slowAfter", New: "l.slow > t.max",
 		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
 	},
-	"throttle: a failure leaves the window": {
+	"throttle: a failure does not shrink the window": {
 		File: "controllers/retention/throttle.go", Old: "l.failures, l.window = l.failures+1, 1", New: "l.failures, l.window = l.failures+1, t.max",
 		Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
 	},
-	"throttle: failing namespaces have no share": {
+	"throttle: failing namespaces have no share of their own": {
 		File: "controllers/retention/throttle.go", Old: "underWay >= max(1, t.max/4)", New: "underWay >= t.max",
 		Test: "./controllers/retention TestAFailingNamespaceIsAskedOnceAtATime",
 	},
-	"throttle: it never ends": {
+	"throttle: throttling never ends": {
 		File: "controllers/retention/throttle.go", Old: "if l.throttled && l.good >= t.max {", New: "if l.throttled && l.good > 100*t.max {",
 		Test: "./controllers/retention TestARecoveredNamespaceIsThrottledNoMore",
 	},
-	"throttle: a denial in 5 s is one in no time": {
+	"throttle: a slow denial counts as a fast one": {
 		File: "controllers/retention/throttle.go", Old: "\t\t\trest = deniedRetry\n", New: "\t\t\trest = 0\n",
 		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
 	},
-	"throttle: successes before a failure count towards its end": {
+	"throttle: successes before a failure count towards the end of throttling": {
 		File: "controllers/retention/throttle.go", Test: "./controllers/retention TestANamespaceThatFailsNowAndThenStaysThrottled",
 		Old: "l.good, l.until = 0, now.Add(throttledFor)",
 		New: "l.until = now.Add(throttledFor)",
@@ -41,16 +41,16 @@ var throttleMutants = map[string]Mutant{
 		Old: "(!failing || p.owner.failing.Wait(ctx) == nil) && p.limit.rest(ctx) == nil {",
 		New: "(!failing || p.owner.failing.Wait(ctx) == nil) {",
 	},
-	"throttle: what nothing was attempted of is a failure": {
+	"throttle: a deletion without an attempt counts as a failure": {
 		File: "controllers/retention/throttle.go", Old: "case attempt == nil || attempt.Unsent:\n",
 		New:  "case attempt == nil:\n\t\tl.notBefore = t.clock.Now().Add(deniedRetry)\n\tcase attempt.Unsent:\n",
 		Test: "./controllers/retention TestADeniedNamespaceIsProbedWithADueObject",
 	},
-	"throttle: what was put off stands in the ledger": {
+	"throttle: a postponed deletion keeps its ledger entry": {
 		File: "controllers/retention/place.go", Old: "\tif !kept {\n\t\tp.withdraw(it)\n\t}\n", New: "\t_ = kept\n",
 		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
-	"throttle: what is tried again and stands in the ledger puts everything else off": {
+	"throttle: a retried deletion with a ledger entry postpones all others": {
 		File: "controllers/retention/throttle.go", Old: "kept = stands && !l.stands[ln]; kept", New: "kept = stands && len(l.stands) == 0; kept",
 		Test: "./controllers/retention TestAThrottledNamespaceDeletesWhatItCan",
 	},
@@ -58,15 +58,15 @@ var throttleMutants = map[string]Mutant{
 		File: "controllers/retention/throttle.go", Old: "l.underWay-stuck[ln.namespace] >= l.window", New: "l.underWay-0*stuck[ln.namespace] >= l.window",
 		Test: "./controllers/retention TestAnAttemptThatHangsStopsItsNamespaceForAWhileOnly",
 	},
-	"throttle: all of a namespace is written down": {
+	"throttle: all deletions of a throttled namespace are recorded": {
 		File: "controllers/retention/throttle.go", Old: "l.writtenFor[ln] = t.clock.Now().Add(ledgerTurn)", New: "l.writtenFor[ln] = t.clock.Now()",
 		Test: "./controllers/retention TestAThrottledNamespaceRecordsOneDeletionAtATime",
 	},
-	"throttle: failing namespaces have the whole pace": {
+	"throttle: failing namespaces have the full rate": {
 		File: "controllers/retention/reconciler.go", Old: "rate.Limit(o.MaxPerSecond/10)", New: "rate.Limit(o.MaxPerSecond*10)",
 		Test: "./controllers/retention TestAFailingNamespaceTakesATenthOfThePace",
 	},
-	"limiter: what admission fails is a busy server": {
+	"limiter: a failed admission counts as a busy server": {
 		File: "controllers/retention/limiter.go", Old: "case attempt == nil || attempt.Unsent || attempt.Result == Unadmitted:\n",
 		New:  "case attempt == nil || attempt.Unsent:\n\tcase attempt.Result == Unadmitted:\n\t\tl.shrink(time.Minute)\n",
 		Test: "./controllers/retention TestOtherNamespacesKeepTheirPace",
@@ -76,23 +76,23 @@ var throttleMutants = map[string]Mutant{
 		New:  "obstacle = preflight.Check(ctx, f.owner.Clock.Now, checks, since, round > 0)",
 		Test: "./controllers/retention TestSlowChecksInANamespaceDelayNoOther",
 	},
-	"throttle: a busy server is asked as much as before": {
+	"throttle: a busy server does not lower the concurrency": {
 		File: "controllers/retention/throttle.go", Old: "l.window, l.notBefore = 1, t.clock.Now().Add(throttledRetry)", New: "l.window = t.max",
 		Test: "./controllers/retention TestABusyServerIsAskedLessInThrottledNamespacesToo",
 	},
-	"limiter: what was not sent is a busy server": {
+	"limiter: a request that was not sent counts as a busy server": {
 		File: "controllers/retention/limiter.go", Old: "attempt == nil || attempt.Unsent || attempt.Result == Unadmitted", New: "attempt == nil || attempt.Result == Unadmitted",
 		Test: "./controllers/retention TestLimitAfterOneAttempt",
 	},
-	"limiter: a 5xx beside good answers is a busy server": {
+	"limiter: a 5xx among good answers counts as a busy server": {
 		File: "controllers/retention/limiter.go", Old: "l.clock.Since(l.goodAt) < shrinkEvery", New: "l.clock.Since(l.goodAt) < 0",
 		Test: "./controllers/retention TestAnErrorAmongSuccessesDoesNotLowerConcurrency",
 	},
-	"remover: what a webhook denies is what its code says": {
+	"remover: the status code decides about a webhook denial": {
 		File: "controllers/kube/remove.go", Old: "\tcase denied:\n", New: "\tcase denied && code == http.StatusForbidden:\n",
 		Test: "./controllers/kube TestOutcomeOf",
 	},
-	"remover: a webhook that fails is a busy server": {
+	"remover: a failing webhook counts as a busy server": {
 		File: "controllers/kube/remove.go", Old: "\tcase failed:\n", New: "\tcase failed && code == http.StatusTeapot:\n",
 		Test: "./controllers/kube TestOutcomeOf",
 	},

@@ -1,7 +1,7 @@
-// Package overlay changes the sources that go build and go test read, without changing the files: for controllers that lack a
-// safety mechanism, and for mutants that tests must notice.
+// Package overlay changes the sources that go build and go test read without changing the files. Tests use it for
+// controllers without a safety mechanism, and for mutants that tests must detect.
 //
-// It promises that a patch which does not fit the source any more is an error, never a build without the change.
+// If a patch does not match the source anymore, it returns an error; it never builds without the change.
 package overlay
 
 import (
@@ -14,29 +14,29 @@ import (
 
 // Patch replaces text in one file of the product.
 type Patch struct {
-	File string // from the root of the repository
-	Old  string // must be there exactly once
+	File string // path from the root of the repository
+	Old  string // must occur exactly once
 	New  string
 }
 
-// Apply changes the text of the patch's file.
+// Apply applies the patch to the text of its file.
 func (p Patch) Apply(text string) (string, error) {
 	if n := strings.Count(text, p.Old); n != 1 {
-		return "", fmt.Errorf("%s has this text %d times, want once; adapt the patch to the changed source:\n%s", p.File, n, p.Old)
+		return "", fmt.Errorf("%s contains this text %d times, want once; adapt the patch to the changed source:\n%s", p.File, n, p.Old)
 	}
 	return strings.Replace(text, p.Old, p.New, 1), nil
 }
 
-// Overlay is what the flag -overlay of the go command reads: files that replace others.
+// Overlay is a file for the flag -overlay of the go command: it lists files that replace others.
 type Overlay struct{ dir string }
 
 // Path is the value of the flag.
 func (o Overlay) Path() string { return filepath.Join(o.dir, "overlay.json") }
 
-// Remove deletes the overlay's files. A failure leaves them in the directory for temporary files.
+// Remove deletes the overlay's files. If it fails, they remain in the directory for temporary files.
 func (o Overlay) Remove() { _ = os.RemoveAll(o.dir) }
 
-// New writes an overlay of the repository at root in which patches are applied, several to one file too. The caller removes it.
+// New writes an overlay of the repository at root with these patches; a file may have several. The caller removes it.
 func New(root string, patches ...Patch) (o Overlay, err error) {
 	patched := map[string]string{}
 	for _, p := range patches {

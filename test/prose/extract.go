@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// paragraph is text that reads as one, and the line where it begins in its file.
+// paragraph is text that belongs together, and the line where it begins in its file.
 type paragraph struct {
 	line int
 	text string
 }
 
-// sentence is what a literal must contain to be read as prose: three words beside each other. CEL, YAML and names seldom have them.
+// sentence is the pattern of literals that count as prose: three consecutive words. CEL, YAML and names seldom match.
 var sentence = regexp.MustCompile(`[A-Za-z']+ [a-z']+ [a-z']+`)
 
-// paragraphs gives the comments and sentences of a Go file, in no particular order.
+// paragraphs returns the comments and sentences of a Go file, in no particular order.
 func paragraphs(name string, source []byte) ([]paragraph, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, source, parser.ParseComments|parser.SkipObjectResolution)
@@ -45,7 +45,7 @@ func paragraphs(name string, source []byte) ([]paragraph, error) {
 	return all, nil
 }
 
-// comment splits at empty lines and leaves out what is indented, as go doc does.
+// comment splits at empty lines and omits indented lines, like go doc.
 func comment(line int, text string) []paragraph {
 	var all []paragraph
 	var open *paragraph

@@ -12,7 +12,7 @@ import (
 
 var knownFile = filepath.Join("test", "prose", "known.txt")
 
-// count gives the number of findings of each file.
+// count returns the number of findings of each file.
 func count(found []finding) map[string]int {
 	n := map[string]int{}
 	for _, f := range found {
@@ -21,7 +21,7 @@ func count(found []finding) map[string]int {
 	return n
 }
 
-// readKnown reads how many findings each page may have.
+// readKnown reads the accepted number of findings of each page.
 func readKnown() (map[string]int, error) {
 	file, err := os.Open(knownFile)
 	if err != nil {
@@ -40,7 +40,7 @@ func readKnown() (map[string]int, error) {
 	return known, nil
 }
 
-// writeKnown lists pages that have findings, and no Go file.
+// writeKnown writes the number of findings of each page. It ignores Go files.
 func writeKnown(found []finding) error {
 	n := count(found)
 	var text strings.Builder

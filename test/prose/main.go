@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// root is where files are found, and known.txt: the program runs there.
+// root is the directory in which the program runs. It contains the files to check and known.txt.
 const root = "."
 
 func main() {
-	update := flag.Bool("update", false, "write test/prose/known.txt again")
+	update := flag.Bool("update", false, "update test/prose/known.txt")
 	flag.Parse()
 	code, err := run(flag.Args(), *update)
 	if err != nil {
@@ -22,7 +22,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run checks the files in these folders, or all, and returns the exit code.
+// run checks the files in these folders, or all files, and returns the exit code.
 func run(paths []string, update bool) (int, error) {
 	whole := len(paths) == 0
 	if whole {
@@ -52,17 +52,17 @@ func run(paths []string, update bool) (int, error) {
 	return code, nil
 }
 
-// compare reports pages whose number of findings is not the known one.
+// compare reports pages whose number of findings differs from the accepted one.
 func compare(found []finding, known map[string]int) int {
 	code := 0
 	now := count(found)
 	for file, was := range known {
 		switch n := now[file]; {
 		case n > was:
-			fmt.Printf("%s: %d findings, %d before: see go run ./test/prose %s\n", file, n, was, file)
+			fmt.Printf("%s: %d findings, %d accepted: run go run ./test/prose %s\n", file, n, was, file)
 			code = 1
 		case n < was:
-			fmt.Printf("%s: %d findings, %d before: run go run ./test/prose -update\n", file, n, was)
+			fmt.Printf("%s: %d findings, %d accepted: run go run ./test/prose -update\n", file, n, was)
 			code = 1
 		}
 	}

@@ -31,7 +31,7 @@ func check(paths []string) ([]finding, error) {
 		}
 	}
 	if len(texts.of) == 0 {
-		return nil, fmt.Errorf("no page and no Go file in %s", strings.Join(paths, ", "))
+		return nil, fmt.Errorf("%s: no Markdown or Go files", strings.Join(paths, ", "))
 	}
 	alerts, err := vale(dir)
 	if err != nil {
@@ -53,7 +53,7 @@ type alert struct {
 	Message string
 }
 
-// vale gives the alerts about each file in dir.
+// vale returns the alerts for each file in dir.
 func vale(dir string) (map[string][]alert, error) {
 	config, err := filepath.Abs(filepath.Join("test", "prose", "vale.ini"))
 	if err != nil {
@@ -70,13 +70,13 @@ func vale(dir string) (map[string][]alert, error) {
 	return alerts, json.Unmarshal(out, &alerts)
 }
 
-// text is what vale reads of one file.
+// text is the input of vale for one file.
 type text struct {
 	file  string
-	lines []int // of the file, for each paragraph; nil if vale reads the file as it is
+	lines []int // line in the file, for each paragraph; nil if vale reads the file unchanged
 }
 
-// lineOf translates a line of what vale has read: paragraphs stand on every second line.
+// lineOf converts a line of vale's input to a line of the file: paragraphs are on every second line.
 func (t text) lineOf(line int) int {
 	if t.lines == nil {
 		return line
@@ -86,10 +86,10 @@ func (t text) lineOf(line int) int {
 
 type texts struct {
 	dir string
-	of  map[string]text // by the file that vale reads
+	of  map[string]text // by name of vale's input file
 }
 
-// add writes what vale reads of one file. It skips what another module, a generator or a test's data holds.
+// add writes vale's input for one file. It skips other modules, generated files and test data.
 func (t texts) add(name string, entry fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
@@ -104,7 +104,7 @@ func (t texts) add(name string, entry fs.DirEntry, err error) error {
 	return nil
 }
 
-// generated pages repeat comments of Go files.
+// generated are pages that repeat comments of Go files.
 var generated = map[string]bool{"docs/reference.md": true, "docs/cel.md": true}
 
 func enter(dir string) error {
@@ -136,7 +136,7 @@ func (t texts) addGo(name string) error {
 	var out strings.Builder
 	for _, p := range all {
 		lines = append(lines, p.line)
-		out.WriteString(p.text + "\n\n")
+		out.WriteString(ended(p.text) + "\n\n")
 	}
 	return t.write(text{file: name, lines: lines}, ".txt", out.String())
 }
@@ -145,4 +145,13 @@ func (t texts) write(of text, extension, content string) error {
 	name := filepath.Join(t.dir, fmt.Sprint(len(t.of))+extension)
 	t.of[name] = of
 	return os.WriteFile(name, []byte(content), 0o600)
+}
+
+// ended adds the full stop that titles and messages lack. Without it, vale would join adjacent paragraphs into one
+// sentence.
+func ended(text string) string {
+	if strings.ContainsAny(text[len(text)-1:], ".?!:") {
+		return text
+	}
+	return text + "."
 }

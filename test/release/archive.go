@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// pack writes files into one tar.gz, without the folders they are in. The first is the program. The same files at the same
-// time give the same archive.
+// pack writes files into one tar.gz without their folders. The first is the program. The same files at the same time
+// produce the same archive.
 func pack(to io.Writer, at time.Time, files ...string) error {
 	compressed := gzip.NewWriter(to)
 	archive := tar.NewWriter(compressed)
@@ -39,7 +39,7 @@ func pack(to io.Writer, at time.Time, files ...string) error {
 	return compressed.Close()
 }
 
-// checksum is the SHA-256 of a file, in hexadecimal digits.
+// checksum returns the SHA-256 of a file, in hexadecimal digits.
 func checksum(name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -28,7 +28,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// TestAnArchiveIsTheSameEachTime: it has the program, which can be run, and the license, and nothing of who built it.
+// TestAnArchiveIsTheSameEachTime: it contains the executable program and the license, and nothing about its builder.
 func TestAnArchiveIsTheSameEachTime(t *testing.T) {
 	var archives [2]bytes.Buffer
 	for i := range archives {
@@ -76,7 +76,7 @@ func TestVersionsThatCanBeReleased(t *testing.T) {
 	}
 }
 
-// plugin is a krew manifest as far as ours goes, of which krew demands all.
+// plugin is the part of a krew manifest that we use; krew requires all of it.
 type plugin struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -100,7 +100,7 @@ type plugin struct {
 	} `json:"spec"`
 }
 
-// TestTheManifestForKrew: filled in, it is one that krew takes, with the archives that are built and their checksums.
+// TestTheManifestForKrew: krew accepts the filled-in manifest, which has the built archives with their checksums.
 func TestTheManifestForKrew(t *testing.T) {
 	const version = "v1.2.3"
 	dir, sums := t.TempDir(), map[platform]string{}
@@ -134,7 +134,7 @@ func TestTheManifestForKrew(t *testing.T) {
 		"every platform":           len(m.Spec.Platforms) == len(platforms),
 	} {
 		if !ok {
-			t.Errorf("the manifest has not %s:\n%s", what, text)
+			t.Errorf("the manifest lacks %s:\n%s", what, text)
 		}
 	}
 	for _, got := range m.Spec.Platforms {
@@ -146,7 +146,7 @@ func TestTheManifestForKrew(t *testing.T) {
 		delete(sums, p)
 	}
 	if left := regexp.MustCompile(`\{\{|no value`).FindString(text); left != "" || len(sums) > 0 {
-		t.Errorf("%q, and platforms %v are left", left, sums)
+		t.Errorf("unfilled parts: %q; unused platforms: %v", left, sums)
 	}
 	if _, err := fill(string(template), "v9.9.9", dir); err == nil {
 		t.Error("a manifest without archives was filled in")

@@ -11,10 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nobody is the user of the images.
+// The numeric user of the images.
 const nobody = 65532
 
-// TestImagesAreOfNobody: all images have the same base and user, the Go of go.mod builds them, and ko builds the same.
+// TestImagesAreOfNobody: all images have the same base and user, the Go version of go.mod builds them, and ko builds the
+// same.
 func TestImagesAreOfNobody(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("../..", name))
@@ -38,9 +39,9 @@ func TestImagesAreOfNobody(t *testing.T) {
 		}
 	}
 	if want := fmt.Sprintf("\nUSER %d:%d\n", nobody, nobody); strings.Count(dockerfile, "\nUSER ") != 1 || !strings.Contains(dockerfile, want) {
-		t.Errorf("the images have another user than %d", nobody)
+		t.Errorf("want user %d in all images", nobody)
 	}
-	var ko struct { // all that ours says; https://ko.build/configuration
+	var ko struct { // the fields that we use; https://ko.build/configuration
 		DefaultBaseImage string   `json:"defaultBaseImage"`
 		DefaultPlatforms []string `json:"defaultPlatforms"`
 		DefaultEnv       []string `json:"defaultEnv"`

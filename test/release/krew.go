@@ -9,7 +9,7 @@ import (
 )
 
 // fill fills in a krew manifest: the version, and the checksums of the archives in a folder. The template is written for
-// krew-release-bot, whose function addURIAndSha it uses: https://github.com/rajatjindal/krew-release-bot.
+// krew-release-bot and its function addURIAndSha: https://github.com/rajatjindal/krew-release-bot.
 func fill(text, version, dir string) (string, error) {
 	manifest, err := template.New("krew").Funcs(template.FuncMap{
 		"addURIAndSha": func(uri, tag string) (string, error) {

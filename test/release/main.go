@@ -1,5 +1,5 @@
-// Command release builds the archives of kubectl-sunset for every platform and fills in the krew manifest, as "make archives"
-// does. It publishes nothing.
+// Command release builds the archives of kubectl-sunset for every platform and fills in the krew manifest, like "make
+// archives". It publishes nothing.
 package main
 
 import (
@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// platforms are those that the manifest has.
+// platforms are the platforms of the manifest.
 var platforms = []platform{
 	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
 }
 
-// platform is an operating system and an architecture, as Go calls them.
+// platform is an operating system and an architecture, with their names in Go.
 type platform struct{ os, arch string }
 
 func (p platform) program() string {
@@ -47,7 +47,7 @@ var versions = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
 func release(version, dir string) error {
 	if !versions.MatchString(version) {
-		return fmt.Errorf("want a version such as v1.2.3, not %q", version)
+		return fmt.Errorf("invalid version %q, want a version such as v1.2.3", version)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -81,7 +81,7 @@ func release(version, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "sunset.yaml"), []byte(manifest), 0o644)
 }
 
-// commitTime is that of the commit, so that archives of the same commit are the same.
+// commitTime returns the time of the commit, so that archives of the same commit are equal.
 func commitTime() (time.Time, error) {
 	out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
 	if err != nil {
@@ -91,7 +91,7 @@ func commitTime() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), err
 }
 
-// build makes the archive of one platform.
+// build builds the archive of one platform.
 func build(p platform, version, dir string, at time.Time) error {
 	work, err := os.MkdirTemp("", "sunset-release-")
 	if err != nil {

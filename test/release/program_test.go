@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestTheArchiveOfThisMachine: the program in it runs, and says the version of the archive.
+// TestTheArchiveOfThisMachine: the program in the archive runs, and prints the version of the archive.
 func TestTheArchiveOfThisMachine(t *testing.T) {
 	const version = "v1.2.3"
 	dir, here := t.TempDir(), platform{runtime.GOOS, runtime.GOARCH}

@@ -14,11 +14,12 @@ import (
 	"testing"
 )
 
-// most is how many bytes a program may have that is put into an image.
+// most is the maximum number of bytes of a program in an image.
 const most = 60_000_000
 
-// TestProgramsOfImages does what the Dockerfile does, as far as that goes without a registry: what it copies is enough to build
-// programs for both architectures, which are static and small, know what they were stamped with, and run where nothing else is.
+// TestProgramsOfImages builds what the Dockerfile builds, as far as possible without a registry. The copied files are
+// enough to build programs for both architectures. The programs are static and small, contain their build information, and
+// run without other files.
 func TestProgramsOfImages(t *testing.T) {
 	source, err := os.ReadFile("../../.ci/Dockerfile")
 	if err != nil {
@@ -44,7 +45,7 @@ func TestProgramsOfImages(t *testing.T) {
 	}
 }
 
-// copied is a folder with what the Dockerfile copies from the repository, all of which it is sent.
+// copied returns a folder with the files that the Dockerfile copies. The .dockerignore file must include all of them.
 func copied(t *testing.T, dockerfile string) string {
 	t.Helper()
 	sent, err := os.ReadFile("../../.ci/Dockerfile.dockerignore")
@@ -55,13 +56,13 @@ func copied(t *testing.T, dockerfile string) string {
 	for _, match := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(dockerfile, -1) {
 		for _, name := range strings.Fields(match[1]) {
 			if !strings.Contains(string(sent), "\n!"+name+"\n") {
-				t.Errorf("the build is not sent %s", name)
+				t.Errorf(".dockerignore excludes %s", name)
 			}
 			from, to := filepath.Join("../..", name), filepath.Join(context, name)
 			text, err := os.ReadFile(from)
 			if err == nil {
 				err = os.WriteFile(to, text, 0o644)
-			} else { // a folder
+			} else { // a directory
 				err = os.CopyFS(to, os.DirFS(from))
 			}
 			if err != nil {
@@ -72,7 +73,7 @@ func copied(t *testing.T, dockerfile string) string {
 	return context
 }
 
-// command is what the Dockerfile builds with, into another folder.
+// command returns the Dockerfile's build command, with another output folder.
 func command(t *testing.T, dockerfile, out string) string {
 	t.Helper()
 	match := regexp.MustCompile(`(?s)\nRUN [^\n]*go-build \\\n(.*?)\n\n`).FindStringSubmatch(dockerfile)
@@ -93,9 +94,9 @@ func expectStatic(t *testing.T, name string, machine elf.Machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	libraries, _ := file.ImportedLibraries() // an error says that there is no section of them
+	libraries, _ := file.ImportedLibraries() // an error means that the section is missing
 	if file.Machine != machine || file.Section(".interp") != nil || file.Section(".dynamic") != nil || len(libraries) > 0 {
-		t.Errorf("%s is for %v and takes %v: want one that is static, for %v", name, file.Machine, libraries, machine)
+		t.Errorf("%s: machine %v, libraries %v; want a static program for %v", name, file.Machine, libraries, machine)
 	}
 	if file.Section(".symtab") != nil || file.Section(".debug_info") != nil {
 		t.Errorf("%s is not stripped", name)
@@ -106,7 +107,7 @@ func expectStatic(t *testing.T, name string, machine elf.Machine) {
 	}
 }
 
-// expectAlone runs a program in a root directory that has nothing else, as somebody who is not root.
+// expectAlone runs a program as a non-root user in a root directory without other files.
 func expectAlone(t *testing.T, name string) {
 	t.Helper()
 	program, root := filepath.Base(name), t.TempDir()
@@ -120,7 +121,7 @@ func expectAlone(t *testing.T, name string) {
 		want string
 	}{
 		{[]string{"--version"}, 0, fmt.Sprintf(version, program, runtime.Version(), runtime.GOARCH)},
-		{nil, 2, program + ": no API server: this does not run in a Pod (KUBERNETES_SERVICE_HOST and _PORT are not set), and --kubeconfig names no file\n"},
+		{nil, 2, program + ": find the API server: the program does not run in a Pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): set --kubeconfig\n"},
 	} {
 		run := exec.Command("/"+program, test.args...)
 		run.Dir, run.Env, run.SysProcAttr = "/", []string{"NODE_NAME=a"}, shutIn(root)
@@ -135,7 +136,7 @@ func expectAlone(t *testing.T, name string) {
 	}
 }
 
-// shutIn lets a process see one folder alone. Who is not root needs a user namespace for that.
+// shutIn makes a process see only one folder. A non-root user needs a user namespace for that.
 func shutIn(root string) *syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
 		return &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

@@ -22,7 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/upgrade"
 )
 
-// TestEveryFormatIsRead goes on from what each version has written. With -record another is added first.
+// TestEveryFormatIsRead continues from the recording of each version. With -record it first adds a recording.
 func TestEveryFormatIsRead(t *testing.T) {
 	if *recordAs != "" {
 		record(t, *recordAs, *recordFrom)
@@ -54,7 +54,7 @@ var (
 	reportKind    = v1alpha1.GroupVersion.WithKind("NodeImageReport")
 )
 
-// past is a recording with its policies as today's code reads them.
+// past is a recording with its policies as the current code reads them.
 type past struct {
 	*upgrade.Recording
 	*testing.T
@@ -78,7 +78,7 @@ func (p *past) load() {
 	}
 }
 
-// as reads an object strictly.
+// as decodes an object strictly.
 func as[T any](t *testing.T, u *unstructured.Unstructured) *T {
 	t.Helper()
 	into := new(T)
@@ -86,18 +86,18 @@ func as[T any](t *testing.T, u *unstructured.Unstructured) *T {
 	return into
 }
 
-// previews: what was previewed needs no approval again, as its hash is the same.
+// previews: a dry run that was counted needs no new approval, because its hash is the same.
 func (p *past) previews(t *testing.T) {
 	for _, u := range p.Of(v1alpha1.ClusterRetentionPolicyKind) {
 		written := as[v1alpha1.ClusterRetentionPolicy](t, u)
 		counted := written.Status.Previews
 		if n := len(counted); n == 0 || counted[n-1].Hash != p.policies[written.Name].Hash {
-			t.Errorf("policy %s has hash %s; previewed %v", written.Name, p.policies[written.Name].Hash, counted)
+			t.Errorf("policy %s has hash %s, want one of the previews %v", written.Name, p.policies[written.Name].Hash, counted)
 		}
 	}
 }
 
-// marks: the time that an object is marked with counts on, by the name under which it was written.
+// marks: the time in a mark still counts, under the name with which it was written.
 func (p *past) marks(t *testing.T) {
 	rule := p.policies["marks"].Rules[0]
 	for _, u := range p.Of(configMapKind) {
@@ -107,14 +107,14 @@ func (p *past) marks(t *testing.T) {
 		text := u.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]
 		at, ok := policy.ParseMarks(text)[rule.Mark]
 		if age := p.At.Sub(at); !ok || age < 0 || age > time.Minute {
-			t.Errorf("marked %s, of which %s says %v", text, rule.Mark, at)
+			t.Errorf("marked %s; mark %s has the time %v", text, rule.Mark, at)
 		}
 		return
 	}
 	t.Error("nothing is marked")
 }
 
-// ledger: what is open and spent counts against limits, what is open is settled, and totals go on.
+// ledger: open and spent entries count against limits, open entries are resolved, and totals continue.
 func (p *past) ledger(t *testing.T) {
 	l := as[v1alpha1.RetentionLedger](t, p.Of(ledgerKind)[0])
 	limits := p.policies["limited"].Limits
@@ -124,7 +124,7 @@ func (p *past) ledger(t *testing.T) {
 	taken := k.Draft(p.At)
 	k.Wrote(taken, taken.Object())
 	if charged, free := k.Charged(p.At, budget), k.FreeAt(p.At, budget); charged != 4 || free.IsZero() {
-		t.Errorf("%d charged, free at %v", charged, free)
+		t.Errorf("%d charged, next deletion at %v", charged, free)
 	}
 	for _, e := range k.Doubtful() {
 		if e.Name == "open-lost" {
@@ -140,18 +140,18 @@ func (p *past) ledger(t *testing.T) {
 		t.Errorf("%d charged within the window", charged)
 	}
 	if charged := k.Charged(p.At.Add(25*time.Hour), budget); charged != 1 {
-		t.Errorf("%d charged after it, when one is open", charged)
+		t.Errorf("%d charged after the window, with one open entry", charged)
 	}
 }
 
-// rules: an agent obeys what an earlier controller has told it, of the policies that there are.
+// rules: an agent follows the rules that an earlier controller published, for the policies that exist.
 func (p *past) rules(t *testing.T) {
 	data, err := p.Of(v1alpha1.NodeImageRulesKind)[0].MarshalJSON()
 	no(t, err)
 	told, err := agentapi.Read(data)
 	no(t, err)
 	if len(told.Policies) != 1 || len(told.Policies[0].Problems) > 0 || told.Policies[0].Hash != p.policies["images"].Hash {
-		t.Errorf("told %+v", told.Policies)
+		t.Errorf("received %+v", told.Policies)
 	}
 	var now []metav1.PartialObjectMetadata
 	for _, u := range p.Of(v1alpha1.ClusterRetentionPolicyKind) {
@@ -162,7 +162,7 @@ func (p *past) rules(t *testing.T) {
 	}
 }
 
-// report: the controller sums up what an earlier agent reports, and today's agent counts on from it.
+// report: the controller sums up the report of an earlier agent, and the current agent continues its counts.
 func (p *past) report(t *testing.T) {
 	r := as[v1alpha1.NodeImageReport](t, p.Of(reportKind)[0])
 	if r.Name != upgrade.Node || r.Removed.Images != 1 || len(r.Policies) != 1 || r.Policies[0].Hash != p.policies["images"].Hash {
@@ -170,7 +170,7 @@ func (p *past) report(t *testing.T) {
 	}
 }
 
-// ages: the file of an earlier agent counts on within its boot, and stands still across another.
+// ages: the ages in an earlier agent's file grow within the same boot, and do not grow across a reboot.
 func (p *past) ages(t *testing.T) {
 	var file struct {
 		Content struct {
@@ -198,10 +198,10 @@ func (p *past) ages(t *testing.T) {
 		kept.Observe(test.at, []history.Seen{{ID: critest.ID(1)}})
 		record, ok := kept.Of(critest.ID(1))
 		if err := kept.Anew(); err != nil || !ok || record.UnusedFor != test.want {
-			t.Errorf("%s: %+v, not unused for %s: %v", name, record, test.want, err)
+			t.Errorf("%s: %+v, want unused for %s: %v", name, record, test.want, err)
 		}
 		if removed := kept.PulledAgain(); len(removed) > 0 {
-			t.Errorf("%s: pulled again %v", name, removed)
+			t.Errorf("%s: pulled again: %v", name, removed)
 		}
 		no(t, kept.Close())
 	}

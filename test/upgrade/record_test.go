@@ -17,11 +17,11 @@ import (
 )
 
 var (
-	recordAs   = flag.String("record", "", "run the programs of a checkout, and keep what they write under this name in testdata")
-	recordFrom = flag.String("from", "", "the checkout; this one by default")
+	recordAs   = flag.String("record", "", "run the programs of a checkout, and save what they write under this name in testdata")
+	recordFrom = flag.String("from", "", "the checkout; the current one by default")
 )
 
-// record runs the programs of a checkout on a control plane of their own, and keeps what they leave behind.
+// record runs the programs of a checkout on a separate control plane, and saves what they leave behind.
 func record(t *testing.T, name, from string) {
 	root, err := filepath.Abs("../..")
 	no(t, err)
@@ -43,7 +43,7 @@ func record(t *testing.T, name, from string) {
 	no(t, os.WriteFile(filepath.Join(dir, upgrade.CRDsFile), definitions(t, filepath.Join(from, "crds")), 0o644))
 }
 
-// build gives the path of a program; empty if the checkout has none of that name.
+// build returns the path of a program; empty if the checkout has no program with this name.
 func build(t *testing.T, from, program string) string {
 	if _, err := os.Stat(filepath.Join(from, "cmd", program)); err != nil {
 		return ""
@@ -63,7 +63,7 @@ func commit(t *testing.T, from string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// objects are all that Sunset has written, and what it has written on.
+// objects returns all objects that Sunset has written or changed.
 func (s *scene) objects() []byte {
 	var all bytes.Buffer
 	for _, kind := range []string{"ClusterRetentionPolicy", "RetentionLedger", "NodeImageRules", "NodeImageReport", "ConfigMap"} {
@@ -80,7 +80,7 @@ func (s *scene) objects() []byte {
 	return all.Bytes()
 }
 
-// definitions are the CustomResourceDefinitions of a checkout without the descriptions, which decide nothing.
+// definitions returns the CustomResourceDefinitions of a checkout without the descriptions, which have no effect.
 func definitions(t *testing.T, dir string) []byte {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	no(t, err)
@@ -97,7 +97,7 @@ func definitions(t *testing.T, dir string) []byte {
 	return all.Bytes()
 }
 
-// undescribed drops descriptions, which are texts: a field of that name is not.
+// undescribed drops descriptions, which are strings, but not fields with that name.
 func undescribed(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -21,10 +21,10 @@ import (
 type Recording struct {
 	Name string    `json:"-"`
 	Dir  string    `json:"-"`
-	At   time.Time `json:"at"`  // when it was recorded
-	How  string    `json:"how"` // it was made
+	At   time.Time `json:"at"`  // time of the recording
+	How  string    `json:"how"` // how it was made
 
-	Objects []*unstructured.Unstructured `json:"-"` // as the API server gave them, but for managedFields
+	Objects []*unstructured.Unstructured `json:"-"` // as the API server returned them, without managedFields
 }
 
 // The files of a recording.
@@ -35,10 +35,10 @@ const (
 	StateDir    = "state"     // of the node agent; absent if the version has none
 )
 
-// Node is the name of the node whose agent was recorded.
+// Node is the name of the node of the recorded agent.
 const Node = "node-1"
 
-// Dir is where recordings are.
+// Dir is the directory of the recordings.
 func Dir() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "testdata")
@@ -90,7 +90,7 @@ func objects(text []byte) (all []*unstructured.Unstructured, err error) {
 	}
 }
 
-// Of gives the objects of a kind.
+// Of returns the objects of a kind.
 func (r *Recording) Of(kind schema.GroupVersionKind) (of []*unstructured.Unstructured) {
 	for _, u := range r.Objects {
 		if u.GroupVersionKind() == kind {
@@ -100,16 +100,16 @@ func (r *Recording) Of(kind schema.GroupVersionKind) (of []*unstructured.Unstruc
 	return of
 }
 
-// HasAgent reports whether a node agent was recorded.
+// HasAgent reports whether the recording includes a node agent.
 func (r *Recording) HasAgent() bool {
 	_, err := os.Stat(filepath.Join(r.Dir, StateDir))
 	return err == nil
 }
 
-// instant is a time as all formats have it.
+// instant matches a time in all recorded formats.
 var instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 
-// Later is a text with all times in it so much later, written as they were: it is as if it had been recorded then.
+// Later returns a text with all times in it shifted by this duration, in their original format.
 func Later(text []byte, by time.Duration) []byte {
 	return instant.ReplaceAllFunc(text, func(match []byte) []byte {
 		t, err := time.Parse(time.RFC3339Nano, string(match))

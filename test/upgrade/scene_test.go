@@ -39,8 +39,8 @@ const (
 	namespace = "upgrade"
 )
 
-// policies leave behind what there is to leave: marks; a ledger with what is open, spent and counted by outcome; images of a
-// node that go, or are too young.
+// policies leave behind all recorded data: marks; a ledger with open and spent entries and counts by outcome; images of a
+// node that are removed, or are too young.
 var policies = map[string]string{
 	"marks": `
 mode: Enforce
@@ -81,11 +81,11 @@ type scene struct {
 	*testing.T
 	client.Client
 	plane      *cluster.Cluster
-	kubeconfig string // to the API server, but for deletions of what is named open-*
+	kubeconfig string // connects to the API server, but DELETEs of objects named open-* get no response
 	state      string // of the agent; empty without one
 }
 
-// newScene has the definitions of a version, and no controllers but Sunset.
+// newScene starts a scene with the definitions of a version, and no controllers except Sunset.
 func newScene(t *testing.T, crds string) *scene {
 	plane, err := cluster.Start(t.Context(), cluster.Options{Controllers: []string{}, Progress: os.Stderr})
 	no(t, err)
@@ -107,7 +107,7 @@ func no(t *testing.T, err error) {
 	}
 }
 
-// withoutAnswer reaches the API server, only that nothing is heard of deletions of what is named open-*.
+// withoutAnswer connects to the API server, but DELETEs of objects named open-* get no response.
 func (s *scene) withoutAnswer() *rest.Config {
 	transport, err := rest.TransportFor(s.plane.Config())
 	no(s.T, err)
@@ -126,7 +126,7 @@ func (s *scene) withoutAnswer() *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// run starts a program, which is killed by what is given, or at the end.
+// run starts a program, which the caller or the end of the test kills.
 func (s *scene) run(program string, args ...string) *exec.Cmd {
 	command := exec.Command(program, append([]string{"--kubeconfig", s.kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, args...)...)
 	command.Stderr = os.Stderr
@@ -150,8 +150,8 @@ func (s *scene) configMap(name string, labels map[string]string) *corev1.ConfigM
 	return cm
 }
 
-// play has the controller of a version leave everything behind, and kills it in the middle. controller and agent are programs;
-// agent is empty where the version has none.
+// play runs the controller of a version until it has left everything behind, and kills it in the middle. controller and
+// agent are paths of programs; agent is empty if the version has none.
 func (s *scene) play(controller, agent string) {
 	s.policy("marks")
 	s.policy("limited")
@@ -176,14 +176,14 @@ func (s *scene) play(controller, agent string) {
 	lost := s.configMap("open-lost", limited)
 	s.configMap("open-there", limited)
 	s.eventually(func() error { return s.ledger(2, 2) })
-	time.Sleep(3 * time.Second) // the status is written
+	time.Sleep(3 * time.Second) // until the status is written
 	no(s.T, running.Process.Kill())
 	_, _ = running.Process.Wait()
-	no(s.T, s.Delete(s.Context(), lost)) // as the DELETE might have done that nobody heard of
+	no(s.T, s.Delete(s.Context(), lost)) // as if the DELETE without a response had succeeded
 	s.configMap("third-1", limited)
 }
 
-// ledger wants so many deletions to be counted, and to be open.
+// ledger requires a ledger with this many counted and this many open deletions.
 func (s *scene) ledger(deleted int64, open int) error {
 	all := s.list("RetentionLedger")
 	if len(all) != 1 {
@@ -203,7 +203,7 @@ func (s *scene) ledger(deleted int64, open int) error {
 	return nil
 }
 
-// playImages has the agent remove one image and see another stay.
+// playImages runs the agent until it has removed one image and observed another that stays.
 func (s *scene) playImages(agent string) {
 	runtime := critest.Start(s.T)
 	runtime.Update(func(s *critest.State) {
@@ -222,12 +222,12 @@ func (s *scene) playImages(agent string) {
 		}
 		return nil
 	})
-	time.Sleep(3 * time.Second) // the other grows older
+	time.Sleep(3 * time.Second) // the age of the other image grows
 	no(s.T, running.Process.Signal(syscall.SIGTERM))
 	no(s.T, running.Wait())
 }
 
-// approve lets a policy about images begin before all nodes have counted.
+// approve approves a policy about images, so that it does not wait until all nodes have counted.
 func (s *scene) approve(name string) {
 	var hash string
 	s.eventually(func() error {
@@ -241,7 +241,7 @@ func (s *scene) approve(name string) {
 			}
 		}
 		if hash == "" {
-			return errors.New("nodes are told nothing")
+			return errors.New("no rules are published")
 		}
 		return nil
 	})
@@ -257,7 +257,7 @@ func (s *scene) eventually(check func() error) {
 	cluster.Eventually(s, patience, check)
 }
 
-// list gives all objects of a kind of ours, or all ConfigMaps; none where the version has no such kind.
+// list returns all objects of one of our kinds, or all ConfigMaps; none if the version lacks the kind.
 func (s *scene) list(kind string) []unstructured.Unstructured {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))

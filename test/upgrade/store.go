@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Store puts objects into etcd as they were, behind the API server: with their UIDs and times, these so much later. The URL
-// is etcd's.
+// Store writes recorded objects directly into etcd, with their UIDs and with their times shifted by later. url is the URL
+// of etcd.
 func Store(ctx context.Context, url string, objects []*unstructured.Unstructured, later time.Duration) error {
 	for _, u := range objects {
 		stored := u.DeepCopy()
@@ -30,7 +30,7 @@ func Store(ctx context.Context, url string, objects []*unstructured.Unstructured
 	return nil
 }
 
-// keyOf is where the API server has an object.
+// keyOf is the key of an object in etcd.
 func keyOf(u *unstructured.Unstructured) string {
 	plural := map[string]string{
 		"ClusterRetentionPolicy": "clusterretentionpolicies", "NodeImageRules": "nodeimagerules", "Node": "minions",
@@ -47,7 +47,7 @@ func keyOf(u *unstructured.Unstructured) string {
 	return strings.Join(key, "/")
 }
 
-// put asks etcd's JSON gateway.
+// put writes through etcd's JSON gateway.
 func put(ctx context.Context, url, key string, value []byte) error {
 	body, err := json.Marshal(map[string][]byte{"key": []byte(key), "value": value})
 	if err != nil {
@@ -63,7 +63,7 @@ func put(ctx context.Context, url, key string, value []byte) error {
 	}
 	defer response.Body.Close()
 	if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
-		return fmt.Errorf("etcd answers %s: %s %w", response.Status, text, err)
+		return fmt.Errorf("etcd returned %s: %s %w", response.Status, text, err)
 	}
 	return nil
 }

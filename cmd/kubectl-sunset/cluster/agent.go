@@ -20,10 +20,10 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 )
 
-// How the Pod of an agent is known, and where it tells of images.
+// The label of an agent's Pod, and the port where it serves its images.
 const (
 	agentLabel       = "app.kubernetes.io/name=sunset-node-agent"
-	agentPort        = "metrics" // its name; agentPortDefault where no port has it
+	agentPort        = "metrics" // the name of the port; agentPortDefault if no port has this name
 	agentPortDefault = 8080
 )
 
@@ -32,8 +32,8 @@ var (
 	pods  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
-// NodeImages asks the agent on a node for the images there, by way of the API server. The agents are in a namespace; empty means
-// any. The error says what to do.
+// NodeImages gets the images of a node from its agent, through the API server's proxy. The agents run in namespace; empty means
+// any. The error says how to fix it.
 func (c *Cluster) NodeImages(ctx context.Context, node, namespace string) (*debug.Handler, error) {
 	a, err := c.agent(ctx, node, namespace)
 	if err != nil {
@@ -45,27 +45,27 @@ func (c *Cluster) NodeImages(ctx context.Context, node, namespace string) (*debu
 	}
 	seen, err := debug.Read(answer)
 	if err == nil && seen.Node.Name != node {
-		err = fmt.Errorf("it is of node %q", seen.Node.Name)
+		err = fmt.Errorf("it is for node %q", seen.Node.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the answer of %s is not understood: %w; it may be of another version than this command", a, err)
+		return nil, fmt.Errorf("decode the response of %s: %w; its version may differ from the version of this command", a, err)
 	}
 	return seen, nil
 }
 
-// agent is a Pod that runs one.
+// agent is the Pod of an agent.
 type agent struct{ *corev1.Pod }
 
-// String says which Pod it is, for an error.
+// String names the Pod for errors.
 func (a agent) String() string { return "Pod " + a.Namespace + "/" + a.Name }
 
-// agent finds the one that runs on a node.
+// agent finds the agent of a node.
 func (c *Cluster) agent(ctx context.Context, node, namespace string) (agent, error) {
 	found, err := c.objects.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: agentLabel, FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
 	if apierrors.IsForbidden(err) {
-		err = fmt.Errorf("%w; it takes the right to list pods %s, where the agents are unless --agent-namespace says otherwise", err, where(namespace))
+		err = fmt.Errorf("%w; you need permission to list pods %s; --agent-namespace sets the namespace of the agents", err, where(namespace))
 	}
 	if err != nil {
 		return agent{}, fmt.Errorf("find the agent on node %s: %w", node, err)
@@ -91,20 +91,20 @@ func (c *Cluster) agent(ctx context.Context, node, namespace string) (agent, err
 	case len(running) == 1:
 		return agent{one}, nil
 	case len(running) > 1:
-		return agent{}, fmt.Errorf("more than one agent on node %s, where only one should be: %s", node, strings.Join(running, ", "))
+		return agent{}, fmt.Errorf("node %s has more than one agent: %s", node, strings.Join(running, ", "))
 	case len(idle) > 0:
-		return agent{}, fmt.Errorf("the agent on node %s does not run: %s", node, strings.Join(idle, ", "))
+		return agent{}, fmt.Errorf("the agent on node %s is not running: %s", node, strings.Join(idle, ", "))
 	default:
 		return agent{}, c.noAgent(ctx, node, namespace)
 	}
 }
 
-// noAgent says why there is none.
+// noAgent says why a node has no agent.
 func (c *Cluster) noAgent(ctx context.Context, node, namespace string) error {
 	if _, err := c.metadata.Resource(nodes).Get(ctx, node, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return fmt.Errorf("the cluster has no node %q", node)
 	}
-	return fmt.Errorf("no agent on node %s: no Pod there has label %s %s; --agent-namespace says where else to look", node, agentLabel, where(namespace))
+	return fmt.Errorf("no agent on node %s: no Pod on it has label %s %s; set --agent-namespace to the namespace of the agents", node, agentLabel, where(namespace))
 }
 
 func where(namespace string) string {
@@ -114,7 +114,7 @@ func where(namespace string) string {
 	return "in namespace " + namespace
 }
 
-// address is how the API server's proxy knows the Pod.
+// address names the Pod and its port for the API server's proxy.
 func (a agent) address() string { return net.JoinSchemeNamePort("", a.Name, strconv.Itoa(a.port())) }
 
 func (a agent) port() int {
@@ -128,23 +128,23 @@ func (a agent) port() int {
 	return agentPortDefault
 }
 
-// proxyError says why an agent was not heard: what the API server says of it is a Status, and all else its own word.
+// proxyError explains a failed request. An error of the API server comes as a Status; any other response comes from the Pod.
 func (a agent) proxyError(answer []byte, err error) error {
 	var coded apierrors.APIStatus
 	if !errors.As(err, &coded) {
-		return fmt.Errorf("ask the agent, %s: %w", a, err)
+		return fmt.Errorf("query the agent, %s: %w", a, err)
 	}
 	var status metav1.Status
 	if json.Unmarshal(answer, &status) != nil || status.Kind != "Status" {
 		return a.answerError(int(coded.Status().Code), answer)
 	}
 	if status.Reason == metav1.StatusReasonForbidden {
-		return fmt.Errorf("ask the agent: %s; it takes the right to get pods/proxy in namespace %s", status.Message, a.Namespace)
+		return fmt.Errorf("query the agent: %s; you need permission to get pods/proxy in namespace %s", status.Message, a.Namespace)
 	}
-	return fmt.Errorf("the API server does not reach the agent, %s at port %d: %s; with --metrics-bind-address=0 an agent tells nobody", a, a.port(), status.Message)
+	return fmt.Errorf("the API server cannot reach the agent, %s at port %d: %s; an agent with --metrics-bind-address=0 serves no requests", a, a.port(), status.Message)
 }
 
-// answerError is an answer of the Pod that is no list of images.
+// answerError reports a response of the Pod that is not a list of images.
 func (a agent) answerError(code int, answer []byte) error {
 	const longest = 300
 	text := strings.TrimSpace(string(answer))
@@ -152,7 +152,7 @@ func (a agent) answerError(code int, answer []byte) error {
 		text = text[:longest] + "..."
 	}
 	if code == http.StatusNotFound {
-		return fmt.Errorf("%s has no images at port %d: its agent is older than this command, or the port is another's", a, a.port())
+		return fmt.Errorf("%s serves no images at port %d: its agent is older than this command, or another process uses the port", a, a.port())
 	}
-	return fmt.Errorf("the agent, %s, says: %s", a, text)
+	return fmt.Errorf("the agent, %s, returned an error: %s", a, text)
 }

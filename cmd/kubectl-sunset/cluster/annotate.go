@@ -12,27 +12,27 @@ import (
 // Metadata is one version of an object, without its content.
 type Metadata = metav1.PartialObjectMetadata
 
-// MetadataOf reads it from an object.
+// MetadataOf reads the metadata of an object.
 func MetadataOf(object map[string]any) (*Metadata, error) {
 	m := &Metadata{}
 	return m, runtime.DefaultUnstructuredConverter.FromUnstructured(object, m)
 }
 
-// GetMetadata gives the metadata of one object.
+// GetMetadata gets the metadata of one object.
 func (c *Cluster) GetMetadata(ctx context.Context, kind Kind, namespace, name string) (*Metadata, error) {
 	return c.metadata.Resource(kind.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// EachMetadata gives the metadata of the objects of a kind page by page, of one namespace or, if that is empty, of all.
-// It stops at the first error: a *ListError, or what yield gave.
+// EachMetadata yields the metadata of the objects of a kind page by page: of one namespace, or of all if namespace is empty. It
+// stops at the first error: a *ListError, or the error of yield.
 func (c *Cluster) EachMetadata(ctx context.Context, kind Kind, namespace string, yield func([]Metadata) error) error {
 	return listError(ctx, kind.GroupVersionKind, c.eachMetadata(ctx, kind.Resource, namespace, metav1.ListOptions{}, func(items []Metadata) error {
 		return yielded(yield(items))
 	}))
 }
 
-// Annotate sets one annotation of an object, or removes it where value is nil. It does so to this very version alone: an
-// object that has changed since is a conflict.
+// Annotate sets one annotation of an object, or removes it if value is nil. It patches only this version: if the object has
+// changed since, it returns a conflict.
 func (c *Cluster) Annotate(ctx context.Context, kind Kind, version *Metadata, annotation string, value *string) error {
 	var patch struct {
 		Metadata struct {

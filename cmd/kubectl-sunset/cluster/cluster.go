@@ -31,14 +31,14 @@ type Cluster struct {
 	mapper   meta.RESTMapper
 }
 
-// Requests a second that we may send, and in a row: a preview sends few, but a page should not wait for the last. Who
-// changes many objects is told by the API server when it is too much.
+// The client's limits. A preview sends few requests, and completion should not wait for them. A command that changes many
+// objects relies on the API server to throttle it.
 const (
 	requestsPerSecond = 500
 	requestsInARow    = 1000
 )
 
-// Connect makes a Cluster. Nothing is sent yet.
+// Connect returns a Cluster. It sends no requests.
 func Connect(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsInARow
@@ -72,7 +72,8 @@ var (
 	}
 )
 
-// Policies are the cluster's policies as written, or the RetentionPolicies of one namespace. A cluster without Sunset has none.
+// Policies returns the manifests of the cluster's policies, or of the RetentionPolicies of one namespace. A cluster without
+// Sunset has none.
 func (c *Cluster) Policies(ctx context.Context, namespace string) ([]map[string]any, error) {
 	namespaced, err := c.policies(ctx, NamespacedPolicies.Resource, namespace)
 	if err != nil || namespace != "" {
@@ -82,8 +83,8 @@ func (c *Cluster) Policies(ctx context.Context, namespace string) ([]map[string]
 	return append(cluster, namespaced...), err
 }
 
-// PermittedPolicies are the cluster's policies that the user may list. Where that is not permitted in all namespaces, they have the
-// RetentionPolicies of the one that is given, if any. Forbidden are the errors about policies that are left out.
+// PermittedPolicies returns the policies that the user may list. Without permission to list RetentionPolicies in all
+// namespaces, it lists those of namespace, if that is set. forbidden has an error for each kind that is incomplete.
 func (c *Cluster) PermittedPolicies(ctx context.Context, namespace string) (found []map[string]any, forbidden []error, err error) {
 	namespaced, err := c.policies(ctx, NamespacedPolicies.Resource, "")
 	if apierrors.IsForbidden(err) && namespace != "" {
@@ -123,7 +124,7 @@ var (
 	resourceQuotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 )
 
-// AddQuotas adds what ResourceQuotas allow to namespaces, of one or of all.
+// AddQuotas adds the limits of ResourceQuotas to namespaces: of one, or of all if only is empty.
 func (c *Cluster) AddQuotas(ctx context.Context, known map[string]policy.Namespace, only string) error {
 	err := c.eachObject(ctx, resourceQuotas, only, metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
 		for _, item := range items {
@@ -136,7 +137,7 @@ func (c *Cluster) AddQuotas(ctx context.Context, known map[string]policy.Namespa
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("list ResourceQuotas, which percentOfQuota is about: %w", err)
+		return fmt.Errorf("list ResourceQuotas, which percentOfQuota needs: %w", err)
 	}
 	return nil
 }
@@ -153,7 +154,7 @@ func addQuota(known map[string]policy.Namespace, quota *corev1.ResourceQuota) {
 	known[quota.Namespace] = n
 }
 
-// Namespaces are all namespaces, or one alone.
+// Namespaces returns one namespace, or all if only is empty.
 func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]policy.Namespace, error) {
 	found := map[string]policy.Namespace{}
 	options := metav1.ListOptions{}
@@ -167,10 +168,10 @@ func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]polic
 		return nil
 	})
 	if only != "" && apierrors.IsForbidden(err) {
-		return c.namespace(ctx, only) // which a Role in it permits
+		return c.namespace(ctx, only) // a Role in the namespace can permit this
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list namespaces, whose labels policies select by: %w", err)
+		return nil, fmt.Errorf("list namespaces, whose labels policies select: %w", err)
 	}
 	return found, nil
 }
@@ -178,7 +179,7 @@ func (c *Cluster) Namespaces(ctx context.Context, only string) (map[string]polic
 func (c *Cluster) namespace(ctx context.Context, name string) (map[string]policy.Namespace, error) {
 	n, err := c.metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("get the namespace, by whose labels policies select: %w", err)
+		return nil, fmt.Errorf("get the namespace, whose labels policies select: %w", err)
 	}
 	return map[string]policy.Namespace{name: policy.NamespaceOf(n.Labels, n.Annotations)}, nil
 }

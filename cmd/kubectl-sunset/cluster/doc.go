@@ -1,6 +1,6 @@
-// Package cluster reads what the commands need from a live cluster: policies, the labels of namespaces, and objects.
+// Package cluster reads policies, namespaces and objects from a live cluster.
 //
-// It promises to list page by page, and to ask for metadata alone where that is enough; for Secrets it always is.
+// It lists page by page, and requests only metadata where that is enough; for Secrets it always is.
 //
-// It refuses to write anything but one annotation of an object, and that only on the very version that was read.
+// The only write is to one annotation of an object, and only to the version that was read.
 package cluster

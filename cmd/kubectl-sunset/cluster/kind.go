@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Kind is a kind as the cluster serves it.
+// Kind is a kind that the cluster serves.
 type Kind struct {
 	schema.GroupVersionKind
 	Resource   schema.GroupVersionResource
@@ -65,8 +65,8 @@ func (c *Cluster) byKind(name string) (*meta.RESTMapping, error) {
 	return c.mapper.RESTMapping(group)
 }
 
-// At is a kind at another version, or under another name of the same objects; the kind itself where the cluster does not
-// serve that.
+// At returns the same kind at another version, or under another name for the same objects. It returns kind if the cluster does
+// not serve that version.
 func (c *Cluster) At(kind Kind, version schema.GroupVersionKind) Kind {
 	m, err := c.mapper.RESTMapping(version.GroupKind(), version.Version)
 	if err != nil {
@@ -75,8 +75,8 @@ func (c *Cluster) At(kind Kind, version schema.GroupVersionKind) Kind {
 	return kindOf(m)
 }
 
-// Changeable are the kinds whose objects can be listed and patched, each once, by name and group. What cannot be
-// discovered is in the error, beside the kinds that can.
+// Changeable returns the kinds whose objects can be listed and patched, each once, by name and group. If discovery fails for
+// some groups, it returns an error together with the kinds that it found.
 func (c *Cluster) Changeable() ([]Kind, error) {
 	lists, err := discovery.ServerPreferredResources(c.kinds)
 	if lists == nil && err != nil {
@@ -106,7 +106,7 @@ func canChange(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch")
 }
 
-// Owner gives the owner of an object in a namespace; nil when it is not there.
+// Owner gets the owner of an object in a namespace. It returns nil if the owner does not exist.
 func (c *Cluster) Owner(ctx context.Context, o policy.Owner, namespace string) (map[string]any, error) {
 	m, err := c.mapper.RESTMapping(o.Kind.GroupKind(), o.Kind.Version)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Cluster) Owner(ctx context.Context, o policy.Owner, namespace string) (
 	return object, err
 }
 
-// Get gives one object, of a Secret nothing but its metadata, and its type where that holds it.
+// Get gets one object. For a Secret it gets only the metadata, and the type if that type holds the Secret.
 func (c *Cluster) Get(ctx context.Context, kind Kind, namespace, name string) (map[string]any, error) {
 	if isSecret(kind.GroupKind()) {
 		return c.secret(ctx, kind, namespace, name)

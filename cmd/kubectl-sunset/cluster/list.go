@@ -15,38 +15,38 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Query says which objects to read.
+// Query selects the objects to read.
 type Query struct {
 	Kind         schema.GroupVersionKind
-	Namespace    string // empty means all; cluster-scoped objects are in none
+	Namespace    string // empty means all; a cluster-scoped object has none
 	Selector     string // labels; empty means all
-	MetadataOnly bool   // nothing but metadata is needed
+	MetadataOnly bool   // only metadata is needed
 }
 
-// pageSize is how many objects are held at a time.
+// pageSize is the number of objects in a page.
 const pageSize = 500
 
-// Page is some objects.
+// Page is a list of objects. It is a preview.Batch.
 type Page []map[string]any
 
-// Objects gives them.
+// Objects returns the objects.
 func (p Page) Objects() ([]map[string]any, error) { return p, nil }
 
-// ListError says that a kind cannot be listed. Other kinds may well be.
+// ListError reports that a kind cannot be listed. The caller can continue with other kinds.
 type ListError struct {
 	Kind schema.GroupVersionKind
 	Err  error
 }
 
-// Error says which kind, and why.
+// Error names the kind and the cause.
 func (e *ListError) Error() string {
 	return fmt.Sprintf("cannot list %s of %s: %v", e.Kind.Kind, e.Kind.GroupVersion(), e.Err)
 }
 
-// Unwrap gives why.
+// Unwrap returns the cause.
 func (e *ListError) Unwrap() error { return e.Err }
 
-// Each gives the objects page by page. It stops at the first error: a *ListError, or what yield gave.
+// Each yields the objects page by page. It stops at the first error: a *ListError, or the error of yield.
 func (c *Cluster) Each(ctx context.Context, q Query, yield func(Page) error) error {
 	mapping, err := c.mapper.RESTMapping(q.Kind.GroupKind(), q.Kind.Version)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Cluster) Each(ctx context.Context, q Query, yield func(Page) error) err
 	}))
 }
 
-// yieldError is what a caller's function gave. It is no error of the list.
+// yieldError is an error of the caller's yield. It is not an error of the list.
 type yieldError struct{ error }
 
 func yielded(err error) error {
@@ -89,7 +89,7 @@ func yielded(err error) error {
 	return yieldError{err}
 }
 
-// listError is a *ListError, but for what yield gave, and for what ends the command.
+// listError returns a *ListError, unless the error comes from yield or the command was canceled.
 func listError(ctx context.Context, kind schema.GroupVersionKind, err error) error {
 	var refused yieldError
 	switch {
@@ -102,7 +102,7 @@ func listError(ctx context.Context, kind schema.GroupVersionKind, err error) err
 	}
 }
 
-// eachObject gives the objects of a resource page by page.
+// eachObject yields the objects of a resource page by page.
 func (c *Cluster) eachObject(ctx context.Context, r schema.GroupVersionResource, namespace string, options metav1.ListOptions, yield func([]unstructured.Unstructured) error) error {
 	return pages(ctx, options, func(options metav1.ListOptions) (string, error) {
 		list, err := c.objects.Resource(r).Namespace(namespace).List(ctx, options)
@@ -113,7 +113,7 @@ func (c *Cluster) eachObject(ctx context.Context, r schema.GroupVersionResource,
 	})
 }
 
-// eachMetadata is the same for objects without their content.
+// eachMetadata is eachObject for the metadata of objects.
 func (c *Cluster) eachMetadata(ctx context.Context, r schema.GroupVersionResource, namespace string, options metav1.ListOptions, yield func([]Metadata) error) error {
 	return pages(ctx, options, func(options metav1.ListOptions) (string, error) {
 		list, err := c.metadata.Resource(r).Namespace(namespace).List(ctx, options)
@@ -124,7 +124,7 @@ func (c *Cluster) eachMetadata(ctx context.Context, r schema.GroupVersionResourc
 	})
 }
 
-// withoutContent is an object of a kind that has metadata only.
+// withoutContent returns an object with kind and metadata only.
 func withoutContent(metadata *metav1.PartialObjectMetadata, kind schema.GroupVersionKind) (map[string]any, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(metadata)
 	if err != nil {
@@ -134,8 +134,8 @@ func withoutContent(metadata *metav1.PartialObjectMetadata, kind schema.GroupVer
 	return object, nil
 }
 
-// pages asks for one page after the other. When a listing takes so long that its snapshot expires, it goes on with the
-// objects as they are by then, which a preview can live with.
+// pages requests one page after the other. If the snapshot of a long listing expires, it continues with the present objects. A
+// preview tolerates this inconsistency.
 func pages(ctx context.Context, options metav1.ListOptions, list func(metav1.ListOptions) (next string, err error)) error {
 	options.Limit = pageSize
 	for {
@@ -153,7 +153,7 @@ func pages(ctx context.Context, options metav1.ListOptions, list func(metav1.Lis
 	}
 }
 
-// resume is where a listing whose snapshot expired can go on; empty when err is anything else.
+// resume returns the continue token of a listing whose snapshot expired, or an empty string for any other error.
 func resume(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// PolicyNames are the names of the policies of a namespace, or without one of the cluster.
+// PolicyNames returns the names of the RetentionPolicies of a namespace, or of the ClusterRetentionPolicies if namespace is
+// empty.
 func (c *Cluster) PolicyNames(ctx context.Context, namespace string) ([]string, error) {
 	if namespace == "" {
 		return c.names(ctx, ClusterPolicies.Resource, "")
@@ -15,17 +16,17 @@ func (c *Cluster) PolicyNames(ctx context.Context, namespace string) ([]string, 
 	return c.names(ctx, NamespacedPolicies.Resource, namespace)
 }
 
-// NamespaceNames are the names of all namespaces.
+// NamespaceNames returns the names of all namespaces.
 func (c *Cluster) NamespaceNames(ctx context.Context) ([]string, error) {
 	return c.names(ctx, namespaces, "")
 }
 
-// NodeNames are the names of all nodes.
+// NodeNames returns the names of all nodes.
 func (c *Cluster) NodeNames(ctx context.Context) ([]string, error) {
 	return c.names(ctx, nodes, "")
 }
 
-// ObjectNames are the names of the objects of a kind, in a namespace where it has any.
+// ObjectNames returns the names of the objects of a kind. namespace only applies to namespaced kinds.
 func (c *Cluster) ObjectNames(ctx context.Context, kind Kind, namespace string) ([]string, error) {
 	if !kind.Namespaced {
 		namespace = ""
@@ -33,7 +34,7 @@ func (c *Cluster) ObjectNames(ctx context.Context, kind Kind, namespace string) 
 	return c.names(ctx, kind.Resource, namespace)
 }
 
-// KindNames are the names by which Kind finds the Changeable kinds: those of resources, with their group.
+// KindNames returns names by which Kind finds the Changeable kinds: resources with their group.
 func (c *Cluster) KindNames() (names []string, err error) {
 	kinds, err := c.Changeable()
 	for _, kind := range kinds {

@@ -13,21 +13,21 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/referrers"
 )
 
-// Referrers is some objects of a kind of a Table that are not decoded yet, and of which no more will be than is needed to
-// read what they refer to.
+// Referrers is a batch of objects of a kind of a Table. They are not decoded yet. Decoding reads only the fields that contain
+// references.
 type Referrers struct {
 	table *extract.Table
 	kind  schema.GroupVersionKind
 	items []json.RawMessage
 }
 
-// Objects decodes them.
+// Objects decodes the objects.
 func (r *Referrers) Objects() ([]map[string]any, error) {
 	decoder, objects := r.table.NewDecoder(r.kind), make([]map[string]any, len(r.items))
 	for i, item := range r.items {
 		object, err := decoder.Decode(item)
 		if err != nil {
-			return nil, fmt.Errorf("read a %s: %w", r.kind.Kind, err)
+			return nil, fmt.Errorf("decode a %s: %w", r.kind.Kind, err)
 		}
 		object["apiVersion"], object["kind"] = r.kind.GroupVersion().String(), r.kind.Kind
 		objects[i] = object
@@ -35,8 +35,8 @@ func (r *Referrers) Objects() ([]map[string]any, error) {
 	return objects, nil
 }
 
-// EachReferrer gives all objects of a kind of a Table page by page; none, and absent, of a kind that the cluster surely does
-// not have. It stops at the first error: a *ListError, or what yield gave.
+// EachReferrer yields all objects of a kind of a Table page by page. If the cluster certainly does not serve the kind, it
+// yields none and returns absent. It stops at the first error: a *ListError, or the error of yield.
 func (c *Cluster) EachReferrer(ctx context.Context, t *extract.Table, kind schema.GroupVersionKind, yield func(*Referrers) error) (absent bool, err error) {
 	place, err := referrers.Find(ctx, c.kinds.RESTClient(), t, kind)
 	if err != nil {
@@ -55,10 +55,10 @@ func (c *Cluster) EachReferrer(ctx context.Context, t *extract.Table, kind schem
 	return false, listError(ctx, kind, err)
 }
 
-// acceptMetadataList is how a list without the content of its objects is asked for.
+// acceptMetadataList is the media type of a list with only the metadata of its objects.
 const acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-// raw reads a page of objects as they are sent.
+// raw reads a page of objects without decoding them.
 func (c *Cluster) raw(ctx context.Context, place *referrers.Place, options metav1.ListOptions) (items []json.RawMessage, next string, err error) {
 	accept := listwatch.AcceptJSON
 	if place.MetadataOnly {

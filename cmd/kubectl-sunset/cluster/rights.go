@@ -15,10 +15,10 @@ import (
 // Account is a ServiceAccount.
 type Account struct{ Namespace, Name string }
 
-// String is NAMESPACE/NAME.
+// String returns NAMESPACE/NAME.
 func (a Account) String() string { return a.Namespace + "/" + a.Name }
 
-// ParseAccount reads NAMESPACE/NAME.
+// ParseAccount parses NAMESPACE/NAME.
 func ParseAccount(text string) (Account, error) {
 	namespace, name, found := strings.Cut(text, "/")
 	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
@@ -27,7 +27,7 @@ func ParseAccount(text string) (Account, error) {
 	return Account{namespace, name}, nil
 }
 
-// May reports whether an account may do something with all objects of a resource, of a namespace or without one of all.
+// May reports whether an account has a verb for all objects of a resource: in a namespace, or in all if namespace is empty.
 func (c *Cluster) May(ctx context.Context, who Account, verb string, resource schema.GroupResource, namespace string) (bool, error) {
 	const prefix = "system:serviceaccount"
 	question := &authorizationv1.SubjectAccessReview{
@@ -45,13 +45,13 @@ func (c *Cluster) May(ctx context.Context, who Account, verb string, resource sc
 	answer, err := c.objects.Resource(authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews")).
 		Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("ask what ServiceAccount %s may do: %w", who, err)
+		return false, fmt.Errorf("check the permissions of ServiceAccount %s: %w", who, err)
 	}
 	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
 	return allowed, err
 }
 
-// Resource is where a kind is served; false if nowhere.
+// Resource returns the resource of a kind; false if the cluster does not serve the kind.
 func (c *Cluster) Resource(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
 	m, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {

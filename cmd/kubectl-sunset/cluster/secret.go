@@ -14,7 +14,7 @@ import (
 
 func isSecret(kind schema.GroupKind) bool { return kind == schema.GroupKind{Kind: "Secret"} }
 
-// secret gives the metadata of a Secret, and its type where that holds it.
+// secret gets the metadata of a Secret, and its type if that type holds the Secret.
 func (c *Cluster) secret(ctx context.Context, kind Kind, namespace, name string) (map[string]any, error) {
 	metadata, err := c.metadata.Resource(kind.Resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -34,14 +34,14 @@ func (c *Cluster) secret(ctx context.Context, kind Kind, namespace, name string)
 	return object, nil
 }
 
-// heldType is the type of a Secret that is held for it; empty where it is of another. No metadata say that: selectors of
-// fields do.
+// heldType returns the type of a Secret if that type holds it, and otherwise an empty string. Metadata does not contain the
+// type, so heldType uses field selectors.
 func (c *Cluster) heldType(ctx context.Context, kind Kind, namespace, name string) (string, error) {
 	isListed := func(selector string) (bool, error) {
 		options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String() + "," + selector}
 		list, err := c.metadata.Resource(kind.Resource).Namespace(namespace).List(ctx, options)
 		if err != nil {
-			return false, fmt.Errorf("ask whether the type of Secret %s holds it: %w", name, err)
+			return false, fmt.Errorf("check whether the type of Secret %s holds it: %w", name, err)
 		}
 		return len(list.Items) > 0, nil
 	}
@@ -53,5 +53,5 @@ func (c *Cluster) heldType(ctx context.Context, kind Kind, namespace, name strin
 			return held, err
 		}
 	}
-	return "", apierrors.NewNotFound(kind.Resource.GroupResource(), name) // it went meanwhile
+	return "", apierrors.NewNotFound(kind.Resource.GroupResource(), name) // it was deleted since the first request
 }

@@ -40,7 +40,7 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	return c
 }
 
-// dryRunFlag is kubectl's, as far as it has a meaning here.
+// dryRunFlag has the values of kubectl's flag that apply here.
 func dryRunFlag() choice { return choice{value: "none", of: []string{"none", "client"}} }
 
 func (a *approveCommand) run(ctx context.Context, args []string) error {
@@ -54,7 +54,7 @@ func (a *approveCommand) run(ctx context.Context, args []string) error {
 	return a.approve(ctx, c, args[0])
 }
 
-// attempts is how often a change is tried on an object that others change meanwhile.
+// attempts is the number of attempts to change an object that others change at the same time.
 const attempts = 5
 
 func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name string) error {
@@ -97,13 +97,13 @@ func (a *approveCommand) approve(ctx context.Context, c *cluster.Cluster, name s
 	return fmt.Errorf("%s was not approved: it changed during each of several attempts; run the command again", name)
 }
 
-// backlog is what one version of a policy waits with.
+// backlog is the backlog of one version of a policy.
 type backlog struct {
 	kind       cluster.Kind
 	version    *cluster.Metadata
-	generation int64 // that the status describes
+	generation int64 // the generation that the status describes
 	pending    *v1alpha1.PendingApproval
-	counting   bool // what it would delete is not known yet
+	counting   bool // the controller has not finished counting
 }
 
 func readBacklog(ctx context.Context, c *cluster.Cluster, namespace, name string) (*backlog, error) {
@@ -130,20 +130,20 @@ func (b *backlog) String() string {
 	return strings.ToLower(b.kind.Kind) + "." + b.kind.Group + "/" + b.version.Name
 }
 
-// isOutdated reports whether the status is of a spec that has changed since.
+// isOutdated reports whether the status describes an earlier spec.
 func (b *backlog) isOutdated() bool {
 	return b.generation != b.version.Generation
 }
 
 func (b *backlog) describe(streams genericiooptions.IOStreams) {
-	what := "its rules, which are new or have changed"
+	what := "new or changed rules"
 	if len(b.pending.Rules) > 0 {
-		what = "rules that could not be counted before: " + strings.Join(b.pending.Rules, ", ")
+		what = "rules whose objects could not be counted before: " + strings.Join(b.pending.Rules, ", ")
 	}
 	if len(b.pending.Namespaces) > 0 {
-		what = "a change elsewhere: its rules now apply in these namespaces, or what kept objects there was removed: " + strings.Join(b.pending.Namespaces, ", ")
+		what = "a change in these namespaces: the rules now apply there, or no longer keep objects there: " + strings.Join(b.pending.Namespaces, ", ")
 	}
-	fmt.Fprintf(streams.Out, "due at once:   %s that the rules select\nwithin 7 days: %d at worst\nby:            %s\napproved as:   %s\n",
+	fmt.Fprintf(streams.Out, "due now:       %s that the rules select\nwithin 7 days: at most %d\nbecause of:    %s\napproved as:   %s\n",
 		explain.Share(b.pending.Due, b.pending.Selected), b.pending.Week, what, b.pending.Hash)
 }
 

@@ -14,7 +14,7 @@ const (
 	cleanupPath = "/apis/sunset.x-k8s.io/v1alpha1/namespaces/team-a/retentionpolicies/cleanup"
 )
 
-// waiting is a policy whose status says what waits for approval.
+// waiting is a policy whose status has a backlog that waits for approval.
 func waiting(kind, name, resourceVersion, pending string) string {
 	namespace := ""
 	if kind == "RetentionPolicy" {
@@ -39,7 +39,7 @@ func TestApprove(t *testing.T) {
 		t.Errorf("approved is %q", got)
 	}
 	if len(s.patches) != 1 || !strings.Contains(s.patches[0], `"resourceVersion":"7"`) {
-		t.Errorf("not one patch for the version read: %v", s.patches)
+		t.Errorf("want one patch of the version that was read: %v", s.patches)
 	}
 	wants(t, s.run(t, "", "approve", "batch"), command.ExitFine, "is already approved")
 }
@@ -47,7 +47,7 @@ func TestApprove(t *testing.T) {
 func TestApproveANamespacesPolicy(t *testing.T) {
 	s := newAPIServer(t)
 	s.store(cleanupPath, waiting("RetentionPolicy", "cleanup", "7", strings.Replace(pending, "1630", `1630,"namespaces":["team-a"]`, 1)))
-	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitFine, "a change elsewhere: its rules now apply in these namespaces, or what kept objects there was removed: team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
+	wants(t, s.run(t, "", "approve", "cleanup", "-n", "team-a"), command.ExitFine, "a change in these namespaces: the rules now apply there, or no longer keep objects there: team-a", "retentionpolicy.sunset.x-k8s.io/cleanup approved")
 	if got := s.annotations(t, cleanupPath)[v1alpha1.ApprovedAnnotation]; got != "3f2a" {
 		t.Errorf("approved is %q", got)
 	}
@@ -60,14 +60,14 @@ func TestApproveChangesNothingWhere(t *testing.T) {
 		code   int
 		wants  string
 	}{
-		"nothing waits":                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitFine, "does not wait for approval"},
-		"one object waits":             {waiting("ClusterRetentionPolicy", "batch", "7", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), []string{"batch", "--dry-run=client"}, command.ExitFine, "1 of 1 object that the rules select"},
-		"it is a dry run":              {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=client"}, command.ExitFine, "clusterretentionpolicy.sunset.x-k8s.io/batch approved (dry run)"},
-		"another spec was counted":     {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitTrouble, "changed after the controller counted its backlog"},
-		"there is no such policy":      {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"other"}, command.ExitTrouble, "error: "},
-		"no policy is named":           {waiting("ClusterRetentionPolicy", "batch", "7", pending), nil, command.ExitTrouble, "name one policy"},
-		"the server's own dry run":     {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=server"}, command.ExitTrouble, "none, client"},
-		"the policy is a namespaced's": {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "-n", "team-a"}, command.ExitTrouble, "error: "},
+		"no backlog":                                {waiting("ClusterRetentionPolicy", "batch", "7", ""), []string{"batch"}, command.ExitFine, "does not wait for approval"},
+		"a backlog of one object":                   {waiting("ClusterRetentionPolicy", "batch", "7", `,"pendingApproval":{"hash":"3f2a","due":1,"selected":1}`), []string{"batch", "--dry-run=client"}, command.ExitFine, "1 of 1 object that the rules select"},
+		"a dry run":                                 {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=client"}, command.ExitFine, "clusterretentionpolicy.sunset.x-k8s.io/batch approved (dry run)"},
+		"a count of an earlier spec":                {strings.Replace(waiting("ClusterRetentionPolicy", "batch", "7", pending), `"generation":4`, `"generation":5`, 1), []string{"batch"}, command.ExitTrouble, "changed after the controller counted its backlog"},
+		"a missing policy":                          {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"other"}, command.ExitTrouble, "error: "},
+		"no argument":                               {waiting("ClusterRetentionPolicy", "batch", "7", pending), nil, command.ExitTrouble, "name one policy"},
+		"a server-side dry run":                     {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "--dry-run=server"}, command.ExitTrouble, "none, client"},
+		"a ClusterRetentionPolicy with a namespace": {waiting("ClusterRetentionPolicy", "batch", "7", pending), []string{"batch", "-n", "team-a"}, command.ExitTrouble, "error: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newAPIServer(t)
@@ -96,7 +96,7 @@ func TestApproveWhileThePolicyChanges(t *testing.T) {
 	s.before[batchPath] = []func(){another}
 	wants(t, s.run(t, "", "approve", "batch"), command.ExitTrouble, "the backlog of clusterretentionpolicy.sunset.x-k8s.io/batch changed")
 	if got := s.annotations(t, batchPath); len(got) > 0 {
-		t.Errorf("approved what nobody was shown: %v", got)
+		t.Errorf("approved a backlog that the command has not printed: %v", got)
 	}
 }
 

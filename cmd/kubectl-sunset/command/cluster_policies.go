@@ -20,12 +20,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// clusterPolicies is the cluster's policies, each in its own mode.
+// clusterPolicies holds the cluster's policies, each in its own mode.
 type clusterPolicies struct {
 	policies  []*policy.Policy
 	status    map[string]v1alpha1.RetentionPolicyStatus // by the name of the policy
 	replaced  []*policy.Policy                          // by policies in files
-	forbidden []error                                   // about what the user may not read
+	forbidden []error                                   // errors about resources that the user has no permission to read
 }
 
 // readClusterPolicies lists the cluster's policies.
@@ -37,7 +37,7 @@ func readClusterPolicies(ctx context.Context, c *cluster.Cluster, loader *load.L
 	return current, err
 }
 
-// readPermittedPolicies lists the cluster's policies that the user may list: in all namespaces, or else in one.
+// readPermittedPolicies lists the cluster's policies that the user may list: in all namespaces, or otherwise in one.
 func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load.Loader, namespace string) (*clusterPolicies, error) {
 	objects, forbidden, err := c.PermittedPolicies(ctx, namespace)
 	if err != nil {
@@ -52,7 +52,8 @@ func readPermittedPolicies(ctx context.Context, c *cluster.Cluster, loader *load
 	return current, nil
 }
 
-// namespaces are what namespacesFor gives. One that the user may not read counts as one without labels and holds.
+// namespaces returns the result of namespacesFor. A namespace that the user has no permission to read counts as one without
+// labels and holds.
 func (f *clusterPolicies) namespaces(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
 	known, err := namespacesFor(ctx, c, only, rules)
 	if only != "" && apierrors.IsForbidden(err) {
@@ -62,22 +63,22 @@ func (f *clusterPolicies) namespaces(ctx context.Context, c *cluster.Cluster, on
 	return known, err
 }
 
-// grantPolicies has the commands by which an administrator lets a user read what policies are made of.
+// grantPolicies holds the commands by which an administrator grants a user permission to read policies and namespaces.
 var grantPolicies = []string{
 	"kubectl create clusterrole sunset-reader --verb=get,list --resource=clusterretentionpolicies.sunset.x-k8s.io,retentionpolicies.sunset.x-k8s.io,namespaces",
 	"kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER",
 }
 
-// failures say what the user may not read, and how to permit it.
+// failures names the resources that the user has no permission to read, and how to grant the permission.
 func (f *clusterPolicies) failures() []preview.Failure {
 	var failures []preview.Failure
 	for _, err := range f.forbidden {
-		failures = append(failures, preview.Failure{Message: err.Error() + "; judged without it; " + grantHint()})
+		failures = append(failures, preview.Failure{Message: err.Error() + "; evaluated without it; " + grantHint()})
 	}
 	return failures
 }
 
-// unread is the same for a page.
+// unread returns the same for a page of explain.
 func (f *clusterPolicies) unread() *explain.Unread {
 	if len(f.forbidden) == 0 {
 		return nil
@@ -90,10 +91,10 @@ func (f *clusterPolicies) unread() *explain.Unread {
 }
 
 func grantHint() string {
-	return "to permit it, an administrator runs, with your user name for USER: " + strings.Join(grantPolicies, " && ")
+	return "to grant permission, an administrator replaces USER with your user name and runs: " + strings.Join(grantPolicies, " && ")
 }
 
-// statusOf is what the controller says of a policy. A status that cannot be read says nothing.
+// statusOf decodes the status of a policy. It returns an empty status if that fails.
 func statusOf(object map[string]any) v1alpha1.RetentionPolicyStatus {
 	var status v1alpha1.RetentionPolicyStatus
 	if written, ok := object["status"].(map[string]any); ok {
@@ -102,8 +103,8 @@ func statusOf(object map[string]any) v1alpha1.RetentionPolicyStatus {
 	return status
 }
 
-// addTo adds the policies to those of the files, which replace those of the same name. Applied, a policy keeps its UID, by
-// which the marks of its rules are known.
+// addTo adds the cluster's policies to those of the files, which replace policies of the same name. A replacement gets the UID
+// of the policy that it replaces, because the marks of its rules depend on the UID.
 func (f *clusterPolicies) addTo(in *load.Contents, loader *load.Loader) {
 	fromFiles := in.Policies
 	for _, p := range f.policies {
@@ -117,8 +118,8 @@ func (f *clusterPolicies) addTo(in *load.Contents, loader *load.Loader) {
 	}
 }
 
-// judgeOf compares with the rules in force where there is something to compare: policies in files, and theirs known. What
-// a replaced policy alone is about is compared too, as its rules are gone.
+// judgeOf returns a judge that compares with the rules in force, if there are policies in files and the user may read the
+// cluster's. The comparison includes kinds that only a replaced policy targets, because its rules are removed.
 func (p *previewCommand) judgeOf(ctx context.Context, c *cluster.Cluster, input preview.Input, current *clusterPolicies) (_ judge, err error) {
 	if input.Kinds == nil || len(current.forbidden) > 0 {
 		input.Referred, err = findReferredIn(ctx, c, &input, rulesAbout(input.Kinds, input.Policies), notes{p.streams.ErrOut})
@@ -136,8 +137,8 @@ func (p *previewCommand) judgeOf(ctx context.Context, c *cluster.Cluster, input 
 	return comparison, nil
 }
 
-// findReferrers finds what refers to what for the rules of either side. Where they do not declare the same, it is found for each; what
-// there is to say is said of the new one.
+// findReferrers finds the references for the rules of both sides. If the two sides declare different references, it searches
+// for each. Notes are only about the new policies.
 func (f *clusterPolicies) findReferrers(ctx context.Context, c *cluster.Cluster, input *preview.Input, beyond sets.Set[schema.GroupKind], say notes) (before preview.InForce, err error) {
 	before.Policies = f.policies
 	rules := rulesAbout(input.Kinds.Union(beyond), input.Policies, f.policies)
@@ -153,7 +154,7 @@ func (f *clusterPolicies) findReferrers(ctx context.Context, c *cluster.Cluster,
 	return before, err
 }
 
-// notes is where to tell something that is neither an answer nor an error.
+// notes writes messages that are neither results nor errors.
 type notes struct{ w io.Writer }
 
 func (n notes) note(format string, args ...any) { fmt.Fprintf(n.w, "note: "+format+"\n", args...) }

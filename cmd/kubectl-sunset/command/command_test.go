@@ -22,7 +22,7 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const samples = "../../../samples"
 
-// ran is what a command left behind.
+// ran is the result of a command.
 type ran struct {
 	code     int
 	out, err string
@@ -36,7 +36,7 @@ func run(t *testing.T, stdin string, args ...string) ran {
 	return ran{code: code, out: out.String(), err: errOut.String()}
 }
 
-// golden compares what a command left behind with a file.
+// golden compares the result of a command with a file.
 func golden(t *testing.T, name string, got ran) {
 	t.Helper()
 	text := fmt.Sprintf("exit %d\n--- stdout\n%s--- stderr\n%s", got.code, got.out, got.err)
@@ -79,18 +79,18 @@ func write(t *testing.T, dir, name, text string) string {
 
 func TestWrongUsageIsTrouble(t *testing.T) {
 	for name, args := range map[string][]string{
-		"no files to validate":    {"validate"},
-		"an unknown command":      {"destroy"},
-		"an unknown flag":         {"preview", "--force"},
-		"a file that is missing":  {"validate", "-f", "testdata/missing.yaml"},
-		"an unreadable document":  {"validate", "-f", "testdata/broken.yaml"},
-		"a time that is none":     {"preview", "--at", "tomorrow"},
-		"an output that is none":  {"preview", "-o", "xml"},
-		"an argument without -f":  {"preview", "testdata/invalid.yaml"},
-		"a selector that is none": {"preview", "-f", samples + "/events", "-l", "a=(b"},
-		"a directory of nothing":  {"preview", "-f", samples + "/combining/order-does-not-matter"},
-		"no test":                 {"test", "testdata"},
-		"no directory to test":    {"test"},
+		"no files to validate":     {"validate"},
+		"an unknown command":       {"destroy"},
+		"an unknown flag":          {"preview", "--force"},
+		"a missing file":           {"validate", "-f", "testdata/missing.yaml"},
+		"an unreadable document":   {"validate", "-f", "testdata/broken.yaml"},
+		"an invalid time":          {"preview", "--at", "tomorrow"},
+		"an unknown output format": {"preview", "-o", "xml"},
+		"an argument without -f":   {"preview", "testdata/invalid.yaml"},
+		"an invalid selector":      {"preview", "-f", samples + "/events", "-l", "a=(b"},
+		"an empty directory":       {"preview", "-f", samples + "/combining/order-does-not-matter"},
+		"no test":                  {"test", "testdata"},
+		"no directory to test":     {"test"},
 	} {
 		t.Run(name, func(t *testing.T) { wants(t, run(t, "", args...), command.ExitTrouble, "error: ") })
 	}

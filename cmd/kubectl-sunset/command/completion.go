@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/cluster"
 )
 
-// shells are what completion can be written for. The first is kubectl, whatever its shell.
+// shells lists the supported scripts. The first is for kubectl, in any shell.
 var shells = []string{"kubectl", "bash", "zsh", "fish", "powershell"}
 
 func newCompletion(streams genericiooptions.IOStreams) *cobra.Command {
@@ -47,17 +47,17 @@ func newCompletion(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 }
 
-// forKubectl is what kubectl runs to complete "kubectl sunset": kubectl_complete-sunset in PATH.
-// https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/ has the convention.
+// forKubectl is the script kubectl_complete-sunset in PATH. kubectl runs it to complete "kubectl sunset". See
+// https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/.
 const forKubectl = `#!/usr/bin/env sh
 # kubectl runs this to complete "kubectl sunset"; install it in PATH as kubectl_complete-sunset.
 exec kubectl sunset __complete "$@"
 `
 
-// completionPatience is how long a cluster may take while somebody waits for a word to be completed.
+// completionPatience is the timeout for requests to a cluster during completion.
 const completionPatience = 3 * time.Second
 
-// completePolicies completes the name of one policy, of the namespace given or else of the cluster.
+// completePolicies completes the name of one policy: of the given namespace, or otherwise of the cluster.
 func completePolicies(connection *connectionFlags, namespace *string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -69,7 +69,7 @@ func completePolicies(connection *connectionFlags, namespace *string) cobra.Comp
 	}
 }
 
-// completeNames lets a command complete a flag, if it has it.
+// completeNames completes a flag of a command, if the command has the flag.
 func completeNames(c *cobra.Command, connection *connectionFlags, flag string, directive cobra.ShellCompDirective, names func(*cluster.Cluster, context.Context) ([]string, error)) {
 	if c.Flags().Lookup(flag) == nil {
 		return
@@ -80,7 +80,7 @@ func completeNames(c *cobra.Command, connection *connectionFlags, flag string, d
 	})
 }
 
-// complete asks the cluster. Without an answer nothing is completed, and nothing is said.
+// complete requests names from the cluster. If that fails, it completes nothing and prints no error.
 func complete(c *cobra.Command, connection *connectionFlags, ask func(context.Context, *cluster.Cluster) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(c.Context(), completionPatience)
 	defer cancel()
@@ -88,7 +88,7 @@ func complete(c *cobra.Command, connection *connectionFlags, ask func(context.Co
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	config.Timeout = completionPatience // for what takes no context
+	config.Timeout = completionPatience // for requests without a context
 	in, err := cluster.Connect(config)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -97,7 +97,7 @@ func complete(c *cobra.Command, connection *connectionFlags, ask func(context.Co
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeKinds completes names of kinds that are not there yet.
+// completeKinds completes names of kinds that are not in the arguments yet.
 func completeKinds(connection *connectionFlags) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return complete(c, connection, func(_ context.Context, in *cluster.Cluster) ([]string, error) {
@@ -107,7 +107,8 @@ func completeKinds(connection *connectionFlags) cobra.CompletionFunc {
 	}
 }
 
-// completeObject completes KIND/NAME: first the kind, and then the name, in the namespace given or else that of the kubeconfig.
+// completeObject completes KIND/NAME: first the kind, and then the name, in the given namespace or otherwise that of the
+// kubeconfig.
 func completeObject(connection *connectionFlags, namespace *string) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -127,7 +128,7 @@ func completeObject(connection *connectionFlags, namespace *string) cobra.Comple
 	}
 }
 
-// objectsOf are the objects of a kind, with the name by which it is asked for.
+// objectsOf returns the objects of a kind as name/OBJECT.
 func objectsOf(ctx context.Context, in *cluster.Cluster, connection *connectionFlags, name, namespace string) ([]string, error) {
 	kind, err := in.Kind(name)
 	if err != nil {
@@ -143,14 +144,14 @@ func objectsOf(ctx context.Context, in *cluster.Cluster, connection *connectionF
 	return names, err
 }
 
-// completeFiles lets a command complete -f, to what is read.
+// completeFiles completes -f with files of the supported extensions.
 func completeFiles(c *cobra.Command) {
 	if c.Flags().Lookup("filename") != nil {
 		_ = c.MarkFlagFilename("filename", "yaml", "yml", "json")
 	}
 }
 
-// completeContexts lets a command complete what the kubeconfig names.
+// completeContexts completes contexts, clusters and users of the kubeconfig.
 func completeContexts(c *cobra.Command, connection *connectionFlags) {
 	for flag, names := range map[string]func(clientcmdapi.Config) []string{
 		"context": func(k clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(k.Contexts)) },
@@ -164,7 +165,7 @@ func completeContexts(c *cobra.Command, connection *connectionFlags) {
 	}
 }
 
-// completeChoices lets a command complete flags that have a few values.
+// completeChoices completes flags with a fixed set of values.
 func completeChoices(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if one, ok := f.Value.(*choice); ok {

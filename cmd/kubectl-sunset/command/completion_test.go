@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/version"
 )
 
-// served is what the server of names says of kinds.
+// served holds the server's discovery documents.
 var served = map[string]string{
 	"/api": `{"kind":"APIVersions","versions":["v1"]}`,
 	"/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"batch","versions":[{"groupVersion":"batch/v1","version":"v1"}],
@@ -26,7 +26,7 @@ var served = map[string]string{
 		{"name":"jobs","singularName":"job","kind":"Job","namespaced":true,"verbs":["list","patch"]}]}`,
 }
 
-// names serves lists of objects that have nothing but names, by path, and notes who asks.
+// names serves lists of objects with only names, by path, and records the user agents.
 func names(t *testing.T, lists map[string][]string) (server string, agents func() []string) {
 	t.Helper()
 	var lock sync.Mutex
@@ -71,28 +71,28 @@ func TestWordsAreCompleted(t *testing.T) {
 	kubeconfig := write(t, t.TempDir(), "config", "{apiVersion: v1, kind: Config, contexts: [{name: test, context: {}}, {name: prod, context: {}}]}")
 	for name, test := range map[string]struct {
 		args []string
-		want string // words, without their descriptions
+		want string // words, without descriptions
 	}{
-		"commands":                    {[]string{"appr"}, "approve"},
-		"flags":                       {[]string{"validate", "--rec"}, "--recursive"},
-		"values of a flag":            {[]string{"preview", "-o", ""}, "table json yaml"},
-		"shells":                      {[]string{"completion", ""}, "kubectl bash zsh fish powershell"},
-		"policies of the cluster":     {[]string{"approve", "--server", server, ""}, "batch pods"},
-		"policies of a namespace":     {[]string{"approve", "--server", server, "-n", "team-a", ""}, "cleanup"},
-		"one policy only":             {[]string{"approve", "--server", server, "batch", ""}, ""},
-		"namespaces":                  {[]string{"preview", "--server", server, "-n", ""}, "default team-a"},
-		"nothing without the kind":    {[]string{"approve", "--server", server, "-n", "team-b", ""}, ""},
-		"kinds":                       {[]string{"unmark", "--server", server, ""}, "jobs.batch pods"},
-		"kinds that are not there":    {[]string{"unmark", "--server", server, "pods", ""}, "jobs.batch"},
-		"kinds of an object":          {[]string{"explain", "--server", server, "jo"}, "jobs.batch/ pods/"},
-		"objects of a kind":           {[]string{"explain", "--server", server, "-n", "team-a", "job/"}, "job/report job/sync"},
-		"one object only":             {[]string{"explain", "--server", server, "job/report", ""}, ""},
-		"nothing of no kind":          {[]string{"explain", "--server", server, "widget/"}, ""},
-		"nodes":                       {[]string{"preview", "--server", server, "--node", ""}, "worker-1"},
-		"contexts":                    {[]string{"rights", "--kubeconfig", kubeconfig, "--context", ""}, "prod test"},
-		"files that are read":         {[]string{"validate", "-f", ""}, "yaml yml json"},
-		"folders with tests":          {[]string{"test", ""}, ""},
-		"nothing without the cluster": {[]string{"approve", "--server", "http://127.0.0.1:1", ""}, ""},
+		"commands":                        {[]string{"appr"}, "approve"},
+		"flags":                           {[]string{"validate", "--rec"}, "--recursive"},
+		"values of a flag":                {[]string{"preview", "-o", ""}, "table json yaml"},
+		"shells":                          {[]string{"completion", ""}, "kubectl bash zsh fish powershell"},
+		"policies of the cluster":         {[]string{"approve", "--server", server, ""}, "batch pods"},
+		"policies of a namespace":         {[]string{"approve", "--server", server, "-n", "team-a", ""}, "cleanup"},
+		"one policy only":                 {[]string{"approve", "--server", server, "batch", ""}, ""},
+		"namespaces":                      {[]string{"preview", "--server", server, "-n", ""}, "default team-a"},
+		"nothing for a missing namespace": {[]string{"approve", "--server", server, "-n", "team-b", ""}, ""},
+		"kinds":                           {[]string{"unmark", "--server", server, ""}, "jobs.batch pods"},
+		"kinds that are not listed yet":   {[]string{"unmark", "--server", server, "pods", ""}, "jobs.batch"},
+		"kinds of an object":              {[]string{"explain", "--server", server, "jo"}, "jobs.batch/ pods/"},
+		"objects of a kind":               {[]string{"explain", "--server", server, "-n", "team-a", "job/"}, "job/report job/sync"},
+		"one object only":                 {[]string{"explain", "--server", server, "job/report", ""}, ""},
+		"nothing for an unknown kind":     {[]string{"explain", "--server", server, "widget/"}, ""},
+		"nodes":                           {[]string{"preview", "--server", server, "--node", ""}, "worker-1"},
+		"contexts":                        {[]string{"rights", "--kubeconfig", kubeconfig, "--context", ""}, "prod test"},
+		"files that are read":             {[]string{"validate", "-f", ""}, "yaml yml json"},
+		"directories with tests":          {[]string{"test", ""}, ""},
+		"nothing without a cluster":       {[]string{"approve", "--server", "http://127.0.0.1:1", ""}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, "", append([]string{"__complete"}, test.args...)...)

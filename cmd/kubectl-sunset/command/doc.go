@@ -1,8 +1,7 @@
-// Package command is the command line of kubectl sunset: one file for each command.
+// Package command is the command line of kubectl sunset, with one file for each command.
 //
-// It promises that a command reads nothing but its arguments, its streams, the time it is given, files and, where its
-// help says so, a cluster; and that the exit code is 0 when all is well, 1 when it found something, 2 when it could not
-// do what it was asked to.
+// A command reads its arguments, its streams, the given time, files and, where its help says so, a cluster. Nothing else
+// affects it. The exit code is 0 for success, 1 if the command found a problem, and 2 if it could not do its work.
 //
-// It refuses to write to a cluster, but for the annotations that approve and unmark are about.
+// Commands do not write to a cluster, except for the annotations of approve and unmark.
 package command

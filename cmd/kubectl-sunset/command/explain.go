@@ -29,7 +29,7 @@ type explainCommand struct {
 	node       nodeFlags
 	connection connectionFlags
 	loader     *load.Loader
-	defined    map[schema.GroupKind][]string // names of kinds that files define
+	defined    map[schema.GroupKind][]string // names of the kinds that the files define
 }
 
 func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
@@ -53,10 +53,10 @@ func newExplain(streams genericiooptions.IOStreams, now time.Time) *cobra.Comman
 	return c
 }
 
-// objectName is the object to explain. The zero value is the only one there is.
+// objectName names the object to explain. The zero value stands for the only object in the files.
 type objectName struct{ kind, name string }
 
-// parseObjectName reads KIND/NAME, or KIND NAME.
+// parseObjectName parses KIND/NAME, or KIND NAME.
 func parseObjectName(args []string) (objectName, error) {
 	kind, name := "", ""
 	switch len(args) {
@@ -106,7 +106,7 @@ func (e *explainCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// asEnforced names the policies of files that are dry runs there and have a say about the object here.
+// asEnforced names the policies that are dry runs in their files, and that affect the object.
 func asEnforced(page *explain.Page, policies []load.Policy) []string {
 	var names []string
 	for _, p := range policies {

@@ -19,17 +19,17 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// page asks the files alone if they have objects, and the cluster otherwise.
+// page reads only the files if they contain objects, and the cluster otherwise.
 func (e *explainCommand) page(ctx context.Context, files *load.Files, in *load.Contents, object objectName) (*explain.Page, error) {
 	switch {
 	case in.Others > 0 && len(in.Policies) == 0:
-		return nil, errors.New("objects and no policy in the files; name a policy with -f too")
+		return nil, errors.New("the files contain objects and no policy; add a policy with -f")
 	case in.Others > 0 && e.node.isLive():
 		return nil, e.node.errNoFile()
 	case in.Others > 0:
 		return e.fromFiles(ctx, files, in, object)
 	case object == objectName{}:
-		return nil, errors.New("no object; name one as KIND/NAME, or a file that holds one with -f")
+		return nil, errors.New("no object given; name one as KIND/NAME, or add a file with the object with -f")
 	case e.node.isLive():
 		return e.onNode(ctx, in, object)
 	default:
@@ -37,7 +37,7 @@ func (e *explainCommand) page(ctx context.Context, files *load.Files, in *load.C
 	}
 }
 
-// fromFiles explains an object of the files, among the others.
+// fromFiles explains an object in the files.
 func (e *explainCommand) fromFiles(ctx context.Context, files *load.Files, in *load.Contents, what objectName) (*explain.Page, error) {
 	object, err := e.find(files, what)
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *explainCommand) fromFiles(ctx context.Context, files *load.Files, in *l
 	return explain.OfCase(ctx, object, c, input, explain.Input{FindOwner: func(o policy.Owner) (map[string]any, error) { return e.ownerIn(files, o) }}), nil
 }
 
-// ownerIn finds an owner among the objects of files.
+// ownerIn finds an owner in the files.
 func (e *explainCommand) ownerIn(files *load.Files, owner policy.Owner) (found map[string]any, err error) {
 	err = files.Each(func(item load.Item) error {
 		if !item.Mentions(owner.Name) {
@@ -80,7 +80,7 @@ func (e *explainCommand) ownerIn(files *load.Files, owner policy.Owner) (found m
 	return found, err
 }
 
-// find gives the object to explain.
+// find returns the object to explain.
 func (e *explainCommand) find(files *load.Files, what objectName) (map[string]any, error) {
 	var found []map[string]any
 	err := files.Each(func(item load.Item) error {
@@ -101,17 +101,17 @@ func (e *explainCommand) find(files *load.Files, what objectName) (map[string]an
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0 && what == objectName{}:
-		return nil, errors.New("no object in the files but policies, namespaces, quotas and nodes")
+		return nil, errors.New("the files contain only policies, namespaces, quotas and nodes; add the object to explain")
 	case len(found) == 0 && isNamed(what.kind, v1alpha1.ImageKind):
 		return findImage(files, what.name)
 	case len(found) == 0:
-		return nil, fmt.Errorf("no %s %s in the files", what.kind, what.name)
+		return nil, fmt.Errorf("%s %s not found in the files", what.kind, what.name)
 	default:
-		return nil, fmt.Errorf("more than one object in the files, name one as KIND/NAME, with -n where there are several: %s", namesOf(found))
+		return nil, fmt.Errorf("the files contain several objects; name one as KIND/NAME, and its namespace with -n: %s", namesOf(found))
 	}
 }
 
-// matches reports whether an object is the one to explain, or may be where none is named.
+// matches reports whether an object is the one to explain. Without a name, any object matches that can be explained.
 func (e *explainCommand) matches(what objectName, object map[string]any) bool {
 	kind, namespace := preview.KindOf(object), namespaceOf(object)
 	if e.namespace != "" && namespace != "" && namespace != e.namespace {
@@ -124,7 +124,7 @@ func (e *explainCommand) matches(what objectName, object map[string]any) bool {
 	return isNamed(what.kind, kind, e.defined[kind.GroupKind()]...) && load.NameOf(object) == what.name
 }
 
-// findImage gives the one image that a name means.
+// findImage returns the image in the files that a name refers to.
 func findImage(files *load.Files, name string) (map[string]any, error) {
 	var objects []map[string]any
 	var images []engine.Image
@@ -137,7 +137,7 @@ func findImage(files *load.Files, name string) (map[string]any, error) {
 			if preview.KindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
 				continue
 			}
-			if image, _ := engine.ImageOf(object); image != nil { // what else is wrong with it, its judgement says
+			if image, _ := engine.ImageOf(object); image != nil { // the evaluation reports other errors of the image
 				objects, images = append(objects, object), append(images, *image)
 			}
 		}
@@ -153,7 +153,8 @@ func findImage(files *load.Files, name string) (map[string]any, error) {
 	return objects[slices.IndexFunc(images, func(i engine.Image) bool { return i.ID == found.ID })], nil
 }
 
-// isNamed reports whether a name, in any case, is that of a kind: Job, jobs, jobs.batch, job.v1.batch, deploy, or one that is defined.
+// isNamed reports whether name, in any case, names a kind: Job, jobs, jobs.batch, job.v1.batch, deploy, or one of the defined
+// names.
 func isNamed(name string, kind schema.GroupVersionKind, defined ...string) bool {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
 	for _, known := range slices.Concat(load.ShortNames(kind), defined, []string{plural.Resource, singular.Resource}) {
@@ -172,7 +173,7 @@ func namespaceOf(object map[string]any) string {
 	return namespace
 }
 
-// namesOf names the first of many objects.
+// namesOf names the first five objects.
 func namesOf(objects []map[string]any) string {
 	const shown = 5
 	var names []string

@@ -1,11 +1,12 @@
 package command
 
-const explainHelp = `Explain everything about one object: whether and when it is deleted, and by which rule; for each rule that selects it, every
-expression with its parts and values, the settings and where each is set, and its rank; why other rules about its kind do
-not select it; what keeps it; and what would change the result. The command deletes nothing.
+const explainHelp = `Explain why one object is deleted or kept, and when. For each rule that selects the object, the output shows every
+expression with its parts and values, the settings and where each is set, and the rank of the object. It also shows why
+other rules for the kind do not select the object, what blocks its deletion, and possible changes. The command deletes
+nothing.
 
-KIND is a kind, resource or short name, as for kubectl get. The command reads the object from the cluster and evaluates it
-by the policies of the cluster, each in its own mode. Policies in files are treated as Enforce, unless they are Suspended,
+KIND is a kind, resource or short name, as for kubectl get. The command reads the object from the cluster and evaluates
+the policies of the cluster, each in its own mode. Policies in files are treated as Enforce, unless they are Suspended,
 and replace those with the same name. If a rule ranks objects (keepNewest, capacity), the command also reads the other
 objects of the kind, and shows the present rank.
 
@@ -21,11 +22,11 @@ or at least twelve characters from the start of the ID. The same names work for 
 - A policy whose status says that it waits for approval keeps the objects that its rules find eligible; preview ignores
   approvals.
 - If a RetentionPolicy is a dry run, the output also shows what it would change.
-- If a rule about the kind reads references, the output shows what refers to a ConfigMap or Secret: the first ten, and the
-  number of others. In a cluster, the command lists every kind that may refer.
-- For a rule without startTime, the TTL starts at the mark on the object, or at --at if there is no mark.
+- If a rule for the kind reads references, the output shows the references to a ConfigMap or Secret: the first ten, and the
+  number of others. In a cluster, the command lists every kind that may contain references.
+- For a rule without startTime, the TTL starts at the mark on the object, or at --at if the object is not marked.
 - The command does not check the permissions of the ServiceAccount of a RetentionPolicy; it shows its condition Permitted.
-- If you may not list the ClusterRetentionPolicies, the output is marked INCOMPLETE, and continues with the
+- If you have no permission to list ClusterRetentionPolicies, the output is marked INCOMPLETE, and covers only the
   RetentionPolicies of the namespace. It shows the commands with which an administrator can grant the permission.
 
 JSON and YAML have the same content:
@@ -42,12 +43,12 @@ JSON and YAML have the same content:
        "parts": [{"text", "variable", "line", "column", "depth", "value", "error", "skipped"}]}]}],
    "otherRules": [{"policy", "rule", "mode", "why", "message"}],
    "blocks": [{"reason", "message", "remedy"}], "changes": [{"what", "at", "stays"}],
-   "incomplete": {"errors": [], "grant": ["commands that permit what you may not read"]},
+   "incomplete": {"errors": [], "grant": ["commands that grant the missing permissions"]},
    "judgedAsEnforced": ["policies whose files say DryRun"]}
 
 Exit codes: 0 success, whether the object is deleted or kept; 1 a policy in the files is invalid, an expression failed on
-the object, what refers to it is unknown, or the output is incomplete and there is no policy in files; 2 wrong usage, no
-such object, or a file or cluster that cannot be read.`
+the object, its references are unknown, or the output is incomplete and no file contains a policy; 2 wrong usage, no such
+object, or a file or cluster that cannot be read.`
 
 const explainExamples = `  # Why is this Job still there?
   kubectl sunset explain job/report -n team-a

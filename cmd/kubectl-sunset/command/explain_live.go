@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// explainLive explains an object of the cluster, by the policies of the files and those of the cluster that they do not replace.
+// explainLive explains an object of the cluster. Policies in files replace the cluster's policies of the same name.
 func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, what objectName) (*explain.Page, error) {
 	c, err := e.connection.connect()
 	if err != nil {
@@ -24,7 +24,7 @@ func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, wha
 	}
 	kind, err := c.Kind(what.kind)
 	if err != nil && isNamed(what.kind, v1alpha1.ImageKind) {
-		err = fmt.Errorf("%w; of images of nodes say on which, with --node", err)
+		err = fmt.Errorf("%w; to explain an image on a node, use --node", err)
 	}
 	if err != nil {
 		return nil, err
@@ -61,7 +61,8 @@ func (e *explainCommand) explainLive(ctx context.Context, in *load.Contents, wha
 	}}), nil
 }
 
-// readCase judges an object among those of its kind that rules rank it with. Without them nobody can say what becomes of it.
+// readCase decides about an object. If rules rank it, readCase needs the other objects of its kind, and fails if it cannot list
+// them.
 func readCase(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input preview.Input, name string) (map[string]any, *preview.Case, error) {
 	judge := preview.New(input)
 	if target, ok := judge.Target(policy.StoredAs(kind.GroupVersionKind)); ok {
@@ -75,12 +76,12 @@ func readCase(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, input 
 	judged, err := judge.Case(ctx, object, peers.feed(ctx))
 	if err == nil && len(peers.failures) > 0 {
 		f := peers.failures[0]
-		err = fmt.Errorf("%s; rule %s ranks the object among them", f.Message, f.RuleID)
+		err = fmt.Errorf("%s; rule %s needs these objects to rank the object", f.Message, f.RuleID)
 	}
 	return object, judged, err
 }
 
-// applyStatus lets policies wait for approval whose status says that they do, and rules keep that lack rights.
+// applyStatus makes policies wait for approval if their status says so, and blocks the rules of policies that lack permissions.
 func (f *clusterPolicies) applyStatus() {
 	for _, p := range f.policies {
 		status := f.status[p.Name]
@@ -105,7 +106,7 @@ func (f *clusterPolicies) applyStatus() {
 	}
 }
 
-// statusOf is the status of the policies that files do not replace.
+// statusOf returns the status of the policies that files do not replace.
 func (f *clusterPolicies) statusOf(in *load.Contents) map[string]v1alpha1.RetentionPolicyStatus {
 	status := map[string]v1alpha1.RetentionPolicyStatus{}
 	for _, p := range in.Policies {

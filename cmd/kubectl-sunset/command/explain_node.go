@@ -13,10 +13,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// onNode explains an image of a node of the cluster, as the agent there has seen it.
+// onNode explains an image on a node of the cluster, from the agent's last list of images.
 func (e *explainCommand) onNode(ctx context.Context, in *load.Contents, what objectName) (*explain.Page, error) {
 	if !isNamed(what.kind, v1alpha1.ImageKind) {
-		return nil, errors.New("on a node there are images; name one as image/NAME")
+		return nil, errors.New("--node explains images; name one as image/NAME")
 	}
 	c, err := e.connection.connect()
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	devJobsPath      = "/apis/batch/v1/namespaces/dev/jobs"
 )
 
-// ranking is a policy that keeps the newest two Jobs of each app; more stands beside mode.
+// ranking is a policy that keeps the newest two Jobs of each app. more contains further fields of the object, after spec.
 func ranking(mode, more string) string {
 	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch","uid":"u-batch"},
 		"spec":{"mode":%q,"rules":[{"name":"jobs","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"object.metadata.name != 'running'",
@@ -36,13 +36,13 @@ func overriding(name, mode, override string) string {
 		"spec":{"mode":%q,"overrides":[{"policy":"batch","rule":"jobs",%s}]}}`, name, mode, override)
 }
 
-// made is a Job of some hour of the day before now.
+// made is a Job that was created at some hour of the day before now.
 func made(name, namespace, app string, hour int) string {
 	return fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q,"namespace":%q,"uid":"u-%s","resourceVersion":"5",
 		"creationTimestamp":"2026-02-28T%02d:00:00Z","labels":{"app":%q}}}`, name, namespace, name, hour, app)
 }
 
-// newExplained is a cluster with Jobs a, b and c of one app in namespace dev, a the oldest.
+// newExplained is a cluster with Jobs a, b and c of one app in namespace dev; a is the oldest.
 func newExplained(t *testing.T, policies ...string) *apiServer {
 	s := newLive(t)
 	s.inForce(policies...)
@@ -71,7 +71,7 @@ func TestExplainALiveObject(t *testing.T) {
 	page := s.explain(t, "", "job/b", "-n", "dev")
 	golden(t, "explain-live", page)
 	if docs, err := os.ReadFile("../../../docs/cli.md"); err != nil || !strings.Contains(string(docs), page.out) {
-		t.Errorf("docs/cli.md shows another page (%v)", err)
+		t.Errorf("docs/cli.md does not contain this page (%v)", err)
 	}
 	var record struct {
 		Rules []struct{ Trial map[string]any }
@@ -89,7 +89,7 @@ func TestExplainALiveObject(t *testing.T) {
 	}
 	asked := strings.Join(s.asked, "\n")
 	if !strings.Contains(asked, "GET "+devJobsPath+" ") || strings.Contains(asked, "GET "+jobsPath+" ") {
-		t.Errorf("not the Jobs of the namespace alone were read:\n%s", asked)
+		t.Errorf("requests for the Jobs of other namespaces, or none for this one:\n%s", asked)
 	}
 }
 
@@ -97,9 +97,9 @@ func TestExplainKnowsKindsAsKubectlDoes(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
 	s.store("/api/v1/namespaces/dev/pods/p", object("p", "dev", `,"apiVersion":"v1","kind":"Pod"`))
 	for _, args := range [][]string{{"job/b"}, {"jobs/b"}, {"Job", "b"}, {"jobs.batch/b"}, {"job.v1.batch/b"}, {"Job.v1.batch/b"}} {
-		wants(t, s.explain(t, "", args...), command.ExitFine, "Job dev/b, ") // of the kubeconfig's namespace
+		wants(t, s.explain(t, "", args...), command.ExitFine, "Job dev/b, ") // in the namespace of the kubeconfig
 	}
-	wants(t, s.explain(t, "", "po/p"), command.ExitFine, "Pod dev/p, ", "no rule is about its kind")
+	wants(t, s.explain(t, "", "po/p"), command.ExitFine, "Pod dev/p, ", "no rule targets its kind")
 }
 
 func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
@@ -123,7 +123,7 @@ func TestExplainCountsOnlyWhatTheVerdictDependsOn(t *testing.T) {
 	s = newExplained(t, livePolicy("p", "Enforce", "Job", "3d"))
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-03T01:00:00Z")
 	if asked := strings.Join(s.asked, "\n"); strings.Contains(asked, "GET "+devJobsPath+" ") {
-		t.Errorf("others are read that do not matter:\n%s", asked)
+		t.Errorf("unnecessary requests:\n%s", asked)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
 		"rules":[{"name":"r","target":{"apiVersion":"batch/v1","kind":"Job"},"eligible":"true","startTime":"object.metadata.creationTimestamp","ttl":"1h"}]}%s}`
 	s := newExplained(t)
 	s.teams(fmt.Sprintf(own, ""))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "dev/own/r, mode Enforce", "rights of ServiceAccount dev/cleaner from the policy; not checked here", "is deleted now")
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "dev/own/r, mode Enforce", "of ServiceAccount dev/cleaner from the policy; not checked here", "is deleted now")
 	s.teams(fmt.Sprintf(own, `,"status":{"conditions":[{"type":"Permitted","status":"False","reason":"Forbidden","message":"may not delete jobs"}]}`))
 	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "Forbidden: may not delete jobs", "- grant ServiceAccount dev/cleaner the missing permission")
 	s.teams(fmt.Sprintf(own, `,"status":{"pendingApproval":{"hash":"77aa","due":1,"selected":1}}`))
@@ -156,7 +156,7 @@ func TestExplainWhatATeamsOwnRuleSays(t *testing.T) {
 func TestExplainCountsFromMarks(t *testing.T) {
 	unmarked := strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `"startTime":"object.metadata.creationTimestamp",`, "", 1)
 	s := newExplained(t, unmarked)
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-01T13:00:00Z", "start 2026-03-01T12:00:00Z from the time asked about; nothing marks",
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "expires at 2026-03-01T13:00:00Z", "start 2026-03-01T12:00:00Z from the evaluation time; the object has no mark",
 		"Unmarked: the object is not marked eligible for p/r yet")
 }
 
@@ -173,7 +173,7 @@ func TestExplainBesideAFileKeepsMarks(t *testing.T) {
 	wants(t, s.preview(t, file, "-f", "-"), command.ExitFine, "(2026-03-03T06:00:00Z)   batch/jobs")
 }
 
-// markOf is the key of the marks of a policy's first rule.
+// markOf returns the key of the marks of a policy's first rule.
 func markOf(t *testing.T, text string) string {
 	t.Helper()
 	compiler, err := engine.NewCompiler(engine.Options{})
@@ -193,7 +193,7 @@ func TestExplainASecretByItsMetadata(t *testing.T) {
 	wants(t, s.explain(t, "", "secret/s"), command.ExitFine, "Secret dev/s, 24h old", "is deleted now")
 	for _, asked := range s.asked {
 		if strings.Contains(asked, "/secrets") && !strings.Contains(asked, "PartialObjectMetadata") {
-			t.Errorf("a Secret was asked for with its data: %s", asked)
+			t.Errorf("a request for the data of a Secret: %s", asked)
 		}
 	}
 }
@@ -202,22 +202,23 @@ func TestExplainBesidePoliciesInFiles(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
 	wants(t, s.explain(t, strings.Replace(ranking("DryRun", ""), `"3d"`, `"1h"`, 1), "job/a", "-f", "-"), command.ExitFine, "is deleted now: due since 2026-02-28T02:00:00Z")
 	wants(t, s.explain(t, livePolicy("more", "DryRun", "Job", "9d"), "job/a", "-f", "-"), command.ExitFine, "expires at 2026-03-09T01:00:00Z",
-		"\nnote: policy more says mode: DryRun; judged here as mode: Enforce\n", "batch/jobs, mode Enforce", "more/r, mode Enforce")
+		"\nnote: policy more has mode: DryRun; evaluated here as mode: Enforce\n", "batch/jobs, mode Enforce", "more/r, mode Enforce")
 	wants(t, s.explain(t, overriding("new", "DryRun", `"keepNewest":3`), "job/a", "-f", "-"), command.ExitFine, "stays: KeptNewest",
-		"note: policy dev/new says mode: DryRun; judged", "keepNewest 3 from RetentionPolicy dev/new spec.overrides[0]")
+		"note: policy dev/new has mode: DryRun; evaluated", "keepNewest 3 from RetentionPolicy dev/new spec.overrides[0]")
 	got := s.explain(t, strings.Replace(ranking("DryRun", ""), "object.metadata.name !=", "objekt.metadata.name !=", 1), "job/a", "-f", "-")
 	wants(t, got, command.ExitFindings, "stays: RuleInvalid", `unknown name "objekt"`)
 	got = s.explain(t, livePolicy("broken", "Enforce", "Pod", "1 day")+"\n---\n"+livePolicy("more", "Enforce", "Job", "9d"), "job/a", "-f", "-")
 	wants(t, got, command.ExitFine, "expires at 2026-03-09T01:00:00Z")
 	if got.err != "" || strings.Contains(got.out, "DryRun") {
-		t.Errorf("the page of a Job says\n%s%s", got.out, got.err)
+		t.Errorf("unexpected output for a Job:\n%s%s", got.out, got.err)
 	}
 	s.store(policiesPath, forbidden)
 	wants(t, s.explain(t, ranking("DryRun", ""), "job/a", "-f", "-"), command.ExitFine, "expires at 2026-03-03T01:00:00Z",
 		"\nINCOMPLETE: ", "  list the cluster's policies: not for you\n")
 }
 
-// A developer with permissions in one namespace is told what the page leaves out, and who can permit it.
+// TestExplainWithoutTheClustersPolicies: with permissions in one namespace, the page says what it leaves out, and who can grant
+// permission.
 func TestExplainWithoutTheClustersPolicies(t *testing.T) {
 	s := newExplained(t)
 	denied := func(resource, scope string) string {
@@ -236,7 +237,7 @@ func TestExplainWithoutTheClustersPolicies(t *testing.T) {
 		"list the cluster's policies: clusterretentionpolicies.sunset.x-k8s.io is\n      forbidden: User \"dev\" cannot list",
 		"  kubectl create clusterrolebinding sunset-reader --clusterrole=sunset-reader --user=USER\n")
 	if strings.Contains(page.out, "namespaces is forbidden") || strings.Contains(page.out, "  list the cluster's policies: retentionpolicies") {
-		t.Errorf("the page complains of what it has read:\n%s", page.out)
+		t.Errorf("the page reports a missing permission for resources that it read:\n%s", page.out)
 	}
 	wants(t, s.explain(t, "", "job/a", "-n", "dev", "-o", "json"), command.ExitFindings, `"incomplete": {`, `"errors": [`)
 	wants(t, s.preview(t, "", "-n", "dev"), command.ExitFindings, "1 error:", "clusterretentionpolicies.sunset.x-k8s.io is forbidden", "dev/own/r", "--user=USER")
@@ -244,29 +245,29 @@ func TestExplainWithoutTheClustersPolicies(t *testing.T) {
 
 	s.list(devPoliciesPath, "sunset.x-k8s.io/v1alpha1", "RetentionPolicy", nil)
 	s.store(namespacesPath+"/dev", denied("namespaces", "cluster"))
-	wants(t, s.explain(t, "", "job/a", "-n", "dev"), command.ExitFindings, "No rule that you may read is about its kind.", "\nINCOMPLETE: ", "namespaces is forbidden")
-	wants(t, s.preview(t, "", "-n", "dev"), command.ExitTrouble, "error: no policy that you may read: list the cluster's policies: clusterretentionpolicies", "--user=USER")
+	wants(t, s.explain(t, "", "job/a", "-n", "dev"), command.ExitFindings, "No rule that you can read targets its kind.", "\nINCOMPLETE: ", "namespaces is forbidden")
+	wants(t, s.preview(t, "", "-n", "dev"), command.ExitTrouble, "error: no policy that you can read: list the cluster's policies: clusterretentionpolicies", "--user=USER")
 }
 
 func TestExplainWhatNothingSelects(t *testing.T) {
 	s := newExplained(t, strings.Replace(livePolicy("labels", "Enforce", "Job", "1h"), `"kind":"Job"`, `"kind":"Job","selector":{"matchLabels":{"team":"x"}}`, 1),
 		strings.Replace(livePolicy("p", "Enforce", "Job", "1h"), `{"env":"dev"}`, `{"env":"prod"}`, 1))
-	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: NotSelected", "Nothing selects it, because:",
-		"labels/r: its selector wants team=x (LabelsDiffer)", "p/r: namespaceSelector wants env=prod (NamespaceNotSelected)",
-		"What would change it:", "set labels on the object: team=x: it would be deleted now",
+	wants(t, s.explain(t, "", "job/a"), command.ExitFine, "stays: NotSelected", "No rule selects it, because:",
+		"labels/r: its selector is team=x (LabelsDiffer)", "p/r: namespaceSelector is env=prod (NamespaceNotSelected)",
+		"Possible changes:", "set labels on the object: team=x: it would be deleted now",
 		"select dev in namespaceSelector of p\n")
 	s.store("/api/v1/namespaces/dev/pods/static", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"static","namespace":"dev","uid":"u","resourceVersion":"5","annotations":{"kubernetes.io/config.mirror":"x"}}}`)
 	s.inForce(livePolicy("p", "Enforce", "Pod", "1h"))
-	wants(t, s.explain(t, "", "pod/static"), command.ExitFine, "stays: NotSelected", "p/r: it mirrors a Pod that only its node can end (MirrorPod)")
+	wants(t, s.explain(t, "", "pod/static"), command.ExitFine, "stays: NotSelected", "p/r: it is a mirror Pod, which only its node can stop (MirrorPod)")
 }
 
-// TestExplainSuggestsWhatChangesIt applies what is suggested: the object is deleted then.
+// TestExplainSuggestsWhatChangesIt applies the suggested changes, and checks that the object is then deleted.
 func TestExplainSuggestsWhatChangesIt(t *testing.T) {
 	const selector = "selector: {matchExpressions: [{key: keep, operator: DoesNotExist}, {key: team, operator: In, values: [a, b]}]}"
 	for name, test := range map[string]struct {
 		selector, labels, ttl, overrides, eligible string
 		wants                                      string
-		replace                                    []string // what the suggestion says, in the files
+		replace                                    []string // the suggested change of the files
 	}{
 		"labels": {
 			selector: selector, labels: "keep: x", eligible: "'true'", wants: "  - set labels on the object: team=a, and remove labels from the object: keep:\n      it would be deleted now\n",
@@ -274,11 +275,11 @@ func TestExplainSuggestsWhatChangesIt(t *testing.T) {
 		},
 		"labels, and a condition that is false": {
 			selector: selector, labels: "team: c", eligible: "has(object.status)",
-			wants:   "  - set labels on the object: team=a, and eligible of rule p/r gives true\n",
+			wants:   "  - set labels on the object: team=a, and eligible of rule p/r becomes true\n",
 			replace: []string{"team: c", "team: a", "has(object.status)", "'true'"},
 		},
-		"a time to live that cannot be read": {
-			ttl: "sunset.x-k8s.io/ttl: soon", eligible: "'true'", wants: "  - correct annotation sunset.x-k8s.io/ttl of the object, or remove it\n", replace: []string{"sunset.x-k8s.io/ttl: soon", ""},
+		"an invalid time to live": {
+			ttl: "sunset.x-k8s.io/ttl: soon", eligible: "'true'", wants: "  - fix or remove annotation sunset.x-k8s.io/ttl of the object\n", replace: []string{"sunset.x-k8s.io/ttl: soon", ""},
 		},
 		"overrides that suspend": {
 			overrides: "[{policy: p, suspend: true}, {policy: p, rule: r, suspend: true, ttl: 2h}]", eligible: "'true'",
@@ -286,9 +287,9 @@ func TestExplainSuggestsWhatChangesIt(t *testing.T) {
 				"      remove suspend: true from RetentionPolicy dev/own spec.overrides[1]: it\n      would be deleted now\n",
 			replace: []string{"{policy: p, suspend: true}, ", "", "suspend: true, ", ""},
 		},
-		"an override that cannot be understood": {
+		"an invalid override": {
 			overrides: "[{policy: p, ttl: 2 hours}]", eligible: "'true'",
-			wants:   "  - correct RetentionPolicy dev/own spec.overrides[0]: kubectl sunset validate\n      says what is wrong\n",
+			wants:   "  - fix RetentionPolicy dev/own spec.overrides[0] (run: kubectl sunset validate)\n",
 			replace: []string{"2 hours", "2h"},
 		},
 	} {
@@ -301,11 +302,11 @@ func TestExplainSuggestsWhatChangesIt(t *testing.T) {
 				files += "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {name: own, namespace: dev}\nspec: {mode: Enforce, overrides: " + test.overrides + "}\n"
 			}
 			page := run(t, files, "explain", "job/a", "-n", "dev", "-f", "-")
-			if _, suggested, _ := strings.Cut(page.out, "What would change it:\n"); suggested != test.wants {
-				t.Errorf("it suggests\n%swant\n%s%s", suggested, test.wants, page.out)
+			if _, suggested, _ := strings.Cut(page.out, "Possible changes:\n"); suggested != test.wants {
+				t.Errorf("suggested\n%swant\n%s%s", suggested, test.wants, page.out)
 			}
 			if page := run(t, strings.NewReplacer(test.replace...).Replace(files), "explain", "job/a", "-n", "dev", "-f", "-"); !strings.Contains(page.out, "is deleted now") {
-				t.Errorf("applied, the suggestion changes nothing:\n%s", page.out)
+				t.Errorf("the suggested change has no effect:\n%s", page.out)
 			}
 		})
 	}
@@ -318,21 +319,21 @@ func TestExplainIsInTrouble(t *testing.T) {
 		stdin string
 		wants string
 	}{
-		"no object is named":         {wants: "no object; name one as KIND/NAME"},
-		"half an object":             {args: []string{"job/"}, wants: "name one object as KIND/NAME"},
-		"an object too many":         {args: []string{"job", "a", "b"}, wants: "name one object as KIND/NAME"},
-		"it is not there":            {args: []string{"job/z"}, wants: "error: "},
-		"its kind is not there":      {args: []string{"banana/z"}, wants: `the cluster has no kind "banana"`},
-		"objects and no policy":      {args: []string{"-f", "-"}, stdin: made("a", "dev", "web", 1), wants: "objects and no policy"},
-		"it is not in the files":     {args: []string{"job/z", "-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1), wants: "no job z in the files"},
+		"no argument":                {wants: "no object given; name one as KIND/NAME"},
+		"no name":                    {args: []string{"job/"}, wants: "name one object as KIND/NAME"},
+		"two names":                  {args: []string{"job", "a", "b"}, wants: "name one object as KIND/NAME"},
+		"a missing object":           {args: []string{"job/z"}, wants: "error: "},
+		"an unknown kind":            {args: []string{"banana/z"}, wants: `the cluster has no kind "banana"`},
+		"objects and no policy":      {args: []string{"-f", "-"}, stdin: made("a", "dev", "web", 1), wants: "the files contain objects and no policy"},
+		"not in the files":           {args: []string{"job/z", "-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1), wants: "job z not found in the files"},
 		"two in the files":           {args: []string{"-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1) + made("b", "dev", "web", 1), wants: "Job/a in dev, Job/b in dev"},
 		"one name in two namespaces": {args: []string{"job/a", "-f", "-"}, stdin: ranking("DryRun", "") + made("a", "dev", "web", 1) + made("a", "prod", "web", 1), wants: "Job/a in dev, Job/a in prod"},
-		"at another version":         {args: []string{"-f", "-"}, stdin: ranking("DryRun", "") + strings.Replace(made("a", "dev", "web", 1), "batch/v1", "batch/v2", 1), wants: "given at batch/v2, and the rules read Job at batch/v1"},
+		"at another version":         {args: []string{"-f", "-"}, stdin: ranking("DryRun", "") + strings.Replace(made("a", "dev", "web", 1), "batch/v1", "batch/v2", 1), wants: "the object is at version batch/v2, but the rules read Job at batch/v1"},
 	} {
 		t.Run(name, func(t *testing.T) { wants(t, s.explain(t, test.stdin, test.args...), command.ExitTrouble, test.wants) })
 	}
 	s.store(devJobsPath, forbidden)
-	wants(t, s.explain(t, "", "job/a"), command.ExitTrouble, "cannot list Job of batch/v1: not for you; rule batch/jobs ranks the object among them")
+	wants(t, s.explain(t, "", "job/a"), command.ExitTrouble, "cannot list Job of batch/v1: not for you; rule batch/jobs needs these objects to rank the object")
 }
 
 func TestExplainFromFiles(t *testing.T) {
@@ -343,10 +344,10 @@ func TestExplainFromFiles(t *testing.T) {
 	two := one + "\n---\n" + made("a", "prod", "web", 1)
 	wants(t, run(t, two, "explain", "JOB/a", "-n", "prod", "-f", "-"), command.ExitFine, "Job prod/a")
 	failing := strings.Replace(one, "object.metadata.name != 'running'", "object.spec.done", 1)
-	wants(t, run(t, failing, "explain", "-f", "-"), command.ExitFindings, "stays: EvaluationFailed", "1 of the namespace cannot be judged")
+	wants(t, run(t, failing, "explain", "-f", "-"), command.ExitFindings, "stays: EvaluationFailed", "1 object in the namespace cannot be evaluated")
 }
 
-// A page and a preview of the same moment say the same about each object.
+// TestExplainAgreesWithPreview: explain and preview have the same decision about each object at the same time.
 func TestExplainAgreesWithPreview(t *testing.T) {
 	var all struct {
 		Verdicts []map[string]any
@@ -355,7 +356,7 @@ func TestExplainAgreesWithPreview(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all.Verdicts) < 4 {
-		t.Fatalf("only %d verdicts", len(all.Verdicts))
+		t.Fatalf("only %d decisions", len(all.Verdicts))
 	}
 	for _, want := range all.Verdicts {
 		object := fmt.Sprintf("%s/%s", want["kind"], want["name"])

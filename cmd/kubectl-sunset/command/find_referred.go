@@ -9,9 +9,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// findReferredIn finds what refers to what in the cluster, as the policies of the input declare it, where some of the rules ask.
-// A kind that cannot be listed leaves that unknown, and does not keep the others back. One that the cluster does not have may
-// be misspelt where it is a policy that declares it: that is told.
+// findReferredIn finds the references in the cluster that the policies of the input declare, if some of the rules read
+// references. If a kind cannot be listed, its references are unknown, and the search continues. If the cluster does not serve a
+// declared kind, the kind may be misspelled, so findReferredIn writes a note.
 func findReferredIn(ctx context.Context, c *cluster.Cluster, input *preview.Input, rules []*policy.Rule, say notes) (*preview.Referred, error) {
 	search := input.Referrers(rules)
 	if search == nil {
@@ -27,16 +27,16 @@ func findReferredIn(ctx context.Context, c *cluster.Cluster, input *preview.Inpu
 				return err
 			}
 			if absent && !search.Table().AnyVersion(kind) {
-				say.note("the cluster does not have %s of %s, of which a policy says what it refers to", kind.Kind, kind.GroupVersion())
+				say.note("spec.references of a policy declares kind %s of %s, which the cluster does not serve; check its spelling", kind.Kind, kind.GroupVersion())
 			}
 		}
 		return nil
 	})
 }
 
-// noteUnseen tells of which declared kinds there is no object in the files: one may be misspelt.
+// noteUnseen writes a note for each declared kind of which the files contain no object. The kind may be misspelled.
 func noteUnseen(referred *preview.Referred, say notes) {
 	for _, kind := range referred.Unseen() {
-		say.note("no object of %s %s in the files, of which a policy says what it refers to", kind.GroupVersion(), kind.Kind)
+		say.note("spec.references of a policy declares %s %s, but the files contain no object of this kind; check its spelling", kind.GroupVersion(), kind.Kind)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// fileFlags say which files to read.
+// fileFlags name the files to read.
 type fileFlags struct {
 	names     []string
 	recursive bool
@@ -26,7 +26,7 @@ func (f *fileFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "read subdirectories too")
 }
 
-// open finds the files. Arguments count as files, so that -f *.yaml does what it seems to.
+// open finds the files. Arguments count as files too, so that -f *.yaml works.
 func (f *fileFlags) open(args []string, stdin io.Reader) (*load.Files, error) {
 	names := append(f.names, args...)
 	if len(f.names) == 0 && len(args) > 0 {
@@ -34,12 +34,12 @@ func (f *fileFlags) open(args []string, stdin io.Reader) (*load.Files, error) {
 	}
 	files, err := load.Open(names, f.recursive, stdin)
 	if err == nil && len(names) > 0 && files.Len() == 0 {
-		return nil, fmt.Errorf("no .yaml, .yml or .json file in %s; -R looks below too", strings.Join(names, ", "))
+		return nil, fmt.Errorf("no .yaml, .yml or .json file in %s; use -R to search subdirectories", strings.Join(names, ", "))
 	}
 	return files, err
 }
 
-// protectionFlags are those of the controller that decide what policies may touch.
+// protectionFlags are the controller's flags for protected kinds and namespaces.
 type protectionFlags struct {
 	allowKinds []string
 	namespaces []string
@@ -59,7 +59,7 @@ func (f *protectionFlags) protection() policy.Protection {
 	return p
 }
 
-// loader compiles policies under that protection. The options bound each evaluation.
+// loader returns a loader with this protection. The options bound each evaluation.
 func (f *protectionFlags) loader(options engine.Options) (*load.Loader, error) {
 	compiler, err := engine.NewCompiler(options)
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *protectionFlags) loader(options engine.Options) (*load.Loader, error) {
 	return load.NewLoader(compiler, f.protection()), nil
 }
 
-// load opens the files and reads them with one of the functions of package load. The caller closes them, unless there is an error.
+// load opens the files and reads them with a function of package load. The caller closes the files, unless there is an error.
 func (f *fileFlags) load(args []string, stdin io.Reader, p *protectionFlags, read func(*load.Files, *load.Loader) (*load.Contents, error)) (
 	files *load.Files, loader *load.Loader, in *load.Contents, err error) {
 	if files, err = f.open(args, stdin); err != nil {
@@ -83,7 +83,7 @@ func (f *fileFlags) load(args []string, stdin io.Reader, p *protectionFlags, rea
 	return files, loader, in, err
 }
 
-// timeFlag is a time, or a span of time from now on: +7d. In the past it is one before now: 14d or -14d.
+// timeFlag is a time, or a duration from now: +7d. If past is set, it is a duration before now: 14d or -14d.
 type timeFlag struct {
 	now  time.Time
 	past bool
@@ -96,10 +96,10 @@ func (t *timeFlag) Set(text string) error {
 		t.time = at.UTC()
 		return nil
 	}
-	wrong := errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration from now such as +7d")
+	wrong := errors.New("must be a time such as 2026-03-01T12:00:00Z, or a duration from now such as +7d")
 	span, isSpan := strings.CutPrefix(text, "+")
 	if t.past {
-		wrong = errors.New("want a time such as 2026-03-01T12:00:00Z, or a duration before now such as 14d")
+		wrong = errors.New("must be a time such as 2026-03-01T12:00:00Z, or a duration before now such as 14d")
 		span, isSpan = strings.TrimPrefix(text, "-"), true
 	}
 	ttl, err := policy.ParseTTL(span)
@@ -124,7 +124,7 @@ func (t *timeFlag) String() string {
 // Type implements pflag.Value.
 func (t *timeFlag) Type() string { return "time" }
 
-// get is the time given, or now.
+// get returns the time, or now if it is not set.
 func (t *timeFlag) get() time.Time {
 	if t.time.IsZero() {
 		return t.now.UTC().Truncate(time.Second)
@@ -132,7 +132,7 @@ func (t *timeFlag) get() time.Time {
 	return t.time
 }
 
-// choice is a flag with a few values.
+// choice is a flag with a fixed set of values.
 type choice struct {
 	value string
 	of    []string
@@ -146,7 +146,7 @@ func (c *choice) Set(text string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("want one of %s", strings.Join(c.of, ", "))
+	return fmt.Errorf("must be one of %s", strings.Join(c.of, ", "))
 }
 
 // String implements pflag.Value.

@@ -12,13 +12,13 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 )
 
-// commands are the root command and all below it.
+// commands returns the root command and all its subcommands.
 func commands() []*cobra.Command {
 	root := command.New(genericiooptions.IOStreams{}, now)
 	return append([]*cobra.Command{root}, root.Commands()...)
 }
 
-// TestHelpIsThatOfAManual: every command says what it does, in a line and at length, how it ends, and shows how it is used.
+// TestHelpIsThatOfAManual: every command has a short and a long description, exit codes, and examples.
 func TestHelpIsThatOfAManual(t *testing.T) {
 	if len(commands()) < 10 {
 		t.Errorf("only %d commands", len(commands()))
@@ -32,7 +32,7 @@ func TestHelpIsThatOfAManual(t *testing.T) {
 			"an Example, and its purpose": regexp.MustCompile(`^  # \S.*\n  \S`).MatchString(c.Example),
 		} {
 			if !ok {
-				t.Errorf("%s has not %s", c.CommandPath(), what)
+				t.Errorf("%s lacks %s", c.CommandPath(), what)
 			}
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -48,14 +48,14 @@ func TestHelpIsThatOfAManual(t *testing.T) {
 	}
 }
 
-// TestExamplesCanBeTyped: there is the command of every example, and it has the flags.
+// TestExamplesCanBeTyped: the commands and flags of all examples exist.
 func TestExamplesCanBeTyped(t *testing.T) {
 	seen := map[string]bool{}
 	for _, of := range commands() {
 		for _, match := range regexp.MustCompile(`kubectl[ -]sunset ([^|>&\n)]+)`).FindAllStringSubmatch(of.Example, -1) {
 			c, rest, err := command.New(genericiooptions.IOStreams{}, now).Find(strings.Fields(match[1]))
 			if err != nil || !c.HasParent() {
-				t.Errorf("%s: there is no such command: %s", of.CommandPath(), match[0])
+				t.Errorf("%s: unknown command: %s", of.CommandPath(), match[0])
 				continue
 			}
 			if err := c.ParseFlags(rest); err != nil {
@@ -66,7 +66,7 @@ func TestExamplesCanBeTyped(t *testing.T) {
 	}
 	for _, c := range commands()[1:] {
 		if !seen[c.Name()] {
-			t.Errorf("no example shows %s", c.CommandPath())
+			t.Errorf("no example uses %s", c.CommandPath())
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// imageFlags name a list of images as crictl writes it, and what the list does not say.
+// imageFlags name a list of images in the format of crictl, and set what the list does not contain.
 type imageFlags struct {
 	file        string
 	node        nodeFlags
@@ -48,7 +48,7 @@ func (f *imageFlags) read(stdin io.Reader) ([]engine.Image, error) {
 	return images, nil
 }
 
-// judgeFiles judges the objects of the files, and the images beside them.
+// judgeFiles evaluates the objects of the files, and the list of images.
 func (p *previewCommand) judgeFiles(ctx context.Context, files *load.Files, in *load.Contents, input preview.Input) (*preview.Result, error) {
 	images, err := p.images.read(p.streams.In)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestExplainImage(t *testing.T) {
 func TestWhichImageIsMeant(t *testing.T) {
 	file := []string{"explain", "-f", samples + "/image-keep-newest-per-repository"}
 	wants(t, run(t, "", append(file, "image/mirror/cart:v43")...), command.ExitFine, "registry.example.com/shop/cart:v43 +1, ")
-	wants(t, run(t, "", append(file, "image/mirror/cart:v99")...), command.ExitTrouble, "error: in the files: no image mirror/cart:v99; there is registry.example.com")
+	wants(t, run(t, "", append(file, "image/mirror/cart:v99")...), command.ExitTrouble, "error: in the files: image mirror/cart:v99 not found; found registry.example.com")
 }
 
 func TestImagesOfANodeNobodyNames(t *testing.T) {
@@ -40,16 +40,16 @@ func TestImagesOfANodeNobodyNames(t *testing.T) {
 	}
 	got := run(t, string(list), "preview", "-f", buildNodes+"/policy.yaml", "--images", "-")
 	wants(t, got, command.ExitFine, "image-build-nodes/other-nodes", "901MB",
-		"note: rule image-build-nodes/build-nodes does not count on a node without labels, as no Node is given: its nodeSelector wants example.com/role=build\n")
+		"note: rule image-build-nodes/build-nodes does not apply to a node without labels (no Node is given): its nodeSelector is example.com/role=build\n")
 }
 
 func TestTroubleWithImages(t *testing.T) {
 	for name, args := range map[string][]string{
-		"a list that is none":             {"-f", buildNodes + "/policy.yaml", "--images", "testdata/node.yaml"},
-		"a list that is missing":          {"-f", buildNodes + "/policy.yaml", "--images", "testdata/missing.json"},
+		"an invalid list":                 {"-f", buildNodes + "/policy.yaml", "--images", "testdata/node.yaml"},
+		"a missing list":                  {"-f", buildNodes + "/policy.yaml", "--images", "testdata/missing.json"},
 		"a list without a policy":         {"--images", crictlList},
 		"images of two nodes":             {"-f", buildNodes, "--images", crictlList, "--node", "testdata/node.yaml"},
-		"a time that is none":             {"-f", buildNodes + "/policy.yaml", "--images", crictlList, "--unused-since", "lately"},
+		"an invalid time":                 {"-f", buildNodes + "/policy.yaml", "--images", crictlList, "--unused-since", "lately"},
 		"standard input for two purposes": {"-f", "-", "--images", "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,9 +75,9 @@ spec:
     eligible: "true"
     ttl: 5m
 `)
-	const warning = "spec.rules[1].ttl: warning: images that go after 5m may be pulled again and again\n    hint: 1h or longer"
+	const warning = "spec.rules[1].ttl: warning: images that are removed after 5m may be pulled again repeatedly\n    hint: write 1h or longer"
 	wants(t, run(t, "", "validate", "-f", policy), command.ExitFindings,
-		`spec.rules[0].eligible:1:12: there is no field "tag"`, "hint: did you mean object.spec.tags?", "spec.rules[0].delete: an image is removed from its node",
+		`spec.rules[0].eligible:1:12: unknown field "tag"`, "hint: did you mean object.spec.tags?", "spec.rules[0].delete: an image is removed from its node",
 		warning, "2 problems; 1 warning\n")
 	wants(t, run(t, "", "validate", "-f", policy, "-o", "json"), command.ExitFindings, `"warnings": [`, `"path": "spec.rules[1].ttl"`)
 }

@@ -19,7 +19,7 @@ func (s *apiServer) inForce(policies ...string) {
 
 const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not for you"}`
 
-// newCompared is a cluster in which a policy about Jobs and Secrets is replaced.
+// newCompared is a cluster in which the file replaces a policy for Secrets by one for Jobs.
 func newCompared(t *testing.T) (*apiServer, string) {
 	s := newLive(t)
 	var jobs []string
@@ -40,7 +40,7 @@ func TestPreviewComparesWithTheRulesInForce(t *testing.T) {
 	asked := strings.Join(s.asked, "\n")
 	for _, path := range []string{jobsPath, podsPath, secretsPath, policiesPath} {
 		if n := strings.Count(asked, "GET "+path+" "); n != 1 {
-			t.Errorf("%s is read %d times", path, n)
+			t.Errorf("%s: %d requests, want 1", path, n)
 		}
 	}
 }
@@ -65,14 +65,14 @@ func TestPreviewTellsWhenNothingChanges(t *testing.T) {
 	s := newLive(t)
 	s.inForce(livePolicy("p", "Enforce", "Job", "3d"))
 	same := livePolicy("p", "DryRun", "Job", "3d")
-	wants(t, s.preview(t, same, "-f", "-"), command.ExitFine, "No change against the rules in force.")
+	wants(t, s.preview(t, same, "-f", "-"), command.ExitFine, "No changes compared with the rules in force.")
 	for _, format := range []string{"json", "yaml"} {
 		var got struct{ Diff []any }
 		if err := yaml.Unmarshal([]byte(s.preview(t, same, "-f", "-", "-o", format).out), &got); err != nil {
 			t.Fatal(err)
 		}
 		if got.Diff == nil || len(got.Diff) > 0 {
-			t.Errorf("%s: diff is %v, want an empty one", format, got.Diff)
+			t.Errorf("%s: diff is %v, want an empty list", format, got.Diff)
 		}
 	}
 }
@@ -81,10 +81,10 @@ func TestPreviewComparesNothingWithoutFiles(t *testing.T) {
 	s := newLive(t)
 	s.inForce(livePolicy("p", "Enforce", "Job", "3d"))
 	if got := s.preview(t, ""); strings.Contains(got.out, "rules in force") {
-		t.Errorf("a diff of the rules in force against themselves:\n%s", got.out)
+		t.Errorf("a diff without new rules:\n%s", got.out)
 	}
 	if got := s.preview(t, "", "-o", "json"); strings.Contains(got.out, `"diff"`) {
-		t.Errorf("a diff of the rules in force against themselves:\n%s", got.out)
+		t.Errorf("a diff without new rules:\n%s", got.out)
 	}
 }
 
@@ -94,9 +94,9 @@ func TestPreviewGoesOnWithoutTheClustersPolicies(t *testing.T) {
 	got := s.preview(t, livePolicy("p", "DryRun", "Job", "1d"), "-f", "-")
 	wants(t, got, command.ExitFine, "Job    a      Delete", "note: list the cluster's policies: not for you; the preview does not include it, and is not compared with the rules in force")
 	if strings.Contains(got.out, "rules in force") {
-		t.Errorf("compared with rules that are not known:\n%s", got.out)
+		t.Errorf("a comparison with unknown rules:\n%s", got.out)
 	}
-	wants(t, s.preview(t, ""), command.ExitTrouble, "error: no policy that you may read: list the cluster's policies: not for you")
+	wants(t, s.preview(t, ""), command.ExitTrouble, "error: no policy that you can read: list the cluster's policies: not for you")
 }
 
 func TestPreviewTellsWhatItCannotCompare(t *testing.T) {
@@ -105,7 +105,7 @@ func TestPreviewTellsWhatItCannotCompare(t *testing.T) {
 	s.inForce(livePolicy("p", "Enforce", "Secret", "3d"), strings.Replace(livePolicy("old", "Enforce", "Job", "3d"), "batch/v1", "batch/v1beta1", 1))
 	got := s.preview(t, livePolicy("p", "DryRun", "Job", "1d")+livePolicy("old", "DryRun", "Job", "1d"), "-f", "-")
 	wants(t, got, command.ExitFindings, "1 error:", "p/r: cannot list Secret of v1: not for you",
-		"note: Job.batch is not compared: the rules in force read it at batch/v1beta1, those of the files at batch/v1", "Job    a      Delete")
+		"note: Job.batch is not compared: the rules in force read it at version batch/v1beta1, the rules in the files at batch/v1", "Job    a      Delete")
 	s.inForce(livePolicy("p", "Enforce", "Secret", "3d"))
 	wants(t, s.preview(t, livePolicy("p", "DryRun", "Secret", "1d"), "-f", "-"), command.ExitFindings, "1 error:")
 }

@@ -21,30 +21,30 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// connectionFlags are those by which kubectl finds its cluster.
+// connectionFlags are kubectl's flags for the connection to a cluster.
 type connectionFlags struct {
 	rules     *clientcmd.ClientConfigLoadingRules
 	overrides clientcmd.ConfigOverrides
 }
 
-// add adds the flags, and completes what a cluster has names for. The command has its other flags already.
+// add adds the flags and the completion of their values. The command must have its other flags already.
 func (f *connectionFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	f.rules = clientcmd.NewDefaultClientConfigLoadingRules()
 	flags.StringVar(&f.rules.ExplicitPath, "kubeconfig", "", "kubeconfig file to use instead of the default")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // -n means something else here: only that namespace
+	names.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{} // here -n selects objects
 	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
 	completeContexts(c, f)
 	completeNames(c, f, "namespace", cobra.ShellCompDirectiveNoFileComp, (*cluster.Cluster).NamespaceNames)
-	completeNames(c, f, "node", cobra.ShellCompDirectiveDefault, (*cluster.Cluster).NodeNames) // which may be a file as well
+	completeNames(c, f, "node", cobra.ShellCompDirectiveDefault, (*cluster.Cluster).NodeNames) // the flag may name a file too
 }
 
 func (f *connectionFlags) client() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.rules, &f.overrides)
 }
 
-// namespace is the one given, or else the one that kubectl would work in.
+// namespace returns the given namespace, or otherwise that of the kubeconfig.
 func (f *connectionFlags) namespace(given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -56,7 +56,7 @@ func (f *connectionFlags) namespace(given string) (string, error) {
 func (f *connectionFlags) config() (*rest.Config, error) {
 	config, err := f.client().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("no kubeconfig names a cluster: looked in %s; use --kubeconfig, or set KUBECONFIG", strings.Join(f.rules.GetLoadingPrecedence(), ", "))
+		return nil, fmt.Errorf("no cluster is configured in kubeconfig %s; use --kubeconfig, or set KUBECONFIG", strings.Join(f.rules.GetLoadingPrecedence(), ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (f *connectionFlags) connect() (*cluster.Cluster, error) {
 	return cluster.Connect(config)
 }
 
-// judgeLive judges the cluster's objects, by the policies of the files and those of the cluster that they do not replace.
+// judgeLive evaluates the cluster's objects. Policies in files replace the cluster's policies of the same name.
 func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input preview.Input, loader *load.Loader) (*preview.Result, error) {
 	c, err := p.connection.connect()
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input
 	current.addTo(in, loader)
 	switch {
 	case len(in.Policies) == 0 && len(current.forbidden) > 0:
-		return nil, fmt.Errorf("no policy that you may read: %w; %s", current.forbidden[0], grantHint())
+		return nil, fmt.Errorf("no policy that you can read: %w; %s", current.forbidden[0], grantHint())
 	case len(in.Policies) == 0:
 		return nil, errors.New("the cluster has no policy; add one with -f")
 	}
@@ -97,7 +97,7 @@ func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input
 		return nil, err
 	}
 	if len(fromFiles) > 0 {
-		input.Kinds = kindsOf(fromFiles).Union(overridden(fromFiles, input.Policies)) // asked about; without files it is everything
+		input.Kinds = kindsOf(fromFiles).Union(overridden(fromFiles, input.Policies)) // with files, only the kinds that they concern
 		if input.Namespace == "" && !p.all {
 			input.Namespace = namespaceOfAll(fromFiles)
 		}
@@ -127,7 +127,7 @@ func (p *previewCommand) judgeLive(ctx context.Context, in *load.Contents, input
 	return result, nil
 }
 
-// readNode gives the images of the node that --node names, which rules are asked about from then on.
+// readNode returns the images of the node that --node names, and sets that node in the input.
 func (p *previewCommand) readNode(ctx context.Context, c *cluster.Cluster, input *preview.Input) ([]engine.Image, error) {
 	say := notes{p.streams.ErrOut}
 	switch {
@@ -144,13 +144,13 @@ func (p *previewCommand) readNode(ctx context.Context, c *cluster.Cluster, input
 		}
 		return seen.Images, nil
 	case slices.ContainsFunc(rulesOf(input.Policies), (*policy.Rule).OnNodes):
-		say.note("to preview rules about images, use --node with the name of a node, --images, or Image objects in files")
+		say.note("to preview rules for images, use --node with the name of a node, --images, or Image objects in files")
 	}
 	return nil, nil
 }
 
-// namespacesFor are the namespaces that matter to rules about objects of one of them, or of any: all where one takes from
-// another, and none where all are about images of nodes.
+// namespacesFor returns the namespaces that rules need: one, or all if only is empty or a rule shares its capacity between
+// namespaces. It returns nil if all rules are for images of nodes.
 func namespacesFor(ctx context.Context, c *cluster.Cluster, only string, rules []*policy.Rule) (map[string]policy.Namespace, error) {
 	if len(rules) > 0 && !slices.ContainsFunc(rules, func(r *policy.Rule) bool { return !r.OnNodes() }) {
 		return nil, nil
@@ -177,12 +177,12 @@ func rulesOf(policies ...[]*policy.Policy) []*policy.Rule {
 	return rules
 }
 
-// rulesAbout are the rules about some kinds; nil is all.
+// rulesAbout returns the rules for some kinds, or all if kinds is nil.
 func rulesAbout(kinds sets.Set[schema.GroupKind], policies ...[]*policy.Policy) []*policy.Rule {
 	return slices.DeleteFunc(rulesOf(policies...), func(r *policy.Rule) bool { return kinds != nil && !kinds.Has(policy.StoredAs(r.Kind)) })
 }
 
-// kindsOf are the kinds that policies are about.
+// kindsOf returns the kinds that policies concern.
 func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, p := range policies {
@@ -191,7 +191,7 @@ func kindsOf(policies []*policy.Policy) sets.Set[schema.GroupKind] {
 	return kinds
 }
 
-// overridden are the kinds of rules that policies change in their namespaces.
+// overridden returns the kinds of the rules that policies override in their namespaces.
 func overridden(policies, all []*policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, p := range policies {
@@ -206,7 +206,7 @@ func overridden(policies, all []*policy.Policy) sets.Set[schema.GroupKind] {
 	return kinds
 }
 
-// namespaceOfAll is the namespace that policies are about; empty where they are not all about one.
+// namespaceOfAll returns the namespace of the policies; empty if they differ.
 func namespaceOfAll(policies []*policy.Policy) string {
 	namespace := policies[0].Namespace
 	for _, p := range policies {
@@ -217,7 +217,7 @@ func namespaceOfAll(policies []*policy.Policy) string {
 	return namespace
 }
 
-// judge is one that knows what it has to read.
+// judge is a preview.Judge or preview.Comparison. It names the kinds to read.
 type judge interface {
 	Targets() []schema.GroupVersionKind
 	RulesOf(kind schema.GroupKind) []*policy.Rule
@@ -225,7 +225,7 @@ type judge interface {
 	Run(ctx context.Context, feed preview.Feed) (*preview.Result, error)
 }
 
-// clusterReader reads the objects of a cluster for a judge.
+// clusterReader reads a judge's objects from a cluster.
 type clusterReader struct {
 	cluster  *cluster.Cluster
 	input    preview.Input
@@ -234,14 +234,14 @@ type clusterReader struct {
 	failures []preview.Failure // kinds that cannot be listed
 }
 
-// feed gives the objects of all kinds that rules target. A kind that cannot be listed does not keep the others back.
+// feed yields the objects of all kinds that rules target. If it cannot list a kind, it records a failure and continues.
 func (l *clusterReader) feed(ctx context.Context) preview.Feed {
 	return func(yield func(preview.Batch) error) error {
 		for _, kind := range l.judge.Targets() {
 			query := cluster.Query{Kind: kind, Namespace: l.input.Namespace, Selector: l.selector, MetadataOnly: l.metadataOnly(kind)}
 			ranks, everywhere := l.judge.Ranks(policy.StoredAs(kind))
 			if ranks {
-				query.Selector = "" // those that are not asked about take their places too
+				query.Selector = "" // objects that do not match the selector have a rank too
 			}
 			if everywhere {
 				query.Namespace = ""
@@ -258,7 +258,7 @@ func (l *clusterReader) feed(ctx context.Context) preview.Feed {
 	}
 }
 
-// metadataOnly reports whether the rules about a kind read nothing but metadata. Of Secrets they never read more.
+// metadataOnly reports whether all rules for a kind read only metadata. For Secrets they never read more.
 func (l *clusterReader) metadataOnly(kind schema.GroupVersionKind) bool {
 	if kind.GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
 		return true
@@ -271,7 +271,7 @@ func (l *clusterReader) metadataOnly(kind schema.GroupVersionKind) bool {
 	return true
 }
 
-// fail tells every rule about a kind that the kind cannot be listed.
+// fail records a failure of every rule for a kind that cannot be listed.
 func (l *clusterReader) fail(kind schema.GroupVersionKind, err *cluster.ListError) {
 	told := sets.New[policy.RuleID]()
 	for _, rule := range l.judge.RulesOf(policy.StoredAs(kind)) {

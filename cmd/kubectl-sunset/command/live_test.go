@@ -15,18 +15,18 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 )
 
-// apiServer answers what the commands ask. It proves how we read and write, nothing about how an API server behaves.
+// apiServer responds to the requests of commands. It tests our requests and decoding, not the behavior of an API server.
 type apiServer struct {
 	*httptest.Server
-	pages map[string][]string // by path, with ? and a selector of fields where that matters; the tokens are the numbers of the pages
-	// proxied answer in the place of Pods, by path.
+	pages map[string][]string // by path, or path?fieldSelector; continue tokens are page numbers
+	// proxied are the responses of Pods, by path.
 	proxied map[string]http.HandlerFunc
-	warning string // with each answer; empty for none
+	warning string // sent with each response; empty for none
 
 	mu      sync.Mutex
-	asked   []string // method, path, what was accepted, and the query
-	patches []string // path and what was sent
-	// before is called before a PATCH of a path is answered, once for each.
+	asked   []string // method, path, Accept header and query
+	patches []string // path and body
+	// before is called before the response to a PATCH of a path, once for each function.
 	before map[string][]func()
 }
 
@@ -104,7 +104,7 @@ func fail(w http.ResponseWriter, code int, reason string) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"not for you: %s"}`, reason, code, reason)
 }
 
-// patch changes annotations of the version that the patch names.
+// patch changes annotations of the object, if the patch has its resource version.
 func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,10 +152,10 @@ func (s *apiServer) patch(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, string(data))
 }
 
-// store sets one object of a path.
+// store sets the one object of a path.
 func (s *apiServer) store(path, object string) { s.pages[path] = []string{object} }
 
-// annotations are those of a stored object.
+// annotations returns the annotations of a stored object.
 func (s *apiServer) annotations(t *testing.T, path string) map[string]string {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -165,7 +165,7 @@ func (s *apiServer) annotations(t *testing.T, path string) map[string]string {
 	return object.GetAnnotations()
 }
 
-// list sets what a path gives: pages of objects of a kind.
+// list sets the pages of objects of a path.
 func (s *apiServer) list(path, apiVersion, kind string, pages ...[]string) {
 	s.pages[path] = nil
 	for i, objects := range pages {
@@ -225,7 +225,7 @@ func TestPreviewReadsTheClusterPageByPage(t *testing.T) {
 	got := s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-")
 	wants(t, got, command.ExitFine, "dev         Job    a      Delete   Expired", "dev         Job    c      Delete   Expired")
 	if strings.Contains(got.out, "prod") {
-		t.Errorf("a namespace without the label is judged:\n%s", got.out)
+		t.Errorf("objects of a namespace without the label:\n%s", got.out)
 	}
 	for _, asked := range s.asked {
 		if !strings.HasPrefix(asked, "GET ") {
@@ -250,7 +250,7 @@ func TestPreviewListsOnlyTheKindsItIsAskedAbout(t *testing.T) {
 	got := s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-")
 	wants(t, got, command.ExitFine, "secrets/r")
 	if strings.Contains(got.out, "jobs/r") {
-		t.Errorf("Jobs are judged too:\n%s", got.out)
+		t.Errorf("Jobs in the output:\n%s", got.out)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestPreviewAsksForMetadataWhereThatIsEnough(t *testing.T) {
 	wants(t, s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-"), command.ExitFine, "dev         Secret   s      Delete")
 	for _, asked := range s.asked {
 		if strings.HasPrefix(asked, "GET "+secretsPath) && !strings.Contains(asked, "PartialObjectMetadata") {
-			t.Errorf("Secrets were asked for with their data: %s", asked)
+			t.Errorf("a request for the data of Secrets: %s", asked)
 		}
 	}
 }
@@ -294,7 +294,8 @@ func TestPreviewNeedsAPolicyAndACluster(t *testing.T) {
 	wants(t, s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-"), command.ExitTrouble, "error: list the cluster's policies")
 }
 
-// TestPreviewIsSilentAboutPoliciesOfOtherKinds: their problems are not those of the file.
+// TestPreviewIsSilentAboutPoliciesOfOtherKinds: a preview of a file does not report problems of the cluster's policies for
+// other kinds.
 func TestPreviewIsSilentAboutPoliciesOfOtherKinds(t *testing.T) {
 	s := newLive(t)
 	wrong := strings.Replace(livePolicy("wrong", "Enforce", "Secret", "1h"), `"true"`, `"tru"`, 1)
@@ -302,7 +303,7 @@ func TestPreviewIsSilentAboutPoliciesOfOtherKinds(t *testing.T) {
 	got := s.preview(t, livePolicy("jobs", "DryRun", "Job", "1d"), "-f", "-")
 	wants(t, got, command.ExitFine, "dev         Job    a      Delete")
 	if strings.Contains(got.err, "wrong") {
-		t.Errorf("a policy about Secrets is named:\n%s", got.err)
+		t.Errorf("a policy for Secrets in the output:\n%s", got.err)
 	}
 	wants(t, s.preview(t, livePolicy("secrets", "DryRun", "Secret", "1d"), "-f", "-"), command.ExitFindings, "tru")
 	wants(t, s.preview(t, ""), command.ExitFindings, "tru")
@@ -313,7 +314,7 @@ func TestNoKubeconfigIsToldInOurWords(t *testing.T) {
 	t.Setenv("KUBERNETES_MASTER", "")
 	for _, name := range []string{"preview", "status"} {
 		got := run(t, "", name)
-		wants(t, got, command.ExitTrouble, "no kubeconfig names a cluster: looked in /no/such/config; use --kubeconfig, or set KUBECONFIG")
+		wants(t, got, command.ExitTrouble, "no cluster is configured in kubeconfig /no/such/config; use --kubeconfig, or set KUBECONFIG")
 		if strings.Contains(got.err, "KUBERNETES_MASTER") {
 			t.Error(got.err)
 		}

@@ -10,13 +10,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/mistakes"
 )
 
-// toWrite finds in an answer what its hint says to write.
+// toWrite finds the suggested text in a hint.
 var toWrite = regexp.MustCompile(`(?m)hint: (?:.*: |)(?:write |did you mean )(.+?)(?:\?|, or .*|; .*)?$`)
 
-// isForm recognizes a hint that says what form to write, in words or capitals, and not what in this place.
+// isForm recognizes a hint that describes a format, instead of the exact text.
 var isForm = regexp.MustCompile(` such as |\b[A-Z]{4,}\b|^(a|the|it|how|one) `)
 
-// TestMistakes shows what each mistake is answered with, and does what the answer says: nothing is wrong then.
+// TestMistakes records the answer to each mistake. It also checks that the suggested text is in the correct version, and that
+// this version is valid.
 func TestMistakes(t *testing.T) {
 	all, err := mistakes.All()
 	if err != nil {
@@ -34,12 +35,12 @@ func TestMistakes(t *testing.T) {
 			fmt.Fprintf(&answers, "# %s\n%s\n", m.Name, answer)
 			wants(t, run(t, m.Right, "validate", "--warnings-as-errors", "-f", "-"), command.ExitFine)
 			if n := strings.Count(answer, "stdin:"); n != 1 {
-				t.Errorf("%d problems of one mistake:\n%s", n, answer)
+				t.Errorf("%d problems for one mistake:\n%s", n, answer)
 			}
 			for _, match := range toWrite.FindAllStringSubmatch(answer, -1) {
 				for part := range strings.SplitSeq(match[1], " and kind") {
 					if !isForm.MatchString(part) && !strings.Contains(bare(m.Right), bare(part)) {
-						t.Errorf("the hint says to write %s, and right is %s", part, m.ShouldBe)
+						t.Errorf("the hint suggests %s, want %s", part, m.ShouldBe)
 					}
 				}
 			}
@@ -48,5 +49,5 @@ func TestMistakes(t *testing.T) {
 	golden(t, "mistakes", ran{out: answers.String()})
 }
 
-// bare is text without what may be written in several ways.
+// bare removes characters that do not matter for the comparison.
 func bare(s string) string { return strings.NewReplacer(" ", "", `"`, "", `\`, "").Replace(s) }

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 )
 
-// nodeFlags name the node that images are on: by a file with the Node, or by its name in the cluster.
+// nodeFlags name the node of images: a file with the Node object, or a node of the cluster.
 type nodeFlags struct {
 	node   string
 	agents string
@@ -24,7 +24,7 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.agents, "agent-namespace", "sunset-system", "namespace of the node agents; if empty, search all namespaces")
 }
 
-// isLive reports whether a node of the cluster is meant, as there is no such file.
+// isLive reports whether --node names a node of the cluster, because no file has that name.
 func (f *nodeFlags) isLive() bool {
 	if f.node == "" {
 		return false
@@ -33,7 +33,7 @@ func (f *nodeFlags) isLive() bool {
 	return os.IsNotExist(err)
 }
 
-// names adds the file of the node to those to read.
+// names adds the file of the node to the files to read.
 func (f *nodeFlags) names(files []string) []string {
 	if f.node == "" || f.isLive() {
 		return files
@@ -41,15 +41,15 @@ func (f *nodeFlags) names(files []string) []string {
 	return append(files[:len(files):len(files)], f.node)
 }
 
-// errNoFile is the error where objects are in files, and so no cluster is asked.
+// errNoFile is the error if --node names a node of the cluster although the objects are in files.
 func (f *nodeFlags) errNoFile() error {
 	return fmt.Errorf("file %s does not exist; with objects in files, --node must name a file with the Node object", f.node)
 }
 
-// staleAfter is how long ago an agent has not looked that looks.
+// staleAfter is the age of an agent's list from which the command writes a note.
 const staleAfter = 5 * time.Minute
 
-// readImages asks the agent on the node what it saw last, and says so if that was long ago.
+// readImages gets the agent's last list of images. If the list is old, it writes a note.
 func (f *nodeFlags) readImages(ctx context.Context, c *cluster.Cluster, now time.Time, say notes) (*debug.Handler, error) {
 	seen, err := c.NodeImages(ctx, f.node, f.agents)
 	if err != nil {

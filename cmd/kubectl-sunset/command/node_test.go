@@ -22,13 +22,13 @@ const (
 	nodesPath  = "/api/v1/nodes"
 )
 
-// agentPod is the Pod of an agent; port is the name of its one port.
+// agentPod is the Pod of an agent; port is the name of its only port.
 func agentPod(name, phase, port string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"sunset-system"},"spec":{"nodeName":"worker-1",
 		"containers":[{"name":"agent","ports":[{"name":%q,"containerPort":9090}]}]},"status":{"phase":%q}}`, name, port, phase)
 }
 
-// aboutImages is a policy of which one rule is not about worker-1.
+// aboutImages is a policy for images. One of its rules does not select worker-1.
 func aboutImages(mode string) string {
 	return fmt.Sprintf(`{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"nodes"},"spec":{"mode":%q,"rules":[
 		{"name":"unused","target":{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"},"eligible":"node.labels.pool == 'web'","ttl":"7d"},
@@ -63,7 +63,7 @@ func tells(seen *debug.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(seen) }
 }
 
-// newAgent is a cluster whose agent on worker-1 tells what it has seen.
+// newAgent is a cluster with an agent on worker-1 that serves seen.
 func newAgent(t *testing.T, seen *debug.Handler, policies ...string) *apiServer {
 	s := newLive(t)
 	s.inForce(policies...)
@@ -83,11 +83,12 @@ func TestExplainAnImageOfANode(t *testing.T) {
 	wants(t, s.explain(t, "", "image/registry.k8s.io/pause:3.10", "--node", "worker-1", "-o", "yaml"), command.ExitFine, "reason: Pinned", "pinned: true", "firstSeen:")
 	const asked = "GET " + agentsPath + " application/json fieldSelector=spec.nodeName%3Dworker-1&labelSelector=app.kubernetes.io%2Fname%3Dsunset-node-agent"
 	if !strings.Contains(strings.Join(s.asked, "\n"), asked) {
-		t.Errorf("not only the agent's Pod was asked for:\n%s", strings.Join(s.asked, "\n"))
+		t.Errorf("no request for only the agent's Pod:\n%s", strings.Join(s.asked, "\n"))
 	}
 }
 
-// Whether images go for want of space only the agent knows: the page has what it goes by.
+// TestExplainWantOfSpace: only the agent knows when thresholds delete images, so the page shows the thresholds and the disk
+// usage.
 func TestExplainWantOfSpace(t *testing.T) {
 	policy := samples + "/image-thresholds/policy.yaml"
 	seen := onWorker()
@@ -103,7 +104,7 @@ func TestExplainWantOfSpace(t *testing.T) {
 	wants(t, got, command.ExitFine, "thresholds 85 % down to 80 % from the rule\n", "- the filesystem of the images is 85 % full: rule")
 }
 
-// A page about a node is the one about the same images in files.
+// TestExplainAgreesWithFiles: the page for an image on a node is that for the same image in files.
 func TestExplainAgreesWithFiles(t *testing.T) {
 	seen := onWorker()
 	s := newAgent(t, seen)
@@ -135,11 +136,11 @@ func TestPreviewOfANode(t *testing.T) {
 	s := newAgent(t, onWorker(), aboutImages("DryRun"), livePolicy("jobs", "Enforce", "Job", "1h"))
 	golden(t, "preview-node", s.preview(t, "", "--node", "worker-1"))
 	got := s.preview(t, aboutImages("DryRun"), "--node", "worker-1", "-f", "-")
-	wants(t, got, command.ExitFine, "docker.io/library/nginx:1.25", "67MB   Delete   Expired", "note: rule nodes/build does not count on node worker-1")
+	wants(t, got, command.ExitFine, "docker.io/library/nginx:1.25", "67MB   Delete   Expired", "note: rule nodes/build does not apply to node worker-1")
 	if strings.Contains(got.out, "Job") {
-		t.Errorf("Jobs are judged too:\n%s", got.out)
+		t.Errorf("Jobs in the output:\n%s", got.out)
 	}
-	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitFine, "note: to preview rules about images, use --node")
+	wants(t, s.preview(t, aboutImages("DryRun"), "-f", "-"), command.ExitFine, "note: to preview rules for images, use --node")
 }
 
 func TestWhereAnAgentIs(t *testing.T) {
@@ -182,31 +183,31 @@ func TestTroubleWithAgents(t *testing.T) {
 		"no agent": {func(s *apiServer) {
 			pods()(s)
 			s.store(nodesPath+"/worker-1", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"worker-1"}}`)
-		}, nginx, "no agent on node worker-1: no Pod there has label app.kubernetes.io/name=sunset-node-agent in namespace sunset-system; --agent-namespace says"},
-		"it does not run": {pods(agentPod("a", "Pending", "metrics")), nginx, "the agent on node worker-1 does not run: Pod sunset-system/a is Pending"},
-		"two of them": {pods(agentPod("a", "Running", "metrics"), agentPod("b", "Running", "metrics")), nginx,
-			"more than one agent on node worker-1, where only one should be: Pod sunset-system/a, Pod sunset-system/b"},
-		"no right to find it": {func(s *apiServer) { s.store(agentsPath, forbidden) }, nginx, "not for you; it takes the right to list pods in namespace sunset-system"},
-		"no right to ask it": {answer(func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }), nginx,
-			"not for you: Forbidden; it takes the right to get pods/proxy in namespace sunset-system"},
-		"it cannot be reached": {answer(func(w http.ResponseWriter, _ *http.Request) {
+		}, nginx, "no agent on node worker-1: no Pod on it has label app.kubernetes.io/name=sunset-node-agent in namespace sunset-system; set --agent-namespace"},
+		"agent not running": {pods(agentPod("a", "Pending", "metrics")), nginx, "the agent on node worker-1 is not running: Pod sunset-system/a is Pending"},
+		"two agents": {pods(agentPod("a", "Running", "metrics"), agentPod("b", "Running", "metrics")), nginx,
+			"node worker-1 has more than one agent: Pod sunset-system/a, Pod sunset-system/b"},
+		"no permission to list Pods": {func(s *apiServer) { s.store(agentsPath, forbidden) }, nginx, "not for you; you need permission to list pods in namespace sunset-system"},
+		"no permission for the proxy": {answer(func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }), nginx,
+			"not for you: Forbidden; you need permission to get pods/proxy in namespace sunset-system"},
+		"agent unreachable": {answer(func(w http.ResponseWriter, _ *http.Request) {
 			fail(w, http.StatusServiceUnavailable, "ServiceUnavailable")
 		}), nginx,
-			"the API server does not reach the agent, Pod sunset-system/agent-a at port 9090: not for you"},
-		"it is older": {answer(http.NotFound), nginx, "Pod sunset-system/agent-a has no images at port 9090: its agent is older"},
-		"it knows nothing": {answer(func(w http.ResponseWriter, _ *http.Request) {
+			"the API server cannot reach the agent, Pod sunset-system/agent-a at port 9090: not for you"},
+		"older agent": {answer(http.NotFound), nginx, "Pod sunset-system/agent-a serves no images at port 9090: its agent is older"},
+		"agent with an error": {answer(func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "images and Pods of the node not read: the runtime is away", http.StatusServiceUnavailable)
-		}), nginx, "the agent, Pod sunset-system/agent-a, says: images and Pods of the node not read: the runtime is away\n"},
-		"it says something else": {answer(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }), nginx,
-			"the answer of Pod sunset-system/agent-a is not understood: it is no list of the images of a node"},
-		"it is of another node": {answer(tells(other)), nginx, `is not understood: it is of node "worker-2"`},
-		"no such image":         {nil, []string{"image/nginx:1.26", "--node", "worker-1"}, "on node worker-1: no image nginx:1.26; there is docker.io/library/nginx:1.25\n"},
-		"a name of two images": {answer(tells(twoCarts)), []string{"image/cart:v2", "--node", "worker-1"},
-			"cart:v2 may be any of other.example.com/cart:v2, registry.example.com/shop/cart:v2\n"},
-		"no image":       {nil, []string{"job/a", "--node", "worker-1"}, "name one as image/NAME"},
-		"no node":        {nil, []string{"image/nginx:1.25"}, "of images of nodes say on which, with --node"},
-		"no file":        {nil, append(nginx, "-f", "testdata/explain.yaml"), "file worker-1 does not exist"},
-		"nothing at all": {nil, []string{"--node", "worker-1"}, "no object; name one"},
+		}), nginx, "the agent, Pod sunset-system/agent-a, returned an error: images and Pods of the node not read: the runtime is away\n"},
+		"invalid response": {answer(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }), nginx,
+			"decode the response of Pod sunset-system/agent-a: not a list of the images of a node"},
+		"another node":  {answer(tells(other)), nginx, `decode the response of Pod sunset-system/agent-a: it is for node "worker-2"`},
+		"no such image": {nil, []string{"image/nginx:1.26", "--node", "worker-1"}, "on node worker-1: image nginx:1.26 not found; found docker.io/library/nginx:1.25\n"},
+		"ambiguous name": {answer(tells(twoCarts)), []string{"image/cart:v2", "--node", "worker-1"},
+			"image name cart:v2 is ambiguous; it matches other.example.com/cart:v2, registry.example.com/shop/cart:v2\n"},
+		"no image":    {nil, []string{"job/a", "--node", "worker-1"}, "name one as image/NAME"},
+		"no node":     {nil, []string{"image/nginx:1.25"}, "to explain an image on a node, use --node"},
+		"no file":     {nil, append(nginx, "-f", "testdata/explain.yaml"), "file worker-1 does not exist"},
+		"no argument": {nil, []string{"--node", "worker-1"}, "no object given; name one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newAgent(t, onWorker(), aboutImages("Enforce"))

@@ -14,7 +14,7 @@ const (
 
 func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
 	wants(t, run(t, "", "preview", "-f", withJob, atNoon), command.ExitFine,
-		"GOES WITH", "Job/report and its 2 dependents", "Job/fresh and its 1 dependent", "not while its owner Job/audit is held")
+		"DELETED WITH", "Job/report and its 2 dependents", "Job/fresh and its 1 dependent", "blocked: owner Job/audit is held")
 	var all struct {
 		Verdicts []struct {
 			Name              string
@@ -36,8 +36,8 @@ func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
 
 func TestExplainLooksAtTheOwnerInFiles(t *testing.T) {
 	explain := func(name string) ran { return run(t, "", "explain", "workload/"+name, "-f", withJob, atNoon) }
-	wants(t, explain("job-report-c1f2a"), command.ExitFine, "its owner Job/report is deleted instead, with all that it owns (Background)")
-	wants(t, explain("job-audit-77aa0"), command.ExitFine, "Owner: its owner Job/audit is held", "- end what keeps its owner Job/audit")
+	wants(t, explain("job-report-c1f2a"), command.ExitFine, "its owner Job/report is deleted instead, with all its dependents (Background)")
+	wants(t, explain("job-audit-77aa0"), command.ExitFine, "Owner: its owner Job/audit is held", "- make its owner Job/audit deletable")
 	wants(t, explain("pod-group-5d3e1"), command.ExitFine, "stays: NoOwner", "- the object gets a controller in its ownerReferences")
 }
 

@@ -79,7 +79,7 @@ func (p *previewCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// judge asks the files alone if they have objects, and the cluster otherwise.
+// judge reads only the files if they contain objects, and the cluster otherwise.
 func (p *previewCommand) judge(ctx context.Context, files *load.Files, in *load.Contents, loader *load.Loader) (*preview.Result, error) {
 	input, err := p.input(loader)
 	if err != nil {

@@ -6,35 +6,37 @@ With objects in the files (such as the output of kubectl get -o yaml), the comma
 the labels of the Namespace objects in the files; a namespace without such an object has only the label
 kubernetes.io/metadata.name. Files may be large: the command evaluates objects while it reads the file.
 With policies alone in the files, the command evaluates the objects of the cluster, of the kinds that the policies target.
-Without files, it evaluates the objects of the cluster by the policies of the cluster.
+Without files, it evaluates the objects of the cluster with the policies of the cluster.
 
 Policies in files are treated as Enforce, unless they are Suspended. They replace the policies of the cluster that have
 the same name; all other policies of the cluster keep their own mode. An object that only a dry run would delete is Keep
 with reason DryRun, and with its due time. An invalid policy keeps the objects that it may select (reason RuleInvalid);
 the command prints its problems to standard error.
 
-With policies alone in the files, the command also evaluates each object by the rules in force: the policies of the
+With policies alone in the files, the command also evaluates each object with the rules in force: the policies of the
 cluster, each in its own mode. Below the table it prints the differences by namespace: objects that are newly deleted now
-or later, deleted sooner or later than before, or newly kept, each with both results. An object that only a dry run would
-delete counts as kept. The comparison includes objects that only the replaced policies select, such as those of a rule
-that you removed; these are in the diff alone. An object that is due in both cases, or kept in both cases, is not in the
-diff. If you may not list the policies of the cluster, the command prints a note to standard error and no diff.
+or later, newly kept, or deleted at another time, each with both results. An object that only a dry run would delete
+counts as kept. The comparison includes objects that only the replaced policies select, such as those of a rule that you
+removed; these are in the diff alone. An object that is due in both cases, or kept in both cases, is not in the diff. If
+you have no permission to list the policies of the cluster, the command prints a note to standard error and no diff.
 
-Rules about images evaluate the images of one node. With --node and the name of a node, the command asks the agent on the
+Rules for images apply to the images of one node. With --node and the name of a node, the command queries the agent on the
 node, through the API server. Without a cluster, use Image objects in the files or, with --images, the list that
 "crictl images -o json" prints on the node. That list does not contain the age or the users of an image: each image counts
-as unused from now on, or since --unused-since. The agent never removes an image that a container uses, whatever the
-preview shows. The node of the images is the Node object in the files, or in the file that --node names; without one it is
-a node without labels. The preview does not show removals for disk pressure, because only the agent knows the disk usage.
+as unused from now on, or since --unused-since. The agent never removes an image that a container uses, even if the
+preview shows its deletion. The node of the images is the Node object in the files, or in the file that --node names;
+without one it is a node without labels. The preview does not show removals for disk pressure, because only the agent
+knows the disk usage.
 
-If a rule reads references, the command first finds what refers to ConfigMaps and Secrets: in all objects of the files, or
-in the cluster, where it lists every kind that may refer. If it cannot list or read some objects, such rules keep their
-objects (reason ReferencesUnknown). The preview treats the 30 seconds without references, which the controller waits for,
-as over.
+If a rule reads references, the command first finds all references to ConfigMaps and Secrets: in the objects of the files,
+or in the cluster, where it lists every kind that may contain references. If it cannot list or read some objects, such
+rules keep their objects (reason ReferencesUnknown). The controller deletes an object only after 30 seconds without
+references; the preview treats this period as over.
 
 A RetentionPolicy replaces the one with the same namespace and name. If all policies in the files are of one namespace, the
 preview covers that namespace, and the rules that they change. Rules that rank objects also count the objects that -n and
--l exclude. For a rule without startTime, the TTL starts at the mark on the object, or at --at if there is no mark.
+-l exclude. For a rule without startTime, the TTL starts at the mark on the object, or at --at if the object is not
+marked.
 
 The output omits objects that no rule selects. In the table, due times are relative to --at. Below it, each rule has one
 line: how many objects it selects, and for the objects that it decides about, how many are due at --at, within an hour, a
@@ -49,8 +51,8 @@ day and a week after it, later, and how many are kept. In JSON:
 The field diff is missing if the command did not compare with the rules in force.
 
 Exit codes: 0 success, also if objects would be deleted; 1 a policy is invalid, an expression failed on an object,
-a kind or, without files, the ClusterRetentionPolicies could not be listed, or what an object refers to could not be
-read; 2 wrong usage, or a file or cluster that cannot be read.`
+the command could not list a kind or, without files, the ClusterRetentionPolicies, or could not read references; 2 wrong
+usage, or a file or cluster that cannot be read.`
 
 const previewExamples = `  # What would a new policy delete from the cluster, now and in a week?
   kubectl sunset preview -f policy.yaml

@@ -64,31 +64,31 @@ func TestPreview(t *testing.T) {
 		wants []string
 		lacks string
 	}{
-		"the policy may come behind the objects": {stdin: pods + "---" + podPolicy, wants: []string{"one         Pod    a      Wait", "two         Pod    b      Wait"}},
-		"a time given":                           {stdin: podPolicy + pods, args: []string{"--at", "2026-03-02T12:00:00Z"}, wants: []string{"Delete   Expired   now (2026-03-02T12:00:00Z)"}},
-		"a span from now":                        {stdin: podPolicy + pods, args: []string{"--at", "+2d"}, wants: []string{"Delete   Expired   24h ago (2026-03-02T12:00:00Z)"}},
-		"an offset in the time given":            {stdin: podPolicy + pods, args: []string{"--at", "2026-03-02T13:00:00+01:00"}, wants: []string{"Due at 2026-03-02T12:00:00Z"}},
-		"one namespace":                          {stdin: podPolicy + pods, args: []string{"-n", "two"}, wants: []string{"Pod    b"}, lacks: "Pod    a"},
-		"all namespaces, said twice":             {stdin: podPolicy + pods, args: []string{"-n", "two", "-A"}, wants: []string{"Pod    a", "Pod    b"}},
-		"a selector":                             {stdin: podPolicy + pods, args: []string{"-l", "team=data"}, wants: []string{"Pod    a"}, lacks: "Pod    b"},
-		"a suspended policy stays suspended":     {stdin: strings.Replace(podPolicy, "spec:", "spec:\n  mode: Suspended", 1) + pods, wants: []string{"Keep     Suspended"}},
-		"nothing selected":                       {stdin: strings.Replace(podPolicy, "kind: Pod}", "kind: Secret}", 1) + pods, wants: []string{"No rule selects any object.", "pods/pods          0"}},
-		"another version is told": {
+		"the policy after the objects":       {stdin: pods + "---" + podPolicy, wants: []string{"one         Pod    a      Wait", "two         Pod    b      Wait"}},
+		"a time given":                       {stdin: podPolicy + pods, args: []string{"--at", "2026-03-02T12:00:00Z"}, wants: []string{"Delete   Expired   now (2026-03-02T12:00:00Z)"}},
+		"a span from now":                    {stdin: podPolicy + pods, args: []string{"--at", "+2d"}, wants: []string{"Delete   Expired   24h ago (2026-03-02T12:00:00Z)"}},
+		"an offset in the time given":        {stdin: podPolicy + pods, args: []string{"--at", "2026-03-02T13:00:00+01:00"}, wants: []string{"Due at 2026-03-02T12:00:00Z"}},
+		"one namespace":                      {stdin: podPolicy + pods, args: []string{"-n", "two"}, wants: []string{"Pod    b"}, lacks: "Pod    a"},
+		"a namespace and all namespaces":     {stdin: podPolicy + pods, args: []string{"-n", "two", "-A"}, wants: []string{"Pod    a", "Pod    b"}},
+		"a selector":                         {stdin: podPolicy + pods, args: []string{"-l", "team=data"}, wants: []string{"Pod    a"}, lacks: "Pod    b"},
+		"a suspended policy stays suspended": {stdin: strings.Replace(podPolicy, "spec:", "spec:\n  mode: Suspended", 1) + pods, wants: []string{"Keep     Suspended"}},
+		"no selected object":                 {stdin: strings.Replace(podPolicy, "kind: Pod}", "kind: Secret}", 1) + pods, wants: []string{"No rule selects any object.", "pods/pods          0"}},
+		"an object at another version": {
 			stdin: podPolicy + strings.Replace(pods, "apiVersion: v1\n", "apiVersion: v2\n", 1), wants: []string{"Pod    b", "one/a"},
 			// v2 of the core group is a version of the same kind.
 			code: command.ExitFindings,
 		},
-		"an invalid policy keeps, and is told": {
+		"an invalid policy keeps objects, with a problem": {
 			stdin: strings.Replace(podPolicy, `"true"`, `"object.spec.x =="`, 1) + pods, code: command.ExitFindings,
 			wants: []string{"Keep     RuleInvalid", "stdin:7: pods: spec.rules[0].eligible"},
 		},
-		"a missing field teaches": {
+		"a missing field": {
 			stdin: strings.Replace(podPolicy, `"true"`, `object.spec.done`, 1) + pods, code: command.ExitFindings,
 			wants: []string{"Keep     EvaluationFailed", "2 errors:", "one/a: pods/pods: eligible: no such key: spec", ".?"},
 		},
-		"objects alone":            {stdin: pods, code: command.ExitTrouble, wants: []string{"objects and no policy"}},
-		"neither":                  {stdin: "# nothing\n", code: command.ExitTrouble, wants: []string{"the files contain no policy and no other object"}},
-		"an object that is broken": {stdin: podPolicy + pods + "---\napiVersion: v1\nkind: [\n", code: command.ExitTrouble, wants: []string{"error: stdin:"}},
+		"objects alone":                    {stdin: pods, code: command.ExitTrouble, wants: []string{"objects and no policy"}},
+		"neither policy nor object":        {stdin: "# nothing\n", code: command.ExitTrouble, wants: []string{"the files contain no policy and no other object"}},
+		"a document that cannot be parsed": {stdin: podPolicy + pods + "---\napiVersion: v1\nkind: [\n", code: command.ExitTrouble, wants: []string{"error: stdin:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, test.stdin, append([]string{"preview", "-f", "-"}, test.args...)...)

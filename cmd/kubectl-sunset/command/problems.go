@@ -12,7 +12,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// writeProblems writes every problem of every policy: where, what, the line of the expression with a caret below, a hint.
+// writeProblems writes every problem of every policy: position, message, the line of the expression with a caret below, and
+// hint.
 func writeProblems(w io.Writer, policies []load.Policy) {
 	for _, p := range policies {
 		for _, problem := range p.InOrder() {
@@ -23,10 +24,10 @@ func writeProblems(w io.Writer, policies []load.Policy) {
 
 const (
 	noPolicy     = "no policy and no CustomResourceDefinition"
-	noPolicyHint = "check that apiVersion is sunset.x-k8s.io/v1alpha1, and name what holds policies"
+	noPolicyHint = "check that apiVersion is sunset.x-k8s.io/v1alpha1, and name files that contain policies"
 )
 
-// writeNoPolicies writes which of the files and directories that were named have nothing to validate.
+// writeNoPolicies writes the named files and directories that contain nothing to validate.
 func writeNoPolicies(w io.Writer, names []string) {
 	for _, name := range names {
 		fmt.Fprintf(w, "%s: %s\n    hint: %s\n", name, noPolicy, noPolicyHint)
@@ -51,12 +52,12 @@ func describe(p load.Policy, problem policy.Problem) string {
 	return b.String()
 }
 
-// validation is the outcome of validate in JSON. The format is stable.
+// validation is the result of validate in JSON. The format is stable.
 type validation struct {
 	Files    int           `json:"files"`
 	Policies int           `json:"policies"`
-	Version  string        `json:"kubernetesVersion"` // whose kinds and fields are known
-	Skipped  int           `json:"skipped"`           // objects that are no policies
+	Version  string        `json:"kubernetesVersion"` // the Kubernetes version whose kinds and fields are known
+	Skipped  int           `json:"skipped"`           // number of objects that are not policies
 	Problems []problem     `json:"problems"`
 	Warnings []problem     `json:"warnings,omitempty"`
 	Missing  []missingRole `json:"missingRights,omitempty"`
@@ -70,7 +71,7 @@ type problem struct {
 	policy.Problem
 }
 
-// writeValidation writes the problems for programs, and rights that are missing.
+// writeValidation writes problems and missing permissions as JSON.
 func writeValidation(w io.Writer, files int, in *load.Contents, absent []rbac.Missing) error {
 	v := validation{Files: files, Policies: len(in.Policies), Skipped: in.Others, Problems: []problem{}, Version: load.KubernetesVersion}
 	for _, name := range in.WithoutPolicy {
@@ -97,7 +98,7 @@ func newProblem(p load.Policy, found policy.Problem) problem {
 	return problem{p.File, p.Document, p.Name, p.Line(found), found}
 }
 
-// writeWarnings writes what may be a mistake of every policy, and makes none invalid.
+// writeWarnings writes the warnings of every policy. Warnings do not make a policy invalid.
 func writeWarnings(w io.Writer, policies []load.Policy) {
 	checked := false
 	for _, p := range policies {
@@ -112,14 +113,14 @@ func writeWarnings(w io.Writer, policies []load.Policy) {
 	}
 }
 
-// writeSummary writes what was looked at, in one line, with the number of rights that are missing.
+// writeSummary writes the numbers of files, policies, problems, warnings, missing roles and skipped objects on one line.
 func writeSummary(w io.Writer, files int, in *load.Contents, missing int) {
 	fmt.Fprintf(w, "%s in %s: %s", countPolicies(len(in.Policies)), preview.Count(files, "file"), orNo(in.Problems(), "problem"))
 	if n := in.Warnings(); n > 0 {
 		fmt.Fprintf(w, "; %s", preview.Count(n, "warning"))
 	}
 	if missing > 0 {
-		fmt.Fprintf(w, "; rights are missing: %d", missing)
+		fmt.Fprintf(w, "; missing roles: %d", missing)
 	}
 	if in.Others > 0 {
 		fmt.Fprintf(w, "; %s skipped", preview.Count(in.Others, "other object"))

@@ -50,7 +50,7 @@ func newRights(streams genericiooptions.IOStreams) *cobra.Command {
 	return c
 }
 
-// accountFlag is the ServiceAccount that Sunset runs as.
+// accountFlag is the ServiceAccount of the controller.
 type accountFlag struct{ cluster.Account }
 
 func (f *accountFlag) add(flags *pflag.FlagSet) {
@@ -91,7 +91,7 @@ func (g *rightsCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// policies are those of the files, or without files of the cluster.
+// policies returns the policies of the files, or those of the cluster without files.
 func (g *rightsCommand) policies(ctx context.Context, args []string) (all []*policy.Policy, invalid bool, err error) {
 	files, loader, in, err := g.files.load(args, g.streams.In, &g.protection, load.Skim)
 	if err != nil {
@@ -139,7 +139,7 @@ func (g *rightsCommand) find(ctx context.Context, policies []*policy.Policy) ([]
 	return all, err
 }
 
-// needed is what policies need. What nobody can know is said.
+// needed returns the permissions that policies need. It writes notes about permissions that it cannot determine.
 func (g *rightsCommand) needed(policies []*policy.Policy, resources resourceOf) []rbac.Right {
 	finder := roleFinder{resources: resources, unknown: sets.New[schema.GroupVersionKind]()}
 	for _, owner := range g.owners {
@@ -162,7 +162,7 @@ func noteUnknown(kinds sets.Set[schema.GroupVersionKind], say notes) {
 		names = append(names, kind.GroupVersion().String()+" "+kind.Kind)
 	}
 	if len(names) > 0 {
-		say.note("the cluster does not serve %s, so the command omits its permissions; to print them, run kubectl sunset rights --local", strings.Join(sets.List(sets.New(names...)), ", "))
+		say.note("the cluster does not serve %s, so the command omits its permissions; to print them, run `kubectl sunset rights` with --local", strings.Join(sets.List(sets.New(names...)), ", "))
 	}
 }
 

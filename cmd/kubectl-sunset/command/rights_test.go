@@ -17,8 +17,8 @@ import (
 
 const reviewsPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
-// letting is an API server that lets accounts do some things, as "NAMESPACE:NAME verb resource", and notes in which namespaces it was
-// asked.
+// letting is an API server with permissions in the form "NAMESPACE:NAME verb resource". It records the namespaces of the access
+// reviews.
 func letting(t *testing.T, may ...string) (s *apiServer, namespaces func() []string) {
 	s = newAPIServer(t)
 	var lock sync.Mutex
@@ -49,7 +49,7 @@ func TestRightsAreWhatTheClusterServes(t *testing.T) {
 	got := s.run(t, "", "rights", "-f", "testdata/rights.yaml")
 	wants(t, got, command.ExitFine, `name: "sunset:batch:jobs.batch"`, "note: the cluster does not serve example.com/v1 Widget")
 	if strings.Contains(got.out, "widgets") || len(asked()) > 0 {
-		t.Errorf("somebody was asked in %v, and this came of it:\n%s", asked(), got.out)
+		t.Errorf("access reviews in %v, or a role for a kind that the cluster does not serve:\n%s", asked(), got.out)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestRightsOfPoliciesInTheCluster(t *testing.T) {
 	wants(t, s.run(t, "", "rights"), command.ExitFine, `name: "sunset:live:jobs.batch"`, "verbs: [list, watch, delete]")
 }
 
-// TestOnlyMissingRightsAreGranted, each whole.
+// TestOnlyMissingRightsAreGranted: --missing prints only roles that lack a permission, each as a whole.
 func TestOnlyMissingRightsAreGranted(t *testing.T) {
 	const sunset = "other:name "
 	s, asked := letting(t, sunset+"list jobs", sunset+"watch jobs", sunset+"get jobs", sunset+"delete jobs",
@@ -79,7 +79,7 @@ func TestOnlyMissingRightsAreGranted(t *testing.T) {
 	}
 	wants(t, got, command.ExitFine, "verbs: [list, watch, get, delete, patch]")
 	if want := []string{"", "team-a"}; !slices.Equal(asked(), want) {
-		t.Errorf("asked in %q, want %q", asked(), want)
+		t.Errorf("access reviews in %q, want %q", asked(), want)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestRightsAreToldOnlyWhereTheyCanBe(t *testing.T) {
 	s, _ := letting(t)
 	delete(s.proxied, reviewsPath)
 	s.store(reviewsPath, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not for you"}`)
-	wants(t, s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing"), command.ExitTrouble, "ask what ServiceAccount sunset-system/sunset-controller may do")
+	wants(t, s.run(t, "", "rights", "-f", "testdata/rights.yaml", "--missing"), command.ExitTrouble, "check the permissions of ServiceAccount sunset-system/sunset-controller")
 	wants(t, run(t, "", "rights", "--local"), command.ExitTrouble, "--local does not connect to a cluster")
 	wants(t, run(t, "", "rights", "--local", "--service-account", "nobody", "-f", "testdata/rights.yaml"), command.ExitTrouble, "is not NAMESPACE/NAME")
 	wants(t, s.run(t, "", "rights", "-f", "testdata/invalid.yaml"), command.ExitFindings, "unknown field")

@@ -13,10 +13,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// resourceOf says which resource serves a kind; false if none does.
+// resourceOf returns the resource of a kind; false if no resource serves the kind.
 type resourceOf func(schema.GroupVersionKind) (schema.GroupResource, bool)
 
-// guessedResource is a resource as its kind suggests it. Those that Sunset knows are guessed right.
+// guessedResource derives a resource from the name of its kind. This is correct for all kinds that Sunset knows.
 func guessedResource(kind schema.GroupVersionKind) (schema.GroupResource, bool) {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	if strings.HasSuffix(kind.Kind, "Gateway") {
@@ -25,16 +25,16 @@ func guessedResource(kind schema.GroupVersionKind) (schema.GroupResource, bool) 
 	return plural.GroupResource(), true
 }
 
-// roleFinder lists what policies need.
+// roleFinder finds the permissions that policies need.
 type roleFinder struct {
 	resources resourceOf
-	// owners are the kinds of owners that rules may delete.
+	// owners lists the kinds of owners that rules may delete.
 	owners []schema.GroupResource
-	// unknown are the kinds of rules and references for which there is no resource. of lists them.
+	// unknown holds the kinds of rules and references without a resource. Method of fills it.
 	unknown sets.Set[schema.GroupVersionKind]
 }
 
-// of lists what a policy needs: of Sunset's account, and of its own where it has one.
+// of returns the permissions that a policy needs: for the controller, and for its own ServiceAccount if it has one.
 func (f *roleFinder) of(p *policy.Policy) []rbac.Right {
 	var all []rbac.Right
 	for _, r := range p.Rules {
@@ -71,7 +71,7 @@ func (f *roleFinder) find(kind schema.GroupVersionKind) (schema.GroupResource, b
 	return resource, known
 }
 
-// withOwner adds what an owner takes to the right on its resource, if there is one.
+// withOwner adds the verbs for owners to the existing permission for their resource, or a new permission.
 func (f *roleFinder) withOwner(all []rbac.Right, p *policy.Policy, owner schema.GroupResource) []rbac.Right {
 	right := rbac.OfOwners(p, owner)
 	for i, known := range all {
@@ -83,17 +83,17 @@ func (f *roleFinder) withOwner(all []rbac.Right, p *policy.Policy, owner schema.
 	return append(all, right)
 }
 
-// deletesOwners reports whether a rule of a policy deletes the owners that objects name.
+// deletesOwners reports whether a rule of a policy deletes the owners of objects.
 func deletesOwners(p *policy.Policy) bool {
 	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner && !r.Invalid() })
 }
 
-// referrers are the resources that are watched on the word of a policy, for what their objects refer to.
+// referrers returns the resources that Sunset watches for references because of a policy.
 func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
 	reads := slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.ReadsReferences && !r.Invalid() })
 	if reads {
 		for _, d := range references.BuiltIn() {
-			if resource, known := f.resources(d.From); known { // a cluster need not have them all
+			if resource, known := f.resources(d.From); known { // a cluster may not serve all of them
 				all = append(all, resource)
 			}
 		}
@@ -106,7 +106,7 @@ func (f *roleFinder) referrers(p *policy.Policy) (all []schema.GroupResource) {
 	return all
 }
 
-// addRight adds a right that gives something and is not there yet.
+// addRight adds a permission, unless it is empty or in the list already.
 func addRight(all []rbac.Right, right rbac.Right) []rbac.Right {
 	known := slices.ContainsFunc(all, func(r rbac.Right) bool { return r.For == right.For && r.Account == right.Account })
 	if known || len(right.Resources) == 0 || len(right.Verbs) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// missingRights are those of the rights that the API server says are missing: of sunset where they are not of another account. Of a
-// ServiceAccount it checks only those in its namespace.
+// missingRights returns the permissions that the API server denies. It checks the account sunset, unless a permission names
+// another account. It checks the permissions of a policy's ServiceAccount only in its namespace.
 func missingRights(ctx context.Context, c *cluster.Cluster, sunset cluster.Account, needed []rbac.Right) ([]rbac.Missing, error) {
 	var all []rbac.Missing
 	for _, right := range needed {

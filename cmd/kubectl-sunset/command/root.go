@@ -16,13 +16,13 @@ import (
 const (
 	ExitFine     = 0
 	ExitFindings = 1 // an invalid policy, an expression that fails, a failing test
-	ExitTrouble  = 2 // wrong usage, a file that cannot be read, a cluster that does not answer
+	ExitTrouble  = 2 // wrong usage, a file that cannot be read, a cluster that does not respond
 )
 
-// errFindings ends a command that did its work and found something, which it has said already.
+// errFindings ends a command that did its work and found a problem. The command has printed the problem.
 var errFindings = errors.New("findings")
 
-// Run runs the command line and gives the exit code. now is the time for whatever is asked about now.
+// Run runs the command line and returns the exit code. Commands use now as the present time.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, now time.Time) int {
 	root := New(streams, now)
 	root.SetArgs(args)
@@ -37,7 +37,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	}
 }
 
-// New is the root command with all others below it.
+// New returns the root command with all other commands.
 func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	root := &cobra.Command{
 		Use:           program,
@@ -67,7 +67,7 @@ func New(streams genericiooptions.IOStreams, now time.Time) *cobra.Command {
 	return root
 }
 
-// describeHelp gives the command help, which the library adds, what every other has.
+// describeHelp adds a description and an example to the library's command help, as all other commands have.
 func describeHelp(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
@@ -102,7 +102,7 @@ const rootExamples = `  # Is this policy valid?
   # Do all tests of policies pass?
   kubectl sunset test policies/
 
-  # What stops deletions?
+  # Which causes stop deletions?
   kubectl sunset status
 
   # Approve the backlog of a policy that waits for approval

@@ -62,7 +62,7 @@ You need permission to list the policies of the whole cluster or, with -n, the R
 
 Exit codes: 0 no condition shows a problem; 1 at least one does; 2 wrong usage, or a cluster that cannot be read.`
 
-const statusExamples = `  # What stops deletions?
+const statusExamples = `  # Which causes stop deletions?
   kubectl sunset status
 
   # And in one namespace?

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// policyStatus is a policy with the status that the controller has written.
+// policyStatus is a policy with the status from the controller.
 type policyStatus struct {
 	Kind, Namespace, Name string
 	Generation            int64
@@ -23,7 +23,7 @@ type policyStatus struct {
 	Status                v1alpha1.RetentionPolicyStatus
 }
 
-// writeStatuses writes a table of policies, and below it what stops their deletions. It reports whether anything does.
+// writeStatuses writes a table of policies, and below it the conditions that stop deletions. It reports whether there are any.
 func writeStatuses(w io.Writer, policies []policyStatus) (found bool, err error) {
 	if len(policies) == 0 {
 		_, err := fmt.Fprintln(w, "No policies found.")
@@ -46,7 +46,7 @@ func writeStatuses(w io.Writer, policies []policyStatus) (found bool, err error)
 		p := &policies[i]
 		for _, c := range p.problems() {
 			if !found {
-				fmt.Fprintln(w, "\nWhat stops deletions:")
+				fmt.Fprintln(w, "\nCauses that stop deletions:")
 				found = true
 			}
 			name := p.Name
@@ -65,7 +65,7 @@ func writeStatuses(w io.Writer, policies []policyStatus) (found bool, err error)
 	return found, nil
 }
 
-// ready is the status of the condition Ready.
+// ready returns the status of condition Ready.
 func (p *policyStatus) ready() string {
 	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -80,14 +80,14 @@ func (p *policyStatus) ready() string {
 	}
 }
 
-// problems are the conditions that show what stops deletions. A policy without a status has one.
+// problems returns the conditions that stop deletions. A policy without a status has one.
 func (p *policyStatus) problems() []metav1.Condition {
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
-		return []metav1.Condition{{Reason: "NoStatus", Message: "the policy has no status yet; if that lasts, look whether the controller runs"}}
+		return []metav1.Condition{{Reason: "NoStatus", Message: "the policy has no status yet; if this persists, check that the controller is running"}}
 	case p.Status.ObservedGeneration != p.Generation:
-		return []metav1.Condition{{Reason: "OutdatedStatus", Message: "the status is that of an earlier version of the policy; if that lasts, look whether the controller runs"}}
+		return []metav1.Condition{{Reason: "OutdatedStatus", Message: "the status is that of an earlier version of the policy; if this persists, check that the controller is running"}}
 	}
 	return slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c metav1.Condition) bool { return !v1alpha1.StopsDeletions(&c) })
 }

@@ -38,7 +38,7 @@ func TestStatus(t *testing.T) {
 	golden(t, "status", got)
 }
 
-// TestStatusOfANamespace takes no right to list the policies of others.
+// TestStatusOfANamespace: with -n, the command needs no permission to list policies outside of the namespace.
 func TestStatusOfANamespace(t *testing.T) {
 	s := newAPIServer(t)
 	s.proxied = map[string]http.HandlerFunc{policiesPath: func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusForbidden, "Forbidden") }}

@@ -7,13 +7,13 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/command"
 )
 
-// TestPreviewRanksAmongAll: who asks about some objects, by label or namespace, gets the verdicts they have among all.
+// TestPreviewRanksAmongAll: with a namespace or label selector, the decisions are still those among all objects.
 func TestPreviewRanksAmongAll(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
 	got := s.preview(t, "", "-n", "dev", "-l", "app=db", "--at", "2026-03-05T00:00:00Z")
 	wants(t, got, command.ExitFine, "dev         Job    d      Keep     KeptNewest")
 	if strings.Contains(got.out, "Job    a") || strings.Contains(strings.Join(s.asked, "\n"), "labelSelector") {
-		t.Errorf("not the ones asked about, or not ranked among all:\n%s\n%s", got.out, strings.Join(s.asked, "\n"))
+		t.Errorf("other objects in the output, or not ranked among all:\n%s\n%s", got.out, strings.Join(s.asked, "\n"))
 	}
 	wants(t, s.preview(t, "", "-n", "dev", "-l", "app=web", "--at", "2026-03-05T00:00:00Z"), command.ExitFine,
 		"Job    a         Delete   Expired", "Job    b         Keep     KeptNewest")
@@ -21,26 +21,26 @@ func TestPreviewRanksAmongAll(t *testing.T) {
 	s = newExplained(t, livePolicy("p", "Enforce", "Job", "1h"))
 	s.preview(t, "", "-n", "dev", "-l", "app=db")
 	if asked := strings.Join(s.asked, "\n"); !strings.Contains(asked, "labelSelector=app%3Ddb") {
-		t.Errorf("more is read than the answer needs:\n%s", asked)
+		t.Errorf("requests for more objects than needed:\n%s", asked)
 	}
 }
 
-// TestPreviewOfTeams: RetentionPolicies in files replace those of the cluster by namespace and name.
+// TestPreviewOfTeams: RetentionPolicies in files replace those of the cluster with the same namespace and name.
 func TestPreviewOfTeams(t *testing.T) {
 	s := newExplained(t, ranking("Enforce", ""))
 	s.teams(overriding("team", "Enforce", `"ttl":"2h","keepNewest":1`), overriding("other", "DryRun", `"ttl":"1h"`))
 	const later = "2026-03-01T00:00:00Z"
 	wants(t, s.preview(t, "", "-n", "dev", "--at", later), command.ExitFine,
 		"Job    a         Delete   Expired       21h ago", "Job    b         Delete   Expired       20h ago", "Job    c         Keep     KeptNewest")
-	alone := s.preview(t, overriding("team", "DryRun", `"ttl":"9d"`), "-f", "-", "--at", later) // asks about the namespace and the rule
-	wants(t, alone, command.ExitFine, "Job    a         Wait", "go later: 1")
+	alone := s.preview(t, overriding("team", "DryRun", `"ttl":"9d"`), "-f", "-", "--at", later) // only the namespace and the rule
+	wants(t, alone, command.ExitFine, "Job    a         Wait", "deleted later: 1")
 	if strings.Contains(alone.out, "prod") {
-		t.Errorf("another namespace is judged:\n%s", alone.out)
+		t.Errorf("objects of another namespace:\n%s", alone.out)
 	}
 	wants(t, s.preview(t, overriding("team", "DryRun", `"ttl":"9d"`), "-f", "-", "-A", "--at", later), command.ExitFine, "prod        Job    e")
 	inFile := ranking("DryRun", "") + "\n---\n" + overriding("team", "DryRun", `"ttl":"9d"`)
 	got := s.preview(t, inFile, "-f", "-", "-n", "dev", "--at", later)
-	wants(t, got, command.ExitFine, "Job    a         Wait", "(2026-03-09T01:00:00Z)", "Job    b         Keep     KeptNewest", "go later: 1")
+	wants(t, got, command.ExitFine, "Job    a         Wait", "(2026-03-09T01:00:00Z)", "Job    b         Keep     KeptNewest", "deleted later: 1")
 	elsewhere := strings.Replace(inFile, `"namespace":"dev"`, `"namespace":"prod"`, 1)
 	wants(t, s.preview(t, elsewhere, "-f", "-", "-n", "dev", "--at", later), command.ExitFine, "Job    a         Delete   Expired       21h ago")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// testCommand is the command of that name.
+// testCommand is the command test.
 type testCommand struct {
 	streams    genericiooptions.IOStreams
 	protection protectionFlags
@@ -38,7 +38,7 @@ func newTest(streams genericiooptions.IOStreams) *cobra.Command {
 	return c
 }
 
-// patience is how long one rule may take on one object. A test must not fail because the machine is busy.
+// patience is the deadline for one rule on one object. It is long, so that no test fails on a busy machine.
 const patience = 5 * time.Second
 
 func (t *testCommand) run(ctx context.Context, dirs []string) error {

@@ -20,7 +20,7 @@ type policyTest struct {
 	want *policytest.Want
 }
 
-// findTests gives every want.yaml in and below the directories, in the order of their names.
+// findTests returns every want.yaml in and below the directories, sorted by path.
 func findTests(dirs []string) ([]string, error) {
 	var paths []string
 	for _, dir := range dirs {
@@ -47,7 +47,7 @@ func readTest(path string) (policyTest, error) {
 	return policyTest{filepath.Dir(path), want}, err
 }
 
-// run decides about the objects of the test by its policies.
+// run decides about the objects of the test with its policies.
 func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protection policy.Protection) (*policytest.Got, error) {
 	var paths []string
 	for _, name := range slices.Concat(t.want.Policies, t.want.Objects) {
@@ -76,7 +76,7 @@ func (t *policyTest) run(ctx context.Context, compiler *engine.Compiler, protect
 	return t.want.Run(ctx, input, files.Feed())
 }
 
-// update rewrites the want.yaml, if it wants anything else than what there is.
+// update rewrites the want.yaml if the actual results differ.
 func (t *policyTest) update(got *policytest.Got) error {
 	path := filepath.Join(t.dir, policytest.FileName)
 	written, err := os.ReadFile(path)

@@ -41,7 +41,7 @@ func TestAFailingTestShowsWhatDiffers(t *testing.T) {
 		"    Pod one/a:\n",
 		"    - action: Delete\n", "    + action: Wait\n",
 		"    - reason: Expired\n", "    + reason: Waiting\n",
-		"  - {kind: Pod, namespace: one, name: gone, action: Keep, reason: Held}\n    no rule selects it, or there is no such object\n",
+		"  - {kind: Pod, namespace: one, name: gone, action: Keep, reason: Held}\n    no rule selects the object, or it does not exist\n",
 		"  + {kind: Pod, namespace: two, name: b, action: Wait, reason: Waiting, policy: pods, rule: pods, dueTime: \"2026-03-02T12:00:00Z\"}\n    not in want.yaml\n",
 		"  - error {name: a, message: \"no such key\"}\n",
 		"  - problem spec.rules[0]\n",
@@ -69,11 +69,11 @@ verdicts:
 
 func TestAWantThatIsWrongIsTrouble(t *testing.T) {
 	for name, want := range map[string]string{
-		"no time":           "verdicts: []\n",
-		"an unknown field":  "at: 2026-03-01T12:00:00Z\nverdict: []\n",
-		"an unknown mode":   "at: 2026-03-01T12:00:00Z\nmodes: dry\n",
-		"half a verdict":    "at: 2026-03-01T12:00:00Z\nverdicts: [{kind: Pod, name: a}]\n",
-		"a file that lacks": "at: 2026-03-01T12:00:00Z\nobjects: [other.yaml]\n",
+		"no time":               "verdicts: []\n",
+		"an unknown field":      "at: 2026-03-01T12:00:00Z\nverdict: []\n",
+		"an unknown mode":       "at: 2026-03-01T12:00:00Z\nmodes: dry\n",
+		"an incomplete verdict": "at: 2026-03-01T12:00:00Z\nverdicts: [{kind: Pod, name: a}]\n",
+		"a missing file":        "at: 2026-03-01T12:00:00Z\nobjects: [other.yaml]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			wants(t, run(t, "", "test", testCase(t, want)), command.ExitTrouble, "error: ")

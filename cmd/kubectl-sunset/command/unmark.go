@@ -61,7 +61,7 @@ func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	config.WarningHandler = rest.NoWarnings{} // every kind is listed, those that an API server warns of too
+	config.WarningHandler = rest.NoWarnings{} // the command lists every kind, including deprecated ones
 	c, err := cluster.Connect(config)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (u *unmarkCommand) run(ctx context.Context, args []string) error {
 
 func (u *unmarkCommand) isDryRun() bool { return u.dryRun.value == "client" }
 
-// kinds are those to look at, and what is in the way of finding others.
+// kinds returns the kinds to process, and the errors of discovery.
 func (u *unmarkCommand) kinds(c *cluster.Cluster, names []string) (kinds []cluster.Kind, failures []string, err error) {
 	if u.all {
 		kinds, err = c.Changeable()
@@ -114,7 +114,7 @@ func (u *unmarkCommand) kinds(c *cluster.Cluster, names []string) (kinds []clust
 	return kinds, failures, nil
 }
 
-// mayStart refuses while policies in force would set the marks again.
+// mayStart returns an error if enforced policies would set the marks again.
 func (u *unmarkCommand) mayStart(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) error {
 	rules, err := u.markingRules(ctx, c, kinds)
 	switch {
@@ -134,7 +134,7 @@ func (u *unmarkCommand) mayStart(ctx context.Context, c *cluster.Cluster, kinds 
 	return fmt.Errorf("these enforced rules mark objects again while the controller runs: %s\nSet their policies to mode DryRun or delete them, or stop the controller and use --force", names)
 }
 
-// markingRules are the rules in force that mark objects of some kinds.
+// markingRules returns the enforced rules that mark objects of some kinds.
 func (u *unmarkCommand) markingRules(ctx context.Context, c *cluster.Cluster, kinds []cluster.Kind) ([]string, error) {
 	objects, err := c.Policies(ctx, "")
 	if err != nil {

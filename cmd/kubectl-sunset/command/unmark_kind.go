@@ -11,10 +11,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// inFlight is how many objects are changed at a time.
+// inFlight is the maximum number of concurrent changes.
 const inFlight = 16
 
-// unmark removes the marks from all objects of a kind. What is in the way of some does not keep the others back.
+// unmark removes the marks from all objects of a kind. If it cannot change an object, it continues with the others.
 func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, all *unmarkResult) error {
 	count := &unmarkedKind{Kind: kind.GroupKind().String()}
 	err := c.EachMetadata(ctx, kind, u.namespace, func(page []cluster.Metadata) error {
@@ -45,7 +45,7 @@ func (u *unmarkCommand) unmark(ctx context.Context, c *cluster.Cluster, kind clu
 	return nil
 }
 
-// removeMark removes the mark of one object. One that is gone meanwhile, or whose mark is, needs nothing more.
+// removeMark removes the mark of one object. It succeeds if the object or its mark no longer exists.
 func removeMark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, version *cluster.Metadata) error {
 	var err error
 	for range attempts {
@@ -70,11 +70,11 @@ func removeMark(ctx context.Context, c *cluster.Cluster, kind cluster.Kind, vers
 }
 
 const unmarkHelp = `Remove annotation sunset.x-k8s.io/eligible-since from objects. Rules without startTime set it, to record since when an
-object is eligible. After you uninstall Sunset, nothing uses the annotation. While Sunset runs, its removal starts the TTL
-of those rules again.
+object is eligible. After you uninstall Sunset, nothing uses the annotation. If you remove it while Sunset runs, the TTL
+of these rules starts again.
 
 The command lists the metadata of objects, page by page, and patches each marked object in the version that it read. If an
-object changed in the meantime, the command reads it again. If a kind cannot be listed or patched, the command continues
+object changed since then, the command reads it again. If a kind cannot be listed or patched, the command continues
 with the other kinds. You need permission to list and patch these kinds, and to list policies.
 
 While enforced rules without startTime target these kinds, the command fails, because the controller would mark objects

@@ -9,25 +9,25 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
-// unmarkResult is what removing marks came to.
+// unmarkResult is the result of unmark.
 type unmarkResult struct {
-	Kinds  int // looked at
+	Kinds  int // number of kinds
 	DryRun bool
-	Errors []string // what could not be done
+	Errors []string // of discovery, and of kinds
 	marked []*unmarkedKind
 }
 
-// unmarkedKind is what became of the objects of one kind.
+// unmarkedKind counts the objects of one kind.
 type unmarkedKind struct {
 	Kind   string
 	Marked int
 
 	mu     sync.Mutex
 	Done   int
-	Failed error // the first of those that could not be changed
+	Failed error // the first error
 }
 
-// done notes what became of one object. It is safe for concurrent use.
+// done records the result for one object. It is safe for concurrent use.
 func (k *unmarkedKind) done(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -49,7 +49,7 @@ func (u *unmarkResult) add(kind *unmarkedKind) {
 	}
 }
 
-// write writes the counts of each kind that has marks, and what could not be done.
+// write writes the counts of each kind that has marks, and the errors.
 func (u *unmarkResult) write(out, errOut io.Writer) error {
 	marked, done := 0, 0
 	for _, kind := range u.marked {

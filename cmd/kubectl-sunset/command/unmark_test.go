@@ -14,7 +14,7 @@ import (
 
 const eventsPath = "/api/v1/events"
 
-// marked is an object with a mark, and an annotation that is not Sunset's.
+// marked is an object with a mark and another annotation.
 func marked(name, namespace, resourceVersion string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"uid":"u-%s","resourceVersion":%q,
 		"annotations":{%q:"{\"m\":\"2026-02-28T12:00:00Z\"}","own":"x"}}}`, name, namespace, name, resourceVersion, v1alpha1.EligibleSinceAnnotation)
@@ -47,15 +47,15 @@ func TestUnmarkEverything(t *testing.T) {
 	}
 	for _, patch := range s.patches {
 		if !strings.Contains(patch, `"resourceVersion":"5"`) {
-			t.Errorf("not for the version read: %s", patch)
+			t.Errorf("a patch of another version than the one that was read: %s", patch)
 		}
 	}
 	for _, asked := range s.asked {
 		if strings.Contains(asked, podsPath) && !strings.Contains(asked, "PartialObjectMetadata") {
-			t.Errorf("more than metadata was asked for: %s", asked)
+			t.Errorf("a request for more than metadata: %s", asked)
 		}
 		if strings.Contains(asked, "events.k8s.io/v1/events") || strings.Contains(asked, "componentstatuses") {
-			t.Errorf("asked for %s", asked)
+			t.Errorf("unexpected request: %s", asked)
 		}
 	}
 }
@@ -70,10 +70,10 @@ func TestUnmarkCountsAsADryRun(t *testing.T) {
 
 func TestUnmarkOneKind(t *testing.T) {
 	for name, args := range map[string][]string{
-		"by short name":        {"po"},
-		"of one namespace":     {"pods", "ns", "-n", "dev"}, // a Namespace is in none
-		"of all, said twice":   {"Pod", "-n", "other", "-A"},
-		"by group and version": {"pods.v1."},
+		"by short name":          {"po"},
+		"of one namespace":       {"pods", "ns", "-n", "dev"}, // a Namespace is cluster-scoped
+		"of a namespace and all": {"Pod", "-n", "other", "-A"},
+		"by group and version":   {"pods.v1."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newMarked(t)
@@ -142,7 +142,7 @@ func TestUnmarkNeedsToKnowWhat(t *testing.T) {
 	wants(t, s.run(t, "", "unmark", "bananas"), command.ExitTrouble, `the cluster has no kind "bananas"`)
 }
 
-// TestUnmarkPassesNoWarningsOn: the API server warns of versions that will go, and nobody named a version.
+// TestUnmarkPassesNoWarningsOn: the API server warns of deprecated versions, but the user did not choose the versions.
 func TestUnmarkPassesNoWarningsOn(t *testing.T) {
 	var said bytes.Buffer
 	rest.SetDefaultWarningHandler(rest.NewWarningWriter(&said, rest.WarningWriterOptions{}))

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// validateCommand is the command of that name.
+// validateCommand is the command validate.
 type validateCommand struct {
 	streams    genericiooptions.IOStreams
 	files      fileFlags
@@ -69,7 +69,7 @@ func (v *validateCommand) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// missing is what accounts lack for the policies, by their names.
+// missing returns the missing permissions for the policies, in the order of the policies.
 func (v *validateCommand) missing(ctx context.Context, in *load.Contents) ([]rbac.Missing, error) {
 	if !v.rights {
 		return nil, nil
@@ -115,7 +115,8 @@ that do not exist. The command knows the kinds and fields of the Kubernetes vers
 the CustomResourceDefinitions in the files. With --warnings-as-errors, warnings cause exit code 1 too.
 
 The command connects to a cluster only with --rights. It then prints the permissions that are missing for Sunset and, for
-RetentionPolicies, for their own ServiceAccounts, each with a role that grants it. The command rights prints only roles.
+RetentionPolicies, for their own ServiceAccounts, each with a role that grants it. To print only roles, use the command
+kubectl sunset rights.
 
 Exit codes: 0 every policy is valid; 1 there are problems, permissions are missing, or a file or directory that you name
 contains no policy; 2 wrong usage, or a file or cluster that cannot be read.`

@@ -59,37 +59,37 @@ spec: {overrides: [{policy: %s, rule: %s, ttl: 2d}]}
 `
 )
 
-// TestValidateKnowsKindsAndFields has what the webhook warns of; hints that are empty say that nothing is reported.
+// TestValidateKnowsKindsAndFields checks that validate has the warnings of the webhook. An empty want means no warning.
 func TestValidateKnowsKindsAndFields(t *testing.T) {
 	for name, test := range map[string]struct{ files, want string }{
-		"a kind with a letter too many":      {cluster("apiVersion: batch/v1, kind: Jobb", "true"), "spec.rules[0].target.kind: warning: there is no kind Jobb in batch/v1\n    hint: did you mean Job?\n"},
-		"a resource":                         {cluster("apiVersion: batch/v1, kind: jobs", "true"), "there is no kind jobs in batch/v1\n    hint: did you mean Job?\n"},
-		"a kind of another group":            {cluster("apiVersion: v1, kind: Job", "true"), "there is no kind Job in v1\n    hint: did you mean apiVersion: batch/v1?\n"},
-		"a group that is not written":        {cluster("apiVersion: core/v1, kind: Pod", "true"), "there is no kind Pod in core/v1\n    hint: did you mean apiVersion: v1?\n"},
-		"a group with a suffix":              {cluster("apiVersion: batch.k8s.io/v1, kind: Job", "true"), "hint: did you mean apiVersion: batch/v1?\n"},
-		"a version that is served no more":   {cluster("apiVersion: batch/v1beta1, kind: CronJob", "true"), "there is no kind CronJob in batch/v1beta1\n    hint: did you mean apiVersion: batch/v1?\n"},
-		"a kind of newer versions":           {cluster("apiVersion: batch/v1, kind: Pipeline", "true"), ""},
-		"a kind of an operator":              {cluster("apiVersion: batch.volcano.sh/v1alpha1, kind: Job", "object.anything == 1"), ""},
-		"referrers":                          {cluster(job, "true") + "  references: [{from: {apiVersion: apps/v1, kind: Deploymnet}, to: Secret, names: '[]'}]\n", "spec.references[0].from.kind: warning: there is no kind Deploymnet in apps/v1\n    hint: did you mean Deployment?\n"},
-		"a field that is misspelt":           {cluster(job, "object.status.succeded == 1"), "spec.rules[0].eligible:1:14: warning: the schema has no field \"succeded\" in object.status\n    object.status.succeded == 1\n                 ^\n    hint: did you mean succeeded?\n"},
-		"a field behind has()":               {cluster(job, "has(object.status.succeded)"), "hint: did you mean succeeded?\n"},
-		"a field behind .?":                  {cluster(job, "object.status.?succeded.orValue(0) == 1"), "hint: did you mean succeeded?\n"},
-		"a field of another kind":            {cluster(job, "object.status.phase == 'Failed'"), "the schema has no field \"phase\" in object.status\n"},
-		"a field that stands elsewhere":      {cluster(job, "object.backoffLimit == 1"), "hint: did you mean object.spec.backoffLimit?\n"},
-		"a label compared with a number":     {cluster(job, "object.metadata.labels['tier'] == 1"), "== does not take (string, int)"},
-		"a field of a loop":                  {cluster(job, "object.status.conditions.exists(c, c.typ == 'Failed')"), "the schema has no field \"typ\" in object.status.conditions[]\n"},
-		"maps and text":                      {cluster(job, "object.metadata.labels.anything == 'x' && object.spec.template.spec.nodeSelector['a'] == 'b'"), ""},
-		"quantities, and ports by name":      {cluster("apiVersion: v1, kind: Service", "object.spec.ports.all(p, p.targetPort == 'http' || p.targetPort == 80)"), ""},
-		"a CustomResourceDefinition":         {cluster(widget, "object.spec.size == 1 && object.spec.more.any.thing == 2 && object.spec.tags.x == 'y' && object.metadata.name != ''") + widgets, ""},
-		"a field that a definition has not":  {cluster(widget, "object.spec.syze == 1") + widgets, "hint: did you mean size?\n"},
-		"a kind beside that of a definition": {cluster("apiVersion: example.com/v1, kind: Wigdet", "true") + widgets, "hint: did you mean Widget?\n"},
-		"a version that is not defined":      {cluster("apiVersion: example.com/v2, kind: Widget", "true") + widgets, "hint: did you mean apiVersion: example.com/v1?\n"},
-		"a definition of an open kind":       {cluster(widget, "object.spec.syze == 1") + strings.Replace(widgets, "spec:\n  group", "spec:\n  preserveUnknownFields: true\n  group", 1), ""},
-		"an override of a rule":              {cluster(job, "true") + fmt.Sprintf(overridesOf, "a", "r"), ""},
-		"an override of no rule":             {cluster(job, "true") + fmt.Sprintf(overridesOf, "a", "jobs"), "o: spec.overrides[0].rule: warning: policy a has no rule \"jobs\"\n"},
-		"an override of no policy":           {strings.Replace(cluster(job, "true"), "name: a", "name: batch", 1) + fmt.Sprintf(overridesOf, "bacth", "r"), "there is no ClusterRetentionPolicy \"bacth\"\n    hint: did you mean batch?\n"},
-		"an override of the cluster's":       {cluster(job, "true") + fmt.Sprintf(overridesOf, "elsewhere", "r"), ""},
-		"the fields of a team's rule":        {about("RetentionPolicy", "sunset.x-k8s.io/v1alpha1", job, "object.status.succeded == 1") + "  serviceAccountName: x\n", "hint: did you mean succeeded?\n"},
+		"a kind with an extra letter":            {cluster("apiVersion: batch/v1, kind: Jobb", "true"), "spec.rules[0].target.kind: warning: no matches for kind \"Jobb\" in version \"batch/v1\"\n    hint: did you mean Job?\n"},
+		"a resource":                             {cluster("apiVersion: batch/v1, kind: jobs", "true"), "no matches for kind \"jobs\" in version \"batch/v1\"\n    hint: did you mean Job?\n"},
+		"a kind of another group":                {cluster("apiVersion: v1, kind: Job", "true"), "no matches for kind \"Job\" in version \"v1\"\n    hint: did you mean apiVersion: batch/v1?\n"},
+		"the core group by name":                 {cluster("apiVersion: core/v1, kind: Pod", "true"), "no matches for kind \"Pod\" in version \"core/v1\"\n    hint: did you mean apiVersion: v1?\n"},
+		"a group with a suffix":                  {cluster("apiVersion: batch.k8s.io/v1, kind: Job", "true"), "hint: did you mean apiVersion: batch/v1?\n"},
+		"a version that is no longer served":     {cluster("apiVersion: batch/v1beta1, kind: CronJob", "true"), "no matches for kind \"CronJob\" in version \"batch/v1beta1\"\n    hint: did you mean apiVersion: batch/v1?\n"},
+		"a kind of a newer version":              {cluster("apiVersion: batch/v1, kind: Pipeline", "true"), ""},
+		"a kind of an operator":                  {cluster("apiVersion: batch.volcano.sh/v1alpha1, kind: Job", "object.anything == 1"), ""},
+		"referrers":                              {cluster(job, "true") + "  references: [{from: {apiVersion: apps/v1, kind: Deploymnet}, to: Secret, names: '[]'}]\n", "spec.references[0].from.kind: warning: no matches for kind \"Deploymnet\" in version \"apps/v1\"\n    hint: did you mean Deployment?\n"},
+		"a misspelled field":                     {cluster(job, "object.status.succeded == 1"), "spec.rules[0].eligible:1:14: warning: the schema has no field \"succeded\" in object.status\n    object.status.succeded == 1\n                 ^\n    hint: did you mean succeeded?\n"},
+		"a field in has()":                       {cluster(job, "has(object.status.succeded)"), "hint: did you mean succeeded?\n"},
+		"a field after .?":                       {cluster(job, "object.status.?succeded.orValue(0) == 1"), "hint: did you mean succeeded?\n"},
+		"a field of another kind":                {cluster(job, "object.status.phase == 'Failed'"), "the schema has no field \"phase\" in object.status\n"},
+		"a field at another path":                {cluster(job, "object.backoffLimit == 1"), "hint: did you mean object.spec.backoffLimit?\n"},
+		"a label compared with a number":         {cluster(job, "object.metadata.labels['tier'] == 1"), "== does not accept (string, int)"},
+		"a field of a loop":                      {cluster(job, "object.status.conditions.exists(c, c.typ == 'Failed')"), "the schema has no field \"typ\" in object.status.conditions[]\n"},
+		"maps and text":                          {cluster(job, "object.metadata.labels.anything == 'x' && object.spec.template.spec.nodeSelector['a'] == 'b'"), ""},
+		"quantities, and ports by name":          {cluster("apiVersion: v1, kind: Service", "object.spec.ports.all(p, p.targetPort == 'http' || p.targetPort == 80)"), ""},
+		"a CustomResourceDefinition":             {cluster(widget, "object.spec.size == 1 && object.spec.more.any.thing == 2 && object.spec.tags.x == 'y' && object.metadata.name != ''") + widgets, ""},
+		"a field that a definition lacks":        {cluster(widget, "object.spec.syze == 1") + widgets, "hint: did you mean size?\n"},
+		"a kind similar to that of a definition": {cluster("apiVersion: example.com/v1, kind: Wigdet", "true") + widgets, "hint: did you mean Widget?\n"},
+		"a version that is not defined":          {cluster("apiVersion: example.com/v2, kind: Widget", "true") + widgets, "hint: did you mean apiVersion: example.com/v1?\n"},
+		"a definition of an open kind":           {cluster(widget, "object.spec.syze == 1") + strings.Replace(widgets, "spec:\n  group", "spec:\n  preserveUnknownFields: true\n  group", 1), ""},
+		"an override of a rule":                  {cluster(job, "true") + fmt.Sprintf(overridesOf, "a", "r"), ""},
+		"an override of an unknown rule":         {cluster(job, "true") + fmt.Sprintf(overridesOf, "a", "jobs"), "o: spec.overrides[0].rule: warning: policy a has no rule \"jobs\"\n"},
+		"an override of an unknown policy":       {strings.Replace(cluster(job, "true"), "name: a", "name: batch", 1) + fmt.Sprintf(overridesOf, "bacth", "r"), "ClusterRetentionPolicy \"bacth\" does not exist\n    hint: did you mean batch?\n"},
+		"an override of a policy in the cluster": {cluster(job, "true") + fmt.Sprintf(overridesOf, "elsewhere", "r"), ""},
+		"a field in a RetentionPolicy":           {about("RetentionPolicy", "sunset.x-k8s.io/v1alpha1", job, "object.status.succeded == 1") + "  serviceAccountName: x\n", "hint: did you mean succeeded?\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.want == "" {
@@ -128,11 +128,11 @@ func TestValidateKnowsItsOwnKinds(t *testing.T) {
 	for name, test := range map[string]struct{ kind, apiVersion, want string }{
 		"a wrong group":                  {"ClusterRetentionPolicy", "sunset.k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
 		"no group":                       {"RetentionPolicy", "v1alpha1", right + "RetentionPolicy?"},
-		"a group that is misspelt":       {"ClusterRetentionPolicy", "sunst.x-k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
-		"a kind that is misspelt":        {"ClusterRetentionPolcy", "sunset.x-k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
+		"a misspelled group":             {"ClusterRetentionPolicy", "sunst.x-k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
+		"a misspelled kind":              {"ClusterRetentionPolcy", "sunset.x-k8s.io/v1alpha1", right + "ClusterRetentionPolicy?"},
 		"a kind in the plural, no group": {"RetentionPolicies", "sunset.io/v1", right + "RetentionPolicy?"},
-		"a policy of somebody else":      {"RetentionPolicy", "storage.kubestash.com/v1alpha1", "no policy and no CustomResourceDefinition"},
-		"one with a similar name":        {"ClusterPropagationPolicy", "policy.karmada.io/v1alpha1", "no policy and no CustomResourceDefinition"},
+		"a policy of another project":    {"RetentionPolicy", "storage.kubestash.com/v1alpha1", "no policy and no CustomResourceDefinition"},
+		"a kind with a similar name":     {"ClusterPropagationPolicy", "policy.karmada.io/v1alpha1", "no policy and no CustomResourceDefinition"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wants(t, run(t, about(test.kind, test.apiVersion, job, "true"), "validate", "-f", "-"), command.ExitFindings, test.want)
@@ -142,11 +142,11 @@ func TestValidateKnowsItsOwnKinds(t *testing.T) {
 
 func TestValidateRefusesATeamsRuleAboutTheCluster(t *testing.T) {
 	text := about("RetentionPolicy", "sunset.x-k8s.io/v1alpha1", "apiVersion: storage.k8s.io/v1, kind: StorageClass", "true") + "  serviceAccountName: x\n"
-	wants(t, run(t, text, "validate", "-f", "-"), command.ExitFindings, "a: spec.rules[0].target.kind: StorageClass.storage.k8s.io objects are in no namespace",
-		"hint: only a ClusterRetentionPolicy can be about them")
+	wants(t, run(t, text, "validate", "-f", "-"), command.ExitFindings, "a: spec.rules[0].target.kind: StorageClass.storage.k8s.io objects are cluster-scoped",
+		"hint: only a ClusterRetentionPolicy can target them")
 }
 
-// TestSamplesHaveNoWarnings leaves out those about mistakes.
+// TestSamplesHaveNoWarnings leaves out the samples that contain mistakes.
 func TestSamplesHaveNoWarnings(t *testing.T) {
 	all, err := os.ReadDir(samples)
 	if err != nil {

@@ -14,11 +14,11 @@ func TestValidateSaysEverythingAtOnce(t *testing.T) {
 
 func TestValidateTeaches(t *testing.T) {
 	wants(t, run(t, "", "validate", "-f", "testdata/invalid.yaml"), command.ExitFindings,
-		"testdata/invalid.yaml:18: clock: spec.rules[0].eligible:2:3: there is no clock in CEL",
+		"testdata/invalid.yaml:18: clock: spec.rules[0].eligible:2:3: CEL has no clock",
 		"      now - timestamp(object.metadata.creationTimestamp) > duration('7d')\n      ^\n",
-		"startTime and ttl say everything about time",
+		"use startTime and ttl for conditions on time",
 		"spec.rules[1].ttlExpression:1:10:",
-		"write days(7); in a rule, ttl: 7d says it too",
+		"write days(7); in a rule you can also write ttl: 7d",
 		"spec.rules[0].eligable: unknown field",
 		"2 policies in 1 file: 6 problems; 1 other object skipped")
 }
@@ -58,12 +58,12 @@ func TestValidate(t *testing.T) {
 		code  int
 		wants []string
 	}{
-		"all samples but those about mistakes": {
+		"samples without mistakes": {
 			args:  []string{"-f", samples + "/finished-jobs", "-f", samples + "/events", samples + "/custom-resource"},
 			wants: []string{"3 policies in 9 files: no problems; 21 other objects skipped"},
 		},
 		"standard input": {stdin: fine, args: []string{"-f", "-"}, wants: []string{"1 policy in 1 file: no problems\n"}},
-		"nothing but other objects": {
+		"only other objects": {
 			stdin: "apiVersion: v1\nkind: Pod\n", args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"stdin: no policy and no CustomResourceDefinition\n    hint: check that apiVersion is sunset.x-k8s.io/v1alpha1", "0 policies in 1 file: 1 problem; 1 other object skipped"},
 		},
@@ -80,13 +80,13 @@ func TestValidate(t *testing.T) {
 		},
 		"the same name twice": {
 			stdin: fine + "---\n" + fine, args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"stdin:10: fine: metadata.name: also the name of the policy in stdin: document 1"},
+			wants: []string{"stdin:10: fine: metadata.name: the policy in stdin: document 1 has the same name"},
 		},
 		"limits": {stdin: fine + "  limits: {maxDeletions: 100, window: 1d}\n", args: []string{"-f", "-"}, wants: []string{"no problems"}},
-		"limits that cannot be read": {
+		"invalid limits": {
 			stdin: fine + "  limits: {maxDeletions: -1, window: hourly}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{`fine: spec.limits.maxDeletions: -1 is negative`, "hint: 0 deletes nothing; leave limits out for no limit",
-				`fine: spec.limits.window: "hourly" is not a duration`, "hint: maxDeletions counts within this span"},
+			wants: []string{`fine: spec.limits.maxDeletions: -1 is negative`, "hint: write 0 to delete nothing, or leave limits out for no limit",
+				`fine: spec.limits.window: "hourly" is not a duration`, "hint: write the period in which maxDeletions counts"},
 		},
 		"limits of text": {
 			stdin: fine + "  limits: {maxDeletions: many, window: 1h}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
@@ -96,9 +96,9 @@ func TestValidate(t *testing.T) {
 			stdin: fine + "  limits: {maxDeletion: 100, window: 1h}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"fine: spec.limits.maxDeletion: unknown field"},
 		},
-		"an outcome that is no text": {
+		"an outcome that is not a string": {
 			stdin: strings.Replace(fine, "ttl: 1d", "ttl: 1d, outcome: succeeded(object)", 1), args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"fine: spec.rules[0].outcome:1:1: gives bool, but outcome must give string"},
+			wants: []string{"fine: spec.rules[0].outcome:1:1: returns bool, but outcome must return string"},
 		},
 		"a repeated key": {
 			stdin: fine + "  mode: DryRun\n  mode: Enforce\n", args: []string{"-f", "-"}, code: command.ExitFindings,
@@ -108,15 +108,15 @@ func TestValidate(t *testing.T) {
 			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nspec: {}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"stdin:1: -: metadata.name: missing"},
 		},
-		"a version that is not known": {
+		"an unknown version": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"a: apiVersion: sunset.x-k8s.io/v1 ClusterRetentionPolicy is not known here", "hint: did you mean apiVersion: sunset.x-k8s.io/v1alpha1 and kind: ClusterRetentionPolicy?"},
+			wants: []string{"a: apiVersion: sunset.x-k8s.io/v1 ClusterRetentionPolicy is not supported", "hint: did you mean apiVersion: sunset.x-k8s.io/v1alpha1 and kind: ClusterRetentionPolicy?"},
 		},
-		"a kind that is not known": {
+		"an unknown kind": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: QuotaPolicy\nmetadata: {name: a}\n", args: []string{"-f", "-"}, code: command.ExitFindings,
-			wants: []string{"a: kind: sunset.x-k8s.io/v1alpha1 QuotaPolicy is not known here"},
+			wants: []string{"a: kind: sunset.x-k8s.io/v1alpha1 QuotaPolicy is not supported"},
 		},
-		"a spec that is no spec": {
+		"a spec that is an array": {
 			stdin: "apiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: a}\nspec: [1]\n", args: []string{"-f", "-"}, code: command.ExitFindings,
 			wants: []string{"stdin:4: a: spec: array given, object expected"},
 		},

@@ -12,26 +12,26 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Block is something that keeps an object, or keeps it longer, though a rule may find it due.
+// Block is something that keeps an object, or delays its deletion, although a rule may find it due.
 type Block struct {
-	Reason  policy.Reason `json:"reason"` // or Finalizers, which keep no DELETE from being sent
+	Reason  policy.Reason `json:"reason"` // or Finalizers, which delay the deletion after the DELETE request
 	Message string        `json:"message"`
-	Remedy  string        `json:"remedy,omitempty"` // what would end it; empty where nobody should
+	Remedy  string        `json:"remedy,omitempty"` // what would end the block; empty if the block should not be removed
 }
 
-// Finalizers is the Reason of a Block by those on the object.
+// Finalizers is the Reason of a Block by finalizers of the object.
 const Finalizers policy.Reason = "Finalizers"
 
-// isFinal reports whether the object stays, or goes, whatever anybody changes: it is being deleted, or something needs it.
+// isFinal reports whether no change has an effect on the object: it is being deleted, or something needs it.
 func (b Block) isFinal() bool {
 	return b.Reason == policy.Terminating || b.Reason == policy.Held && b.Remedy == ""
 }
 
-// obstacles are what keeps the object, each with what it would mean if that ended.
+// obstacles returns what keeps the object, each with the effect of its removal.
 func (in *Input) obstacles(owner *Owner) []step {
 	steps := in.held()
 	for _, r := range in.Evaluations {
-		for _, b := range in.permissionBlocks(r.Rule) { // it keeps what it does not select too
+		for _, b := range in.permissionBlocks(r.Rule) { // it also blocks rules that do not select the object
 			granted := ofPolicy(r.Rule.ID.Policy, b, func(r *policy.Rule) { r.Unpermitted = false })
 			granted.from = func(w *whatIf) { w.change(r.Rule.ID, func(r *policy.Evaluation) { r.Rule.Unpermitted = true }) }
 			steps = append(steps, granted)
@@ -52,17 +52,17 @@ func (in *Input) obstacles(owner *Owner) []step {
 	return unique(steps)
 }
 
-// outside is an obstacle of which the rules know nothing.
+// outside is an obstacle outside of the rules' evaluations.
 func outside(b Block) step {
 	return step{what: b.Remedy, block: b, from: func(w *whatIf) { w.outside[b] = true }, do: func(w *whatIf) { delete(w.outside, b) }}
 }
 
-// flag is an obstacle that the object has itself.
+// flag is an obstacle in the state of the object.
 func flag(b Block, flag policy.Flags) step {
 	return step{what: b.Remedy, block: b, do: func(w *whatIf) { w.subject.Flags &^= flag }}
 }
 
-// held is what keeps the object whatever the rules say.
+// held returns obstacles that are independent of the rules.
 func (in *Input) held() []step {
 	meta, _ := in.Object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
@@ -91,16 +91,16 @@ func (in *Input) held() []step {
 	return steps
 }
 
-// finalizers keep the object once it is deleted.
+// finalizers returns a block for finalizers that delay the deletion after the DELETE request.
 func (in *Input) finalizers() []Block {
 	names := finalizersOf(in.Object)
 	if len(names) == 0 || in.Subject.Flags.Has(policy.IsTerminating) {
 		return nil
 	}
-	return []Block{{Finalizers, "once deleted it stays until these finalizers are removed: " + strings.Join(names, ", "), ""}}
+	return []Block{{Finalizers, "after the DELETE request it stays until these finalizers are removed: " + strings.Join(names, ", "), ""}}
 }
 
-// use is what uses the image.
+// use says what uses the image.
 func (in *Input) use() string {
 	if in.UsedBy == "" {
 		return "a container or a Pod uses the image"
@@ -122,7 +122,7 @@ func hold(where string) step {
 	return step{what: b.Remedy, block: b, from: func(w *whatIf) { w.holds[where] = true }, do: func(w *whatIf) { delete(w.holds, where) }}
 }
 
-// obstaclesOf are what keeps the word of one rule from being carried out.
+// obstaclesOf returns what keeps the object although one rule finds it due.
 func (in *Input) obstaclesOf(r policy.Evaluation) []step {
 	id := r.Rule.ID
 	var steps []step
@@ -153,11 +153,11 @@ func (in *Input) obstaclesOf(r policy.Evaluation) []step {
 	return steps
 }
 
-// suspension is by an override, whose end ends it for all rules that the override is about.
+// suspension is an obstacle by an override. Its removal ends the suspension of all rules that the override changes.
 func suspension(o *policy.Override) step {
-	b := Block{policy.IsSuspended, override(o) + " says suspend: true", "remove suspend: true from " + override(o)}
+	b := Block{policy.IsSuspended, override(o) + " sets suspend: true", "remove suspend: true from " + override(o)}
 	if o.Invalid {
-		b.Message, b.Remedy = override(o)+" cannot be understood, so it keeps", "correct "+override(o)+": kubectl sunset validate says what is wrong"
+		b.Message, b.Remedy = override(o)+" is invalid, so objects are kept", "fix "+override(o)+" (run: kubectl sunset validate)"
 	}
 	return step{what: b.Remedy, author: true, guess: o.Invalid, block: b, do: func(w *whatIf) {
 		for _, r := range w.evaluations {
@@ -178,16 +178,16 @@ func suspension(o *policy.Override) step {
 
 func enforced(r *policy.Rule) { r.Mode = v1alpha1.Enforce }
 
-// backlog is how much waits for approval, where the policy's status says so.
+// backlog returns the size of the backlog that waits for approval, if the policy's status has it.
 func (in *Input) backlog(name string) string {
 	pending := in.Status[name].PendingApproval
 	if pending == nil {
 		return ""
 	}
-	return fmt.Sprintf(": %s would be deleted now, and at worst %d within 7 days", Share(pending.Due, pending.Selected), pending.Week)
+	return fmt.Sprintf(": %s would be deleted now, and at most %d within 7 days", Share(pending.Due, pending.Selected), pending.Week)
 }
 
-// Share is how many of some objects, in words.
+// Share says how many of some objects are meant.
 func Share(some, all int64) string {
 	if all == 1 {
 		return fmt.Sprintf("%d of 1 object", some)
@@ -203,7 +203,7 @@ func approval(r *policy.Rule) string {
 	return command
 }
 
-// unique leaves out what was said before: rules of one policy say the same.
+// unique removes steps with the same block. Rules of one policy have the same blocks.
 func unique(steps []step) []step {
 	said := map[Block]bool{}
 	return slices.DeleteFunc(steps, func(s step) bool {
@@ -213,7 +213,7 @@ func unique(steps []step) []step {
 	})
 }
 
-// finalizersOf is empty where they are not all text.
+// finalizersOf returns nil if not all finalizers are strings.
 func finalizersOf(object map[string]any) []string {
 	names, _, _ := unstructured.NestedStringSlice(object, "metadata", "finalizers")
 	return names

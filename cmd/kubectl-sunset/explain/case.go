@@ -9,8 +9,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// OfCase explains an object whose case is known, by what it was decided by. In more there is what only files or the cluster can
-// tell: Status, Unread, FindOwner and UsedBy.
+// OfCase explains an object from its case and the input of the decision. more has the fields that only the caller can set:
+// Status, Unread, FindOwner and UsedBy.
 func OfCase(ctx context.Context, object map[string]any, c *preview.Case, by preview.Input, more Input) *Page {
 	in := more
 	in.At, in.Object, in.Namespace, in.Subject, in.Verdict, in.Evaluations = by.At, object, c.Namespace, c.Subject, c.Verdict, c.Evaluations
@@ -41,7 +41,7 @@ func OfCase(ctx context.Context, object map[string]any, c *preview.Case, by prev
 	return New(in)
 }
 
-// factsOf is what a rule says about an object, which may be one that is not there.
+// factsOf returns the facts of a rule about an object. The object may be hypothetical.
 func factsOf(ctx context.Context, by preview.Input, references *engine.References, rule *policy.Rule, object map[string]any) policy.Facts {
 	program := by.Programs[rule.Key]
 	if program == nil {
@@ -53,7 +53,7 @@ func factsOf(ctx context.Context, by preview.Input, references *engine.Reference
 	evaluator.SetReferences(references)
 	facts := evaluator.Facts(program, object)
 	if facts.Marked && facts.Eligible && facts.Start.IsZero() {
-		facts.Start = by.At // it would be marked now
+		facts.Start = by.At // the controller would mark it now
 	}
 	return facts
 }

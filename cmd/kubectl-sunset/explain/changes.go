@@ -13,23 +13,24 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Change is the smallest set of things that would change the verdict: the object would be deleted, or at another time, or would stay.
+// Change is a smallest set of steps that would change the decision: the object would be deleted, deleted at another time, or
+// kept.
 type Change struct {
 	What  string       `json:"what"`
-	At    preview.Time `json:"at,omitzero"`     // when the object would be deleted then; zero when it stays, or the time cannot be known
-	Self  bool         `json:"-"`               // it happens by itself, at that time
-	Stays bool         `json:"stays,omitempty"` // the object would stay
+	At    preview.Time `json:"at,omitzero"`     // when the object would be deleted; zero if it would be kept, or if the time is unknown
+	Self  bool         `json:"-"`               // it happens automatically at that time
+	Stays bool         `json:"stays,omitempty"` // the object would be kept
 
 	steps  []step
-	effect time.Time // since when the verdict is another one; zero when that cannot be known
+	effect time.Time // when the decision changes; zero if that is unknown
 }
 
 const (
-	changesShown = 5      // how many changes a page has at most
-	mostTried    = 20_000 // sets of one size, before one set is found that is small but perhaps not the smallest
+	changesShown = 5      // maximum number of changes on a page
+	mostTried    = 20_000 // maximum number of sets of one size; for more, search returns one set that may not be the smallest
 )
 
-// findChanges finds what would change the verdict, by deciding again, and leaves out obstacles whose end would change nothing.
+// findChanges finds what would change the decision, by deciding again. It omits obstacles whose removal would change nothing.
 func (p *Page) findChanges(in *Input) {
 	obstacles := in.obstacles(p.Owner)
 	p.Blocks = append(p.Blocks, in.finalizers()...)
@@ -58,13 +59,13 @@ func (p *Page) findChanges(in *Input) {
 	p.Blocks = append(blocks, p.Blocks...)
 }
 
-// steps are all that may change.
+// steps returns all possible steps.
 func (p *Page) steps(in *Input, w *whatIf, obstacles []step) []step {
 	steps := slices.Clone(obstacles)
 	for i := range p.Rules {
 		steps = append(steps, p.Rules[i].steps...)
 	}
-	if len(p.Rules) == 0 && in.Facts != nil { // else more rules are not what the reader looks for
+	if len(p.Rules) == 0 && in.Facts != nil { // otherwise other rules are not of interest
 		for _, o := range p.Others {
 			steps = append(steps, in.selecting(o)...)
 		}
@@ -76,8 +77,8 @@ func (p *Page) steps(in *Input, w *whatIf, obstacles []step) []step {
 	return steps
 }
 
-// search finds the smallest sets of steps that change what becomes of the object, the nearest first. Where there are too many sets to
-// try, it finds one that no step can be left out of.
+// search finds the smallest sets of steps that change the outcome, nearest first. If there are too many sets to try, it finds
+// one set in which every step is necessary.
 func search(w *whatIf, steps []step) []Change {
 	before := w.outcome()
 	changes := func(some ...step) bool { return w.after(some...).outcome() != before }
@@ -102,7 +103,7 @@ func search(w *whatIf, steps []step) []Change {
 	})
 }
 
-// choose calls use with each set of so many steps, in their order. The sets share memory.
+// choose calls use with each set of size steps, in order. The sets share memory.
 func choose(steps []step, size int, use func([]step)) {
 	some := make([]step, 0, size)
 	var more func(from int)
@@ -120,7 +121,7 @@ func choose(steps []step, size int, use func([]step)) {
 	more(0)
 }
 
-// fewest leaves out what is not needed, until nothing can be left out.
+// fewest removes steps that are not needed, until every step is necessary.
 func fewest(steps []step, changes func(...step) bool) []step {
 	for i := range steps {
 		if rest := slices.Delete(slices.Clone(steps), i, i+1); changes(rest...) {
@@ -130,8 +131,8 @@ func fewest(steps []step, changes func(...step) bool) []step {
 	return steps
 }
 
-// nearest has first what takes the fewest steps, and none is to be taken where something happens by itself; then what takes effect
-// soonest, an unknown time last; then what does not take the author of a policy or an administrator.
+// nearest orders changes by the number of steps, where an automatic change has none. Then it orders them by the time at which
+// they take effect, with an unknown time last. Changes that need the author of a policy or an administrator come last.
 func nearest(a, b Change) int {
 	return cmp.Or(
 		cmp.Compare(a.toDo(), b.toDo()),
@@ -148,7 +149,7 @@ func number(is bool) int {
 	return 0
 }
 
-// toDo is how many steps somebody has to take.
+// toDo returns the number of steps that a person must take.
 func (c *Change) toDo() int {
 	if c.Self {
 		return 0
@@ -160,7 +161,7 @@ func (c *Change) needsAuthor() bool {
 	return slices.ContainsFunc(c.steps, func(s step) bool { return s.author })
 }
 
-// changeBy says nothing where a step is nothing that anybody can do.
+// changeBy returns a Change with an empty What if a person cannot, or should not, take one of the steps.
 func (w *whatIf) changeBy(steps ...step) Change {
 	c := Change{steps: steps, Self: len(steps) == 1 && !steps[0].at.IsZero()}
 	next := w.after(steps...)
@@ -184,7 +185,8 @@ func (w *whatIf) changeBy(steps ...step) Change {
 	return c
 }
 
-// stepsOf are what would change what a rule says, each once what keeps the object by the rule and the steps before it are gone.
+// stepsOf returns steps that would change the evaluation of a rule. It removes the reasons to keep the object one after the
+// other.
 func (in *Input) stepsOf(evaluation policy.Evaluation, r *Rule) []step {
 	w := (&whatIf{at: in.At, subject: in.Subject, evaluations: []policy.Evaluation{evaluation}}).after(step{do: func(w *whatIf) { w.change(r.RuleID, permit) }})
 	steps := tryOut(evaluation.Rule, r)
@@ -203,13 +205,13 @@ func (in *Input) stepsOf(evaluation policy.Evaluation, r *Rule) []step {
 	return steps
 }
 
-// permit ends all that keeps an object of which a rule says nothing by itself.
+// permit removes all reasons to keep an object that are not in the rule's facts.
 func permit(r *policy.Evaluation) {
 	enforced(r.Rule)
 	r.Rule.Unapproved, r.Rule.Suspended, r.Rule.Unpermitted, r.Rule.AllowManaged = false, false, false, true
 }
 
-// tryOut enforces the RetentionPolicies that are dry runs and change the rule; none where none do.
+// tryOut enforces the dry-run RetentionPolicies that change the rule. It returns nil if there are none.
 func tryOut(rule *policy.Rule, r *Rule) []step {
 	trial := rule.Trial
 	if trial == nil {
@@ -228,7 +230,7 @@ func tryOut(rule *policy.Rule, r *Rule) []step {
 	}}
 }
 
-// stepsBy are what ends a reason that a rule gives. The last of them has the rule let the object go, as far as the reason goes.
+// stepsBy returns steps that remove a rule's reason. After the last step, this reason no longer keeps the object.
 func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 	id := r.RuleID.String()
 	evaluation := func(what string, how ...func(*whatIf, *policy.Evaluation)) (steps []step) {
@@ -248,34 +250,34 @@ func (in *Input) stepsBy(said policy.Verdict, r *Rule) []step {
 		if in.hasUnreadTTL(r.RuleID) {
 			return []step{in.readableTTL()}
 		}
-		return either("correct rule " + id + ", or the fields of the object that it reads: an expression fails")
+		return either("fix rule " + id + ", or the fields of the object that it reads; an expression fails")
 	case policy.ReferencesUnknown:
-		return either("Sunset can read all that may refer to it, which rule " + id + " needs")
+		return either("Sunset can read all objects that may refer to it, as rule " + id + " needs")
 	case policy.RuleInvalid:
-		return byAuthor(either("correct rule " + id + ": kubectl sunset validate says what is wrong"))
+		return byAuthor(either("fix rule " + id + " (run: kubectl sunset validate)"))
 	case policy.NotEligible:
-		return evaluation("eligible of rule "+id+" gives true"+r.nowFalse(), (*whatIf).find)
+		return evaluation("eligible of rule "+id+" becomes true"+r.nowFalse(), (*whatIf).find)
 	case policy.NoStartTime:
-		return evaluation("startTime of rule "+id+" gives a time", (*whatIf).find)
+		return evaluation("startTime of rule "+id+" returns a time", (*whatIf).find)
 	case policy.Unpullable:
 		return byAuthor(facts("set images.allowUnpullable: true in rule "+id, func(r *policy.Evaluation) { r.Rule.Images.AllowUnpullable = true }))
 	case policy.NoOwner:
-		return evaluation("the object gets a controller in its ownerReferences, for rule "+id+" to delete", func(_ *whatIf, r *policy.Evaluation) { r.Facts.Owner = &policy.Owner{} })
+		return evaluation("the object gets a controller in its ownerReferences, which rule "+id+" can delete", func(_ *whatIf, r *policy.Evaluation) { r.Facts.Owner = &policy.Owner{} })
 	case policy.NeverDue:
-		return evaluation("ttlExpression of rule "+id+" gives a time to live", func(_ *whatIf, r *policy.Evaluation) { r.Facts.TTL = 0 })
+		return evaluation("ttlExpression of rule "+id+" returns a time to live", func(_ *whatIf, r *policy.Evaluation) { r.Facts.TTL = 0 })
 	case policy.KeptNewest:
 		return facts(r.Rank.newer()+" eligible by rule "+id, func(r *policy.Evaluation) { r.Standing.Newest = false })
 	case policy.WithinCapacity:
 		what := r.fullFilesystem
 		if what == "" {
-			what = "more objects become eligible than rule " + id + " has capacity for"
+			what = "more objects become eligible than the capacity of rule " + id
 		}
 		return facts(what, func(r *policy.Evaluation) { r.Standing.Excess = true })
 	}
 	return nil
 }
 
-// byAuthor are steps that take the author of a policy, or an administrator.
+// byAuthor marks steps that need the author of a policy, or an administrator.
 func byAuthor(steps []step) []step {
 	for i := range steps {
 		steps[i].author = true
@@ -283,16 +285,16 @@ func byAuthor(steps []step) []step {
 	return steps
 }
 
-// hasUnreadTTL reports whether what fails in a rule is to read the time to live that the object has in an annotation.
+// hasUnreadTTL reports whether a rule fails because it cannot parse the object's annotation with a time to live.
 func (in *Input) hasUnreadTTL(id policy.RuleID) bool {
 	return slices.ContainsFunc(in.Explanations[id], func(e engine.Explanation) bool { return e.Field == ownTTL && e.Err != nil })
 }
 
 const ownTTL = "annotation " + v1alpha1.TTLAnnotation
 
-// readableTTL ends the failure of all rules that read the annotation.
+// readableTTL removes the failure from all rules that read the annotation.
 func (in *Input) readableTTL() step {
-	return step{what: "correct " + ownTTL + " of the object, or remove it", guess: true, do: func(w *whatIf) {
+	return step{what: "fix or remove " + ownTTL + " of the object", guess: true, do: func(w *whatIf) {
 		for _, r := range w.evaluations {
 			if in.hasUnreadTTL(r.Rule.ID) {
 				w.change(r.Rule.ID, w.find)
@@ -317,7 +319,7 @@ func (r *Rule) nowFalse() string {
 	return "; now false: " + strings.Join(parts, ", ")
 }
 
-// newer is how many newer objects it takes until the object is not among the newest, the subject and verb of a sentence.
+// newer says how many newer objects must become eligible until the object is not among the newest.
 func (r *Rank) newer() string {
 	if r == nil || r.Keep-r.Place < 0 {
 		return "newer objects of its group become"

@@ -14,9 +14,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// TestWhatWouldChangeItDoes: in random worlds each change on the page changes what becomes of the object, and no smaller one does; the
-// nearest come first; each cause on the page is part of such a change; what keeps the object is among the causes; and there is a change
-// wherever something changes it.
+// TestWhatWouldChangeItDoes checks random inputs. Each change on the page changes the outcome, and no smaller set of steps
+// does. The nearest changes come first. Each block on the page is part of such a change. The cause that keeps the object is
+// among the blocks. If any steps change the outcome, the page has a change.
 func TestWhatWouldChangeItDoes(t *testing.T) {
 	kept, acted, changed := map[policy.Reason]int{}, map[policy.Action]int{}, 0
 	for seed := range int64(5_000) {
@@ -29,7 +29,7 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 		obstacles := in.obstacles(p.Owner)
 		if slices.ContainsFunc(obstacles, func(s step) bool { return s.block.isFinal() }) {
 			if len(p.Changes) > 0 || len(p.Blocks) == 0 {
-				fail("nothing changes it")
+				fail("no change is possible, but the page has changes, or no block")
 			}
 			continue
 		}
@@ -42,13 +42,13 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 		for i, c := range p.Changes {
 			changed++
 			if len(c.steps) != size || !changes(w, c.steps) {
-				fail("%q changes nothing, or is more than it takes", c.What)
+				fail("%q changes nothing, or has unnecessary steps", c.What)
 			}
 			if c.Stays != (w.after(c.steps...).outcome().action == policy.Keep) && !slices.ContainsFunc(c.steps, func(s step) bool { return s.guess }) {
-				fail("%q: it would stay: %v", c.What, c.Stays)
+				fail("%q: Stays is wrong: %v", c.What, c.Stays)
 			}
 			if goesNow := w.after(c.steps...).outcome().action == policy.Delete; goesNow && w.outcome().action == policy.Delete {
-				fail("%q changes nothing: it goes now", c.What)
+				fail("%q changes nothing: the object is deleted now in any case", c.What)
 			}
 			if i > 0 && isFarther(w, p.Changes[i-1], c) {
 				fail("%q is nearer than %q", c.What, p.Changes[i-1].What)
@@ -65,20 +65,20 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 			sayable = sayable || said
 		}
 		if sayable != (len(p.Changes) > 0) {
-			fail("changes are told: %v", !sayable)
+			fail("the page has changes: %v", !sayable)
 		}
 		for _, b := range p.Blocks {
 			if b.Reason != Finalizers && !slices.Contains(parts, b) {
-				fail("%q keeps it, and its end changes nothing", b.Message)
+				fail("block %q is on the page, but its removal changes nothing", b.Message)
 			}
 		}
 		for _, s := range obstacles {
 			if slices.Contains(parts, s.block) != slices.Contains(p.Blocks, s.block) {
-				fail("%q is a cause, and is not told", s.block.Message)
+				fail("obstacle %q is missing or superfluous on the page", s.block.Message)
 			}
 		}
 		if len(w.outside) == 0 && w.outcome().action != in.Verdict.Action {
-			fail("the world has another verdict: %v", w.outcome())
+			fail("the state differs from the decision: %v", w.outcome())
 		}
 		acted[w.outcome().action]++
 		reason := in.Verdict.Reason
@@ -88,7 +88,7 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 		kept[reason]++
 		isCause := func(b Block) bool { return b.Reason == reason }
 		if slices.Contains(obstacleReasons, reason) && len(p.Rules) > 0 && !slices.ContainsFunc(p.Blocks, isCause) {
-			fail("%s keeps it, and is no cause", reason)
+			fail("%s keeps the object, but is not a block", reason)
 		}
 	}
 	for _, reason := range slices.Concat(obstacleReasons, ruleReasons) {
@@ -97,11 +97,11 @@ func TestWhatWouldChangeItDoes(t *testing.T) {
 		}
 	}
 	if acted[policy.Delete] < 150 || acted[policy.Wait] < 150 || changed < 2_000 {
-		t.Errorf("only %d changes; of what becomes of the objects %v", changed, acted)
+		t.Errorf("only %d changes; outcomes %v", changed, acted)
 	}
 }
 
-// obstacleReasons are why the word of a rule is not carried out, ruleReasons why a rule does not let the object go by itself.
+// obstacleReasons keep an object although a rule finds it due. ruleReasons are in the facts of a rule.
 var (
 	obstacleReasons = []policy.Reason{
 		policy.Held, policy.Uncounted, policy.Pinned, policy.InUse, policy.IsSuspended, policy.IsUnapproved, policy.Unmarked, policy.IsForbidden,
@@ -115,7 +115,7 @@ var (
 
 func changes(w *whatIf, steps []step) bool { return w.after(steps...).outcome() != w.outcome() }
 
-// smallestSets tries all sets of steps, the smaller first.
+// smallestSets tries all sets of steps, the smaller ones first.
 func smallestSets(w *whatIf, steps []step) (size int, found [][]step) {
 	for size = 1; size <= len(steps) && len(found) == 0; size++ {
 		choose(steps, size, func(some []step) {
@@ -127,7 +127,7 @@ func smallestSets(w *whatIf, steps []step) (size int, found [][]step) {
 	return size - 1, found
 }
 
-// isFarther says in its own words what nearest does.
+// isFarther is an independent implementation of nearest.
 func isFarther(w *whatIf, a, b Change) bool {
 	type key struct {
 		byHand int
@@ -172,18 +172,18 @@ var managers = []struct {
 	{policy.OfFlux, "kustomize.toolkit.fluxcd.io/name"}, {policy.OfHelm, "helm.sh/hook"},
 }
 
-// builder builds random input.
+// builder builds a random Input.
 type builder struct {
 	*rand.Rand
 	in   Input
-	calm int // how rare it makes what is out of the ordinary
+	calm int // larger values make unusual cases rarer
 }
 
 func (b *builder) oneIn(n int) bool { return b.Intn(n*b.calm) == 0 }
 
 func (b *builder) hours(n int) time.Duration { return time.Duration(b.Intn(n)) * time.Hour }
 
-// randomInput is an object with a few rules about it, what they say, and what the cluster says of their policies.
+// randomInput returns an object with a few rules for its kind, their evaluations, and the status of their policies.
 func randomInput(r *rand.Rand) Input {
 	b := &builder{Rand: r, calm: 1 + 9*r.Intn(2)}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -221,7 +221,7 @@ func randomInput(r *rand.Rand) Input {
 	return b.in
 }
 
-// object has what keeps it whatever the rules say, and other controllers.
+// object sets obstacles that are independent of the rules, and other controllers.
 func (b *builder) object(isImage bool) {
 	annotations := map[string]any{}
 	metadata := map[string]any{"annotations": annotations, "labels": annotations}
@@ -264,7 +264,7 @@ func (b *builder) object(isImage bool) {
 	}
 }
 
-// evaluation is what a rule says: what it is about, what other objects and overrides make of it, and what fails.
+// ruling returns the evaluation of a rule: its facts, ranking, overrides and errors.
 func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Evaluation {
 	now := b.in.At
 	rule.Spec.Target.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}
@@ -325,7 +325,7 @@ func (b *builder) ruling(rule *policy.Rule, isImage bool) policy.Evaluation {
 	return evaluation
 }
 
-// tryOut has a RetentionPolicy that is a dry run change a rule.
+// tryOut adds an override by a dry-run RetentionPolicy.
 func (b *builder) tryOut(rule *policy.Rule) {
 	ttl, trial := b.hours(40), *rule
 	o := policy.Override{From: "shop/trial", Path: "spec.overrides[0]", Policy: rule.ID.Policy, TTL: &ttl}
@@ -337,7 +337,7 @@ func (b *builder) tryOut(rule *policy.Rule) {
 	rule.Trial = &trial
 }
 
-// status is what the cluster says of a policy: limits that are reached, objects that come back, a permission that is missing.
+// status sets the status of a policy: limits that are reached, objects that are re-created, or a missing permission.
 func (b *builder) status(name string) {
 	var conditions []metav1.Condition
 	add := func(kind string, status metav1.ConditionStatus, reason string) {
@@ -361,7 +361,7 @@ func (b *builder) status(name string) {
 	b.in.Status[name] = v1alpha1.RetentionPolicyStatus{Conditions: conditions}
 }
 
-// owner finds one that nothing keeps, one that is held, none, or an error.
+// owner returns a FindOwner: of an owner without obstacles, of a held owner, of a missing owner, or with an error.
 func (b *builder) owner() func(policy.Owner) (map[string]any, error) {
 	metadata := map[string]any{"uid": "owner", "namespace": "shop", "name": "owner"}
 	var err error

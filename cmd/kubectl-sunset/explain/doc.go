@@ -1,8 +1,7 @@
-// Package explain gathers why one object goes or stays: what each rule says about it and where its settings come from,
-// what keeps it, and what would change that.
+// Package explain explains why one object is deleted or kept: what each rule says about it, where the rule's settings come
+// from, what keeps the object, and what would change that.
 //
-// It promises that a Page is a pure function of its Input, so that the page of a live object and that of one in a file
-// are alike.
+// A Page is a pure function of its Input, so live objects and objects in files have the same pages.
 //
-// It refuses to read anything, and to decide: verdicts are those of package policy.
+// The package reads nothing and decides nothing: decisions come from package policy.
 package explain

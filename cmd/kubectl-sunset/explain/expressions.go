@@ -7,22 +7,22 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// cell is one expression or a part of one, and what it gave.
+// cell is an expression, or a part of one, and its value.
 type cell struct {
 	indent      int
 	text, value string
 }
 
-// gap stands between an expression and its value.
+// gap separates an expression from its value.
 const gap = "   "
 
-// valueColumn is how far to the right the values may begin.
+// valueColumn is the rightmost column in which values may start.
 const valueColumn = 58
 
-// expressions writes each expression of a rule with its parts below it, and their values in one column.
+// expressions writes each expression of a rule with its parts below it, and the values in one column.
 func (e *textWriter) expressions(all []Expression) {
 	if len(all) > 0 && all[0].Tag != "" {
-		e.line(2, "asked for each tag; of %s, which decides:", all[0].Tag)
+		e.line(2, "evaluated for each tag; tag %s decides:", all[0].Tag)
 	}
 	cells := cellsOf(all)
 	column := 0
@@ -36,7 +36,7 @@ func (e *textWriter) expressions(all []Expression) {
 	}
 }
 
-// write puts the value behind the text, or where either is too long below it.
+// write writes the value after the text, or below it if either is too long.
 func (c cell) write(e *textWriter, column int) {
 	lines := Wrap(c.text, c.indent, c.indent+4)
 	last := lines[len(lines)-1]
@@ -50,7 +50,7 @@ func (c cell) write(e *textWriter, column int) {
 	}
 }
 
-// below is a value on lines of its own: in its column if it fits.
+// below puts a value on separate lines: in the value column if it fits.
 func below(c cell, column int) []string {
 	if column+columnsOf(c.value) <= width {
 		return Wrap(c.value, column, column)
@@ -70,7 +70,7 @@ func cellsOf(all []Expression) []cell {
 	return cells
 }
 
-// gave is what an expression gave. A failure is told of where it arose.
+// gave formats the result of an expression. An error appears only at the part where it occurred.
 func gave(value, failure string, skipped, below bool) string {
 	switch {
 	case skipped:
@@ -84,7 +84,7 @@ func gave(value, failure string, skipped, below bool) string {
 	}
 }
 
-// hasFailure reports whether a failure is that of one of the next parts of at least this depth.
+// hasFailure reports whether one of the next parts, of at least this depth, has the same error.
 func hasFailure(next []engine.Part, depth int, failure string) bool {
 	for _, p := range next {
 		if p.Depth < depth {

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// imageSettings are the settings that only rules about images have.
+// imageSettings returns the settings that only rules for images have.
 func (in *Input) imageSettings(r *policy.Rule) []Setting {
 	if !r.OnNodes() {
 		return nil
@@ -31,12 +31,12 @@ func (in *Input) imageSettings(r *policy.Rule) []Setting {
 	return append(settings, thresholds)
 }
 
-// acts reports whether images go on the word of a rule.
+// acts reports whether a rule may delete images now.
 func acts(r *policy.Rule) bool {
 	return r.Mode == v1alpha1.Enforce && !r.Unapproved && !r.Suspended
 }
 
-// fullFilesystem is what has images go by a rule that lets them go for want of space; empty for any other.
+// fullFilesystem says when a rule with thresholds deletes images; empty for any other rule.
 func fullFilesystem(r *policy.Rule) string {
 	if !r.Images.HasThresholds {
 		return ""
@@ -44,7 +44,7 @@ func fullFilesystem(r *policy.Rule) string {
 	return fmt.Sprintf("the filesystem of the images is %d %% full: rule %s deletes the images that were unused for longest", r.Images.High, r.ID)
 }
 
-// Image is what a page says of an image.
+// Image describes an image on a page.
 type Image struct {
 	Tags        []string     `json:"tags"`
 	Digests     []string     `json:"digests"`
@@ -56,7 +56,7 @@ type Image struct {
 	UnusedSince preview.Time `json:"unusedSince,omitzero"`
 }
 
-// imageOf is nil for nil. Since is when the age of the image began.
+// imageOf converts an image; nil for nil. since is the start of the image's age.
 func imageOf(i *engine.Image, since time.Time) *Image {
 	if i == nil {
 		return nil
@@ -71,7 +71,7 @@ func imageOf(i *engine.Image, since time.Time) *Image {
 	return image
 }
 
-// image is what people know an image by, as its ID says nothing to them, and since when it is as it is.
+// image writes the image's name, because its ID is not readable, its size, and how long it has been unused.
 func (e *textWriter) image(o *Object) {
 	i := o.Image
 	if i == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// recreatedBlocks is what keeps an object that is due because objects of its name came back each time. Only the controller knows the
-// names: the status of the policy has how many they are, and some of them.
+// recreatedBlocks returns a block for a due object that is kept because objects of its name were re-created each time. Only the
+// controller knows the names. The status of the policy has their number, and some of them.
 func (in *Input) recreatedBlocks(r *policy.Rule) []Block {
 	c := meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, v1alpha1.ConditionRecreated)
 	if in.Verdict.Action != policy.Delete || in.Verdict.Rule != r.ID || c == nil || c.Status != metav1.ConditionTrue {
@@ -23,11 +23,11 @@ func (in *Input) recreatedBlocks(r *policy.Rule) []Block {
 		is = "is"
 	}
 	return []Block{{policy.KeptRecreated, "policy " + r.ID.Policy + ": " + c.Message + "; this object " + is + " one of them",
-		"stop the controller that re-creates it, then delete the object by hand; or change " + r.ID.String() + ", and Sunset tries again"}}
+		"stop the controller that re-creates it, then delete the object by hand; or change " + r.ID.String() + ", then Sunset retries"}}
 }
 
-// ledgerBlocks is what keeps an object that is due because its deletion cannot be written down now: limits are reached, or the
-// ledger is in trouble. The cluster's status says so.
+// ledgerBlocks returns a block for a due object whose deletion cannot be recorded: limits are reached, or the ledger has an
+// error. The status of the policy says so.
 func (in *Input) ledgerBlocks(r *policy.Rule) []Block {
 	c := meta.FindStatusCondition(in.Status[r.ID.Policy].Conditions, v1alpha1.ConditionEnforcing)
 	if !r.Ledger || in.Verdict.Action != policy.Delete || in.Verdict.Rule != r.ID || c == nil || c.Status != metav1.ConditionFalse {
@@ -38,7 +38,7 @@ func (in *Input) ledgerBlocks(r *policy.Rule) []Block {
 	case c.Reason == string(policy.IsLimited):
 		return []Block{{policy.IsLimited, "limits of " + name + ": " + c.Message, "raise limits in " + name}}
 	case strings.HasPrefix(c.Reason, "Ledger"):
-		return []Block{{policy.Reason(c.Reason), name + ": " + c.Message, "Sunset can write the ledger"}}
+		return []Block{{policy.Reason(c.Reason), name + ": " + c.Message, "Sunset can write to the ledger"}}
 	}
 	return nil
 }

@@ -35,14 +35,14 @@ func TestWhatIsDueAndCannotBeCounted(t *testing.T) {
 			{Reason: "LimitReached", Message: "limits of policy p: " + full, Remedy: "raise limits in policy p"},
 		}},
 		"the ledger is missing": {due, true, enforcing("False", "LedgerUnavailable", "it is missing"), []explain.Block{
-			{Reason: "LedgerUnavailable", Message: "policy p: it is missing", Remedy: "Sunset can write the ledger"},
+			{Reason: "LedgerUnavailable", Message: "policy p: it is missing", Remedy: "Sunset can write to the ledger"},
 		}},
-		"what stops deletions otherwise is no business of one object": {due, true, enforcing("False", "Stale", "clock skew"), nil},
-		"it is not due":               {waits, true, limited, nil},
-		"another rule decides":        {other, true, limited, nil},
-		"its policy keeps no ledger":  {due, false, limited, nil},
-		"there is room":               {due, true, enforcing("True", "Enforcing", ""), nil},
-		"nobody knows of a condition": {due, true, metav1.Condition{}, nil},
+		"other causes do not concern one object": {due, true, enforcing("False", "Stale", "clock skew"), nil},
+		"it is not due":                          {waits, true, limited, nil},
+		"another rule decided":                   {other, true, limited, nil},
+		"its policy has no ledger":               {due, false, limited, nil},
+		"limits are not reached":                 {due, true, enforcing("True", "Enforcing", ""), nil},
+		"the condition is missing":               {due, true, metav1.Condition{}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,11 +72,11 @@ func TestWhatIsDueAndComesBack(t *testing.T) {
 		status  metav1.ConditionStatus
 		want    string // how the message ends; empty for none
 	}{
-		"it is named":          {"z", due, metav1.ConditionTrue, "this object is one of them"},
-		"others are named":     {"w", due, metav1.ConditionTrue, "this object may be one of them"},
-		"it is not due":        {"z", waits, metav1.ConditionTrue, ""},
-		"another rule decides": {"z", other, metav1.ConditionTrue, ""},
-		"nothing comes back":   {"z", due, metav1.ConditionFalse, ""},
+		"the message names the object":    {"z", due, metav1.ConditionTrue, "this object is one of them"},
+		"the message names other objects": {"w", due, metav1.ConditionTrue, "this object may be one of them"},
+		"it is not due":                   {"z", waits, metav1.ConditionTrue, ""},
+		"another rule decided":            {"z", other, metav1.ConditionTrue, ""},
+		"no object is re-created":         {"z", due, metav1.ConditionFalse, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestWhatIsDueAndComesBack(t *testing.T) {
 			var want []explain.Block
 			if test.want != "" {
 				want = []explain.Block{{Reason: policy.KeptRecreated, Message: "policy p: " + message + "; " + test.want,
-					Remedy: "stop the controller that re-creates it, then delete the object by hand; or change p/r, and Sunset tries again"}}
+					Remedy: "stop the controller that re-creates it, then delete the object by hand; or change p/r, then Sunset retries"}}
 			}
 			if diff := cmp.Diff(want, page.Blocks, cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
@@ -107,7 +107,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestWhatAnotherControllerManages: the page names the controller and what lets the rule delete the object all the same.
+// TestWhatAnotherControllerManages: the page names the controller and the setting that allows the rule to delete the object.
 func TestWhatAnotherControllerManages(t *testing.T) {
 	managed := func(mode v1alpha1.Mode) *explain.Page {
 		object := map[string]any{"kind": "Job", "metadata": map[string]any{"annotations": map[string]any{"argocd.argoproj.io/tracking-id": "x"}}}
@@ -117,7 +117,7 @@ func TestWhatAnotherControllerManages(t *testing.T) {
 			Evaluations: []policy.Evaluation{{Rule: rule, Facts: policy.Facts{Selected: true, Eligible: true, Start: at.Add(-2 * time.Hour)}, Known: true}},
 		})
 	}
-	byArgoCD := explain.Block{Reason: policy.ManagedByArgoCD, Message: "Argo CD tracks it, by annotation argocd.argoproj.io/tracking-id",
+	byArgoCD := explain.Block{Reason: policy.ManagedByArgoCD, Message: "Argo CD tracks it (annotation argocd.argoproj.io/tracking-id)",
 		Remedy: "set delete.allowManaged: true in rule p/r"}
 	dryRun := explain.Block{Reason: policy.IsDryRun, Message: "policy p is a dry run", Remedy: "set mode: Enforce in policy p"}
 	for mode, want := range map[v1alpha1.Mode][]explain.Block{v1alpha1.Enforce: {byArgoCD}, v1alpha1.DryRun: {byArgoCD, dryRun}} {
@@ -139,11 +139,12 @@ func TestWhatAnotherControllerManages(t *testing.T) {
 	}
 }
 
-// TestTheOwnerOfWhatIsNotEligible: the owner of an object is looked for only once the object is eligible, so it is not said to be missing.
+// TestTheOwnerOfWhatIsNotEligible: the engine determines the owner only for eligible objects, so the page does not report a
+// missing owner.
 func TestTheOwnerOfWhatIsNotEligible(t *testing.T) {
 	rule := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: "r"}, Mode: v1alpha1.Enforce, TTL: time.Hour, Owner: true}
 	page := explain.New(explain.Input{At: at, Evaluations: []policy.Evaluation{{Rule: rule, Facts: policy.Facts{Selected: true}, Known: true}}})
-	if want := "eligible of rule p/r gives true"; len(page.Changes) != 1 || page.Changes[0].What != want {
+	if want := "eligible of rule p/r becomes true"; len(page.Changes) != 1 || page.Changes[0].What != want {
 		t.Errorf("got %+v, want %s", page.Changes, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Other is a rule about the object's kind that does not select it.
+// Other is a rule for the object's kind that does not select it.
 type Other struct {
 	policy.RuleID
 	Mode    v1alpha1.Mode `json:"mode"`
@@ -23,29 +23,29 @@ type Other struct {
 	rule *policy.Rule
 }
 
-// Why is a stable word for why a rule does not select an object.
+// Why says in a stable word why a rule does not select an object.
 type Why string
 
 const (
-	LabelsDiffer         Why = "LabelsDiffer"         // of the object
+	LabelsDiffer         Why = "LabelsDiffer"         // the object's labels differ from the rule's selector
 	NamespaceNotSelected Why = "NamespaceNotSelected" // by the policy's namespaceSelector
 	NamespaceExcluded    Why = "NamespaceExcluded"    // by excludeNamespaces
-	NamespaceProtected   Why = "NamespaceProtected"   // from every policy
-	OtherNamespace       Why = "OtherNamespace"       // a RetentionPolicy is about its own only
+	NamespaceProtected   Why = "NamespaceProtected"   // from all policies
+	OtherNamespace       Why = "OtherNamespace"       // a RetentionPolicy applies only to its own namespace
 	NodeNotSelected      Why = "NodeNotSelected"      // by the rule's nodeSelector
-	MirrorPod            Why = "MirrorPod"            // deleting it would delete nothing
+	MirrorPod            Why = "MirrorPod"            // deleting a mirror Pod has no effect
 )
 
-// Mirrored are rules about Pods, told of one that only mirrors what a kubelet runs from a file.
+// Mirrored returns the rules for Pods that would select a mirror Pod.
 func Mirrored(rules []*policy.Rule) []Other {
 	var others []Other
 	for _, r := range rules {
-		others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: MirrorPod, Message: "it mirrors a Pod that only its node can end"})
+		others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: MirrorPod, Message: "it is a mirror Pod, which only its node can stop"})
 	}
 	return others
 }
 
-// OnOtherNodes are the rules about images that do not count on a node; nil is one without labels.
+// OnOtherNodes returns the rules for images that do not apply to a node; nil is a node without labels.
 func OnOtherNodes(node *engine.Node, policies []*policy.Policy) []Other {
 	if node == nil {
 		node = &engine.Node{}
@@ -54,14 +54,15 @@ func OnOtherNodes(node *engine.Node, policies []*policy.Policy) []Other {
 	for _, p := range policies {
 		for _, r := range p.Rules {
 			if r.OnNodes() && !r.SelectsNode(node.Labels) {
-				others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: NodeNotSelected, Message: "nodeSelector wants " + r.NodeSelector.String()})
+				others = append(others, Other{RuleID: r.ID, Mode: r.Mode, Why: NodeNotSelected, Message: "nodeSelector is " + r.NodeSelector.String()})
 			}
 		}
 	}
 	return others
 }
 
-// OthersIn are the rules about a kind that do not apply in a namespace, "" for cluster-scoped objects, by policy as given.
+// OthersIn returns the rules for a kind that do not apply in a namespace, in the order of policies. Cluster-scoped objects have
+// namespace "".
 func OthersIn(namespace string, n policy.Namespace, kind schema.GroupKind, policies []*policy.Policy, protection policy.Protection) []Other {
 	var others []Other
 	for _, p := range policies {
@@ -77,25 +78,25 @@ func OthersIn(namespace string, n policy.Namespace, kind schema.GroupKind, polic
 	return others
 }
 
-// whyNot is empty when the policy applies in the namespace.
+// whyNot returns why the policy does not apply in the namespace; empty if it applies.
 func whyNot(p *policy.Policy, namespace string, n policy.Namespace, protection policy.Protection) (Why, string) {
 	switch {
 	case protection.Namespace(namespace):
-		return NamespaceProtected, "no policy touches namespace " + namespace
+		return NamespaceProtected, "namespace " + namespace + " is protected from all policies"
 	case p.Namespace != "" && p.Namespace != namespace:
-		return OtherNamespace, "it is about namespace " + p.Namespace
+		return OtherNamespace, "it applies to namespace " + p.Namespace
 	case p.Namespace != "" || namespace == "":
 		return "", ""
 	case p.Excluded.Has(namespace):
-		return NamespaceExcluded, "excludeNamespaces has " + namespace
+		return NamespaceExcluded, "excludeNamespaces contains " + namespace
 	case !p.Namespaces.Matches(n.Labels):
-		return NamespaceNotSelected, "namespaceSelector wants " + p.Namespaces.String()
+		return NamespaceNotSelected, "namespaceSelector is " + p.Namespaces.String()
 	}
 	return "", ""
 }
 
-// selecting are the changes that make the rule select the object, and what else it takes for the rule to let the object go; none if a
-// protection would have to end, or an image would have to be on another node.
+// selecting returns steps that make the rule select the object, and further steps that the rule needs to delete it. It returns
+// none for protected namespaces and for images on other nodes.
 func (in *Input) selecting(o Other) []step {
 	object, what := in.Object, ""
 	switch o.Why {
@@ -110,9 +111,9 @@ func (in *Input) selecting(o Other) []step {
 	}
 	evaluation := policy.Evaluation{Rule: o.rule, Known: true, Facts: in.Facts(o.rule, object)}
 	if !evaluation.Facts.Selected {
-		return nil // it takes other labels too, or there are none that match
+		return nil // it needs other labels too, or no labels match
 	}
-	isWhole := o.Why == LabelsDiffer && o.rule.Keep == 0 && !o.rule.Capacity.Bounded // else overrides, or other objects, may keep it
+	isWhole := o.Why == LabelsDiffer && o.rule.Keep == 0 && !o.rule.Capacity.Bounded // otherwise overrides or other objects may keep it
 	steps := []step{{what: what, author: o.Why != LabelsDiffer, guess: !isWhole, do: func(w *whatIf) {
 		w.evaluations = append(slices.DeleteFunc(w.evaluations, func(r policy.Evaluation) bool { return r.Rule.ID == o.RuleID }), evaluation)
 	}}}
@@ -130,7 +131,7 @@ func (in *Input) selecting(o Other) []step {
 	return steps
 }
 
-// matching is the object with labels that a selector matches, and what to do for it, in words.
+// matching returns the object with labels that match a selector, and describes the change.
 func matching(object map[string]any, selector *metav1.LabelSelector) (changed map[string]any, what string) {
 	metadata, _ := object["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)

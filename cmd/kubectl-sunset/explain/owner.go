@@ -10,29 +10,30 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Owner is what goes instead of the object, by a rule that lets owners go, and takes it along.
+// Owner is the owner that a rule deletes instead of the object. The garbage collector then deletes the object.
 type Owner struct {
 	preview.Owner
 	State       OwnerState                 `json:"state"`
-	Message     string                     `json:"message"`           // what the state means for the object
-	Propagation metav1.DeletionPropagation `json:"propagationPolicy"` // what becomes of what it owns
+	Message     string                     `json:"message"`           // the effect of the state on the object
+	Propagation metav1.DeletionPropagation `json:"propagationPolicy"` // the propagation to the owner's dependents
 }
 
-// OwnerState is how an owner stands, as far as itself tells: the rules about its own kind are told of on its own page.
+// OwnerState says whether the owner can be deleted, without the rules for its own kind. Those are on the owner's own page.
 type OwnerState string
 
 // The states.
 const (
-	OwnerReady   OwnerState = "Ready"   // nothing about it stands in the way
-	OwnerStays   OwnerState = "Stays"   // it is held, has not finished or the like
-	OwnerLeaves  OwnerState = "Leaves"  // it is gone or going, and so is the object
+	OwnerReady   OwnerState = "Ready"   // nothing about it prevents its deletion
+	OwnerStays   OwnerState = "Stays"   // it is held, has not finished, or cannot be deleted for a similar reason
+	OwnerLeaves  OwnerState = "Leaves"  // it is deleted or being deleted, and so is the object
 	OwnerUnknown OwnerState = "Unknown" // it cannot be read
 )
 
 // StayingOwner is the Reason of a Block by the owner.
 const StayingOwner policy.Reason = "Owner"
 
-// owner is that of the rule that decided, or of the first that lets owners go; nil when none does, or has one to go.
+// owner returns the owner for the rule that decided, or otherwise for the first rule that deletes owners. It returns nil if no
+// rule deletes an owner of the object.
 func (in *Input) owner() *Owner {
 	var rule *policy.Rule
 	var owner *policy.Owner
@@ -53,7 +54,7 @@ func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, str
 	object, err := in.FindOwner(*o)
 	switch {
 	case err != nil:
-		return OwnerUnknown, "its owner " + o.String() + " cannot be read: " + err.Error()
+		return OwnerUnknown, "cannot get its owner " + o.String() + ": " + err.Error()
 	case isLeaving(object, *o):
 		return OwnerLeaves, "its owner " + o.String() + " is deleted or being deleted: the garbage collector deletes the object too"
 	}
@@ -74,22 +75,22 @@ func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, str
 	case err != nil:
 		return OwnerStays, "its owner " + o.String() + " " + err.Error()
 	}
-	return OwnerReady, "its owner " + o.String() + " is deleted instead, with all that it owns"
+	return OwnerReady, "its owner " + o.String() + " is deleted instead, with all its dependents"
 }
 
-// isLeaving reports whether there is no such owner any more.
+// isLeaving reports whether the owner is deleted or being deleted.
 func isLeaving(object map[string]any, o policy.Owner) bool {
 	meta, _ := object["metadata"].(map[string]any)
 	return meta["uid"] != string(o.UID) || meta["deletionTimestamp"] != nil
 }
 
-// block is what the owner has against the object's going; none when nothing.
+// block returns why the owner prevents the deletion of the object, if it does.
 func (o *Owner) block() []Block {
 	switch {
 	case o == nil, o.State == OwnerReady:
 		return nil
 	case o.State == OwnerStays:
-		return []Block{{StayingOwner, o.Message, "end what keeps its owner " + o.String()}}
+		return []Block{{StayingOwner, o.Message, "make its owner " + o.String() + " deletable"}}
 	default:
 		return []Block{{StayingOwner, o.Message, ""}}
 	}

@@ -14,68 +14,71 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Input is what a page is made of.
+// Input holds everything that a page depends on.
 type Input struct {
 	At        time.Time
 	Object    map[string]any
-	Namespace policy.Namespace // the object's; zero for a cluster-scoped one
-	Subject   policy.Subject   // the object as it is in its namespace, held if that is
-	Verdict   policy.Verdict   // for the reason DryRun, with its due time, where only a dry run finds it due
-	// Evaluations are of all rules that apply to the kind in the namespace, with their settings there.
+	Namespace policy.Namespace // of the object; zero if it is cluster-scoped
+	Subject   policy.Subject   // the object with the facts of its namespace, such as a hold
+	Verdict   policy.Verdict   // with reason DryRun and the due time if only a dry run finds it due
+	// Evaluations are those of all rules for the kind in the namespace, with the settings of that namespace.
 	Evaluations []policy.Evaluation
-	// Explanations and Ranks are of those that select the object; a rule that ranks nothing has no rank.
+	// Explanations and Ranks are for the rules that select the object. A rule without ranking has no Rank.
 	Explanations map[policy.RuleID][]engine.Explanation
 	Ranks        map[policy.RuleID]Rank
-	// Others do not apply in the namespace: OthersIn finds them.
+	// Others do not apply in the namespace: see OthersIn.
 	Others []Other
-	// Status is what the cluster says of its policies, by name; those of files have none.
+	// Status is the status of the cluster's policies by name. Policies in files have none.
 	Status map[string]v1alpha1.RetentionPolicyStatus
-	// Unread is nil where all policies are known.
+	// Unread is nil if all policies are known.
 	Unread *Unread
-	// Facts are what a rule says about an object as it is not, but could be. Without it only rules that select the object are looked at.
+	// Facts returns the facts of a rule about a hypothetical object. If it is nil, only rules that select the object are
+	// considered.
 	Facts func(*policy.Rule, map[string]any) policy.Facts
-	// FindOwner reads the object's owner; it gives nil for one that is not there. Without it no owner is looked at.
+	// FindOwner gets the object's owner; it returns nil if the owner does not exist. If FindOwner is nil, owners are not
+	// considered.
 	FindOwner func(policy.Owner) (map[string]any, error)
-	// References is what refers to a ConfigMap or Secret; nil where no rule about its kind asks.
+	// References holds the references to a ConfigMap or Secret; nil if no rule for its kind reads them.
 	References *engine.References
-	// UsedBy is what uses an image, where that is known.
+	// UsedBy names what uses an image, if that is known.
 	UsedBy string
-	// Filesystem has the images of the node, where that is known.
+	// Filesystem is the filesystem of the node's images, if that is known.
 	Filesystem *v1alpha1.NodeImageFilesystem
 }
 
-// Page is everything there is to say about one object. This is also its format in JSON and YAML, which is stable.
+// Page explains one object. It is also the format in JSON and YAML, which is stable.
 type Page struct {
 	At preview.Time `json:"at"`
 	Object
 	Verdict    Verdict     `json:"verdict"`
-	Owner      *Owner      `json:"owner,omitempty"`            // what is deleted instead; nil when it is the object itself, or nothing
-	References *References `json:"references,omitempty"`       // nil where no rule about its kind asks
-	Rules      []Rule      `json:"rules"`                      // that select it, in the order of the evaluations
-	Others     []Other     `json:"otherRules"`                 // about its kind, that do not select it
-	Blocks     []Block     `json:"blocks"`                     // what keeps it though a rule may find it due
-	Changes    []Change    `json:"changes"`                    // what would change the verdict
-	Unread     *Unread     `json:"incomplete,omitempty"`       // nil where all policies are known
-	AsEnforced []string    `json:"judgedAsEnforced,omitempty"` // policies that are dry runs as written, and are evaluated here as if enforced
+	Owner      *Owner      `json:"owner,omitempty"`            // the owner that is deleted instead; nil if there is none
+	References *References `json:"references,omitempty"`       // nil if no rule for its kind reads references
+	Rules      []Rule      `json:"rules"`                      // rules that select it, in the order of the evaluations
+	Others     []Other     `json:"otherRules"`                 // rules for its kind that do not select it
+	Blocks     []Block     `json:"blocks"`                     // what keeps it although a rule may find it due
+	Changes    []Change    `json:"changes"`                    // what would change the decision
+	Unread     *Unread     `json:"incomplete,omitempty"`       // nil if all policies are known
+	AsEnforced []string    `json:"judgedAsEnforced,omitempty"` // policies that are dry runs in the file, but are evaluated as if enforced
 }
 
-// Unread is what the user may not read of what decides about the object. The page leaves it out, and may be wrong for that.
+// Unread lists resources that the decision depends on but that the user has no permission to read. Without them the page may be
+// wrong.
 type Unread struct {
 	Errors []string `json:"errors"`
-	Grant  []string `json:"grant"` // the commands by which an administrator permits it
+	Grant  []string `json:"grant"` // commands by which an administrator grants the permission
 }
 
-// Object says which object it is.
+// Object identifies the object.
 type Object struct {
 	APIVersion string       `json:"apiVersion"`
 	Kind       string       `json:"kind"`
 	Namespace  string       `json:"namespace,omitempty"`
 	Name       string       `json:"name"`
-	Created    preview.Time `json:"creationTimestamp,omitzero"` // zero for an object that no server has seen; of an image when its age began
-	Image      *Image       `json:"image,omitempty"`            // nil for anything else
+	Created    preview.Time `json:"creationTimestamp,omitzero"` // zero if unknown; for an image, the start of its age
+	Image      *Image       `json:"image,omitempty"`            // nil for other kinds
 }
 
-// Verdict is the verdict on the object, in words too.
+// Verdict is the decision about the object, with a sentence.
 type Verdict struct {
 	preview.Decision
 	Message string `json:"message"`
@@ -88,15 +91,15 @@ type Rule struct {
 	Vote
 	Problems    []string     `json:"problems,omitempty"`
 	Settings    []Setting    `json:"settings"`
-	Rank        *Rank        `json:"rank,omitempty"`  // nil when the rule ranks nothing
-	Trial       *Trial       `json:"trial,omitempty"` // nil when no RetentionPolicy only tries to change the rule
+	Rank        *Rank        `json:"rank,omitempty"`  // nil if the rule has no ranking
+	Trial       *Trial       `json:"trial,omitempty"` // nil if no dry-run RetentionPolicy changes the rule
 	Expressions []Expression `json:"expressions"`
 
-	fullFilesystem string // what has images go by it for want of space
-	steps          []step // that would change what it says
+	fullFilesystem string // when the rule deletes images because the filesystem is full
+	steps          []step // that would change the rule's evaluation
 }
 
-// Vote is what a rule says about the object: what it would be if the rule were the only one and in force, and nothing held the object.
+// Vote is what a rule says about the object: the decision if it were the only rule, were enforced, and nothing held the object.
 type Vote struct {
 	Says   string        `json:"says"` // due, keep or nothing
 	Reason policy.Reason `json:"reason"`
@@ -104,18 +107,18 @@ type Vote struct {
 	Due    preview.Time  `json:"dueTime,omitzero"`
 }
 
-// Expression is an expression of a rule, and what it and its parts give for the object.
+// Expression is an expression of a rule, and the values of it and of its parts for the object.
 type Expression struct {
 	Field   string        `json:"field"`
 	Text    string        `json:"text"`
-	Tag     string        `json:"tag,omitempty"` // of an image with several, the one that is asked about
+	Tag     string        `json:"tag,omitempty"` // the tag it was evaluated for, if the image has several
 	Value   string        `json:"value,omitempty"`
 	Error   string        `json:"error,omitempty"`
 	Skipped bool          `json:"skipped,omitempty"`
 	Parts   []engine.Part `json:"parts,omitempty"`
 }
 
-// New writes the page.
+// New returns the page.
 func New(in Input) *Page {
 	p := &Page{
 		At: preview.Time{Time: in.At}, Object: objectOf(in), Verdict: Verdict{preview.DecisionOf(in.Verdict), Sentence(in.Verdict, in.At)},
@@ -139,7 +142,7 @@ func objectOf(in Input) Object {
 	kind, _ := in.Object["kind"].(string)
 	o := Object{APIVersion: apiVersion, Kind: kind, Namespace: in.Subject.Namespace, Name: in.Subject.Name, Created: preview.Time{Time: in.Subject.Created}}
 	if policy.StoredAs(schema.FromAPIVersionAndKind(apiVersion, kind)) == v1alpha1.ImageKind.GroupKind() {
-		image, _ := engine.ImageOf(in.Object) // one that cannot be read was not judged
+		image, _ := engine.ImageOf(in.Object) // an image that cannot be read has no decision
 		o.Image = imageOf(image, in.Subject.Created)
 	}
 	return o
@@ -169,10 +172,11 @@ func (in *Input) rule(r policy.Evaluation) Rule {
 	return rule
 }
 
-// weighed are the flags of a subject that each rule weighs for itself. The others keep the subject whatever the rules say.
+// weighed are the flags of a subject that each rule handles itself. The other flags keep the subject independently of the
+// rules.
 const weighed = policy.HasTTL | policy.OfMultiKueue | policy.OfArgoCD | policy.OfFlux | policy.OfHelm
 
-// verdictAlone is what a rule says by itself: a forecast of its policy, of which no other rule has a part.
+// verdictAlone returns the decision of one rule alone: a forecast of its policy without any other rule.
 func verdictAlone(s policy.Subject, r policy.Evaluation, at time.Time) policy.Verdict {
 	s.Flags &= weighed
 	return policy.Forecast(s, []policy.Evaluation{r}, r.Rule.ID.Policy, at)
@@ -201,5 +205,5 @@ func expressionsOf(explained []engine.Explanation) []Expression {
 }
 
 func unselected(r *policy.Rule) Other {
-	return Other{RuleID: r.ID, Mode: r.Mode, Why: LabelsDiffer, Message: "its selector wants " + metav1.FormatLabelSelector(r.Spec.Target.Selector), rule: r}
+	return Other{RuleID: r.ID, Mode: r.Mode, Why: LabelsDiffer, Message: "its selector is " + metav1.FormatLabelSelector(r.Spec.Target.Selector), rule: r}
 }

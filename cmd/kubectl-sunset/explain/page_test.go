@@ -23,7 +23,7 @@ var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 var pods = schema.GroupKind{Kind: "Pod"}
 
-// about gives a policy one rule about Pods and one about Jobs.
+// about adds a rule for Pods and a rule for Jobs to a policy.
 func about(p policy.Policy) *policy.Policy {
 	if p.Namespaces == nil {
 		p.Namespaces = labels.Everything()
@@ -52,12 +52,12 @@ func TestOthersIn(t *testing.T) {
 		labels    labels.Set
 		want      map[string]explain.Why
 	}{
-		"what applies is not among them": {"team-b", labels.Set{"env": "dev"}, map[string]explain.Why{}},
+		"rules that apply are not included": {"team-b", labels.Set{"env": "dev"}, map[string]explain.Why{}},
 		"each has its reason": {"team-a", nil, map[string]explain.Why{
 			"excluding": explain.NamespaceExcluded, "selecting": explain.NamespaceNotSelected, "team-b/own": explain.OtherNamespace,
 		}},
-		"cluster-scoped objects are in no namespace": {"", nil, map[string]explain.Why{"team-b/own": explain.OtherNamespace}},
-		"protection goes before all": {"kube-system", nil, map[string]explain.Why{
+		"cluster-scoped objects": {"", nil, map[string]explain.Why{"team-b/own": explain.OtherNamespace}},
+		"protection has precedence": {"kube-system", nil, map[string]explain.Why{
 			"everywhere": explain.NamespaceProtected, "excluding": explain.NamespaceProtected,
 			"selecting": explain.NamespaceProtected, "team-b/own": explain.NamespaceProtected,
 		}},
@@ -111,7 +111,7 @@ func TestSettings(t *testing.T) {
 		"an expression": {policy.Rule{HasTTLExpression: true}, policy.Facts{Eligible: true, TTL: time.Hour}, []explain.Setting{
 			{Name: "ttl", Value: "1h", From: "the rule's ttlExpression"},
 		}},
-		"an expression that was not asked": {policy.Rule{HasTTLExpression: true}, policy.Facts{}, nil},
+		"an expression that was not evaluated": {policy.Rule{HasTTLExpression: true}, policy.Facts{}, nil},
 		"a capacity by quota": {
 			policy.Rule{TTL: policy.NeverTTL, Capacity: policy.Capacity{Bounded: true, Max: 80, Percent: 80, ByQuota: true}, Spec: v1alpha1.Rule{Capacity: &v1alpha1.Capacity{}}},
 			policy.Facts{},
@@ -124,7 +124,7 @@ func TestSettings(t *testing.T) {
 			{Name: "ttl", Value: "1h", From: "the rule"},
 			{Name: "capacity", Value: "none", From: "the rule", Note: "the namespace has no quota for it"},
 		}},
-		"fewer stay": {
+		"fewer are kept": {
 			policy.Rule{
 				TTL: time.Hour, Keep: 2, Spec: three, Bounds: policy.Bounds{Keep: number(2)},
 				Overrides: with(func(o *policy.Override) { o.Keep = number(1) }),
@@ -135,7 +135,7 @@ func TestSettings(t *testing.T) {
 				{Name: "keepNewest", Value: "2", From: "RetentionPolicy team-a/defaults spec.overrides[0]", Note: "written as 1, rule says 3, allowed 2 and more"},
 			},
 		},
-		"more stay, by the one of two that says so": {
+		"more are kept, because of one of two overrides": {
 			policy.Rule{
 				TTL: time.Hour, Keep: 5,
 				Overrides: append(with(func(o *policy.Override) { o.Keep = number(4) }), with(func(o *policy.Override) { o.From, o.Keep = "team-a/more", number(5) })...),
@@ -146,25 +146,25 @@ func TestSettings(t *testing.T) {
 				{Name: "keepNewest", Value: "5", From: "RetentionPolicy team-a/more spec.overrides[0]", Note: "rule says none, allowed more"},
 			},
 		},
-		"as many stay as without an override": {
+		"an override without effect": {
 			policy.Rule{TTL: time.Hour, Keep: 3, Spec: three, Overrides: with(func(o *policy.Override) { o.Keep = number(1) })}, policy.Facts{},
 			[]explain.Setting{
 				{Name: "ttl", Value: "1h", From: "the rule"},
 				{Name: "keepNewest", Value: "3", From: "the rule"},
 			},
 		},
-		"the rights of a team": {
+		"permissions of a ServiceAccount": {
 			policy.Rule{TTL: time.Hour, Namespace: "team-a", ServiceAccount: "cleaner"}, policy.Facts{},
 			[]explain.Setting{
 				{Name: "ttl", Value: "1h", From: "the rule"},
 				{Name: "rights", Value: "of ServiceAccount team-a/cleaner", From: "the policy", Note: "not checked here"},
 			},
 		},
-		"an override that nobody understands": {
+		"an invalid override": {
 			policy.Rule{TTL: time.Hour, Suspended: true, Overrides: with(func(o *policy.Override) { o.Invalid = true })}, policy.Facts{},
 			[]explain.Setting{
 				{Name: "ttl", Value: "1h", From: "the rule"},
-				{Name: "suspend", Value: "true", From: "RetentionPolicy team-a/defaults spec.overrides[0]", Note: "it cannot be understood, so it keeps"},
+				{Name: "suspend", Value: "true", From: "RetentionPolicy team-a/defaults spec.overrides[0]", Note: "it is invalid, so objects are kept"},
 			},
 		},
 		"a mark": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true, Start: at}, []explain.Setting{
@@ -176,7 +176,7 @@ func TestSettings(t *testing.T) {
 			{Name: "ttl", Value: "1h", From: "the rule"},
 		}},
 		"no mark yet": {policy.Rule{TTL: time.Hour}, policy.Facts{Eligible: true, Marked: true, Estimated: true, Start: at}, []explain.Setting{
-			{Name: "start", Value: "2026-03-01T12:00:00Z", From: "the time asked about", Note: "nothing marks the object yet"},
+			{Name: "start", Value: "2026-03-01T12:00:00Z", From: "the evaluation time", Note: "the object has no mark yet"},
 			{Name: "ttl", Value: "1h", From: "the rule"},
 		}},
 	}
@@ -191,7 +191,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestBlocksAreToldOnce: two rules of one policy that is a dry run are one reason.
+// TestBlocksAreToldOnce: two rules of one dry-run policy have one block.
 func TestBlocksAreToldOnce(t *testing.T) {
 	dryRun := func(name string) policy.Evaluation {
 		r := &policy.Rule{ID: policy.RuleID{Policy: "p", Rule: name}, Mode: v1alpha1.DryRun, TTL: time.Hour}
@@ -223,10 +223,10 @@ func TestRankOf(t *testing.T) {
 		ranking policy.Ranking
 		want    explain.Rank
 	}{
-		"of one group in one namespace, ties by UID": {self, room(2, policy.Limit{}), explain.Rank{Group: "web", Place: 3, Of: 4, Keep: 2, Unknown: 1}},
-		"room in the namespace, whatever the group":  {self, room(0, policy.AtMost(9)), explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Capacity: &explain.Capacity{Count: 5, Max: 9}}},
-		"room that all share":                        {self, fair, explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Capacity: &explain.Capacity{Count: 6, Max: 4, AllNamespaces: true}}},
-		"it cannot be judged itself":                 {odd, room(2, policy.Limit{}), explain.Rank{Keep: 2, Unknown: 1}},
+		"of one group in one namespace, ties by UID":  {self, room(2, policy.Limit{}), explain.Rank{Group: "web", Place: 3, Of: 4, Keep: 2, Unknown: 1}},
+		"a capacity of the namespace, for all groups": {self, room(0, policy.AtMost(9)), explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Capacity: &explain.Capacity{Count: 5, Max: 9}}},
+		"a capacity that all namespaces share":        {self, fair, explain.Rank{Group: "web", Place: 3, Of: 4, Unknown: 1, Capacity: &explain.Capacity{Count: 6, Max: 4, AllNamespaces: true}}},
+		"the object itself cannot be evaluated":       {odd, room(2, policy.Limit{}), explain.Rank{Keep: 2, Unknown: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, explain.RankOf(tc.self, all, tc.ranking)); diff != "" {
@@ -236,7 +236,7 @@ func TestRankOf(t *testing.T) {
 	}
 }
 
-// TestARuleWithoutItsRights: a status that says so is a reason, one that does not is none.
+// TestARuleWithoutItsRights: a block exists only if the status reports a missing permission.
 func TestARuleWithoutItsRights(t *testing.T) {
 	r := &policy.Rule{ID: policy.RuleID{Policy: "team-a/own", Rule: "r"}, Namespace: "team-a", ServiceAccount: "cleaner", Mode: v1alpha1.Enforce, TTL: time.Hour}
 	evaluations := []policy.Evaluation{{Rule: r, Facts: policy.Facts{Selected: true, Eligible: true, Start: at}, Known: true}}
@@ -254,21 +254,21 @@ func TestARuleWithoutItsRights(t *testing.T) {
 	}
 }
 
-// TestWhatSuspends: the page names each override that suspends, and does not propose to remove what is not written.
+// TestWhatSuspends: the page names each override that suspends, and proposes only possible changes.
 func TestWhatSuspends(t *testing.T) {
 	whole := &policy.Override{From: "shop/freeze", Path: "spec.overrides[0]", Policy: "p", Suspend: true}
 	garbled := &policy.Override{From: "shop/garbled", Path: "spec.overrides[1]", Policy: "p", Invalid: true}
 	const removed, corrected = "remove suspend: true from RetentionPolicy shop/freeze spec.overrides[0]",
-		"correct RetentionPolicy shop/garbled spec.overrides[1]: kubectl sunset validate says what is wrong"
+		"fix RetentionPolicy shop/garbled spec.overrides[1] (run: kubectl sunset validate)"
 	for name, tc := range map[string]struct {
 		overrides []*policy.Override
 		bounds    policy.Bounds
 		want      string
 	}{
-		"one override of two rules":     {[]*policy.Override{whole}, policy.Bounds{}, removed},
-		"one that cannot be understood": {[]*policy.Override{garbled}, policy.Bounds{}, corrected},
-		"both":                          {[]*policy.Override{whole, garbled}, policy.Bounds{}, removed + ", and " + corrected},
-		"one that the rules do not allow is no reason": {[]*policy.Override{whole, garbled}, policy.Bounds{NoSuspend: true}, corrected},
+		"one override of two rules": {[]*policy.Override{whole}, policy.Bounds{}, removed},
+		"one invalid override":      {[]*policy.Override{garbled}, policy.Bounds{}, corrected},
+		"both":                      {[]*policy.Override{whole, garbled}, policy.Bounds{}, removed + ", and " + corrected},
+		"an override that the rules do not allow is ignored": {[]*policy.Override{whole, garbled}, policy.Bounds{NoSuspend: true}, corrected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var evaluations []policy.Evaluation
@@ -286,7 +286,8 @@ func TestWhatSuspends(t *testing.T) {
 	}
 }
 
-// TestAnAnnotationThatCannotBeRead: it fails every rule that finds the object eligible, and no rule has to be corrected.
+// TestAnAnnotationThatCannotBeRead: the annotation causes an error of every rule that finds the object eligible, and the rules
+// are correct.
 func TestAnAnnotationThatCannotBeRead(t *testing.T) {
 	failure := errors.New("not a duration")
 	in := explain.Input{At: at, Explanations: map[policy.RuleID][]engine.Explanation{}}
@@ -300,7 +301,7 @@ func TestAnAnnotationThatCannotBeRead(t *testing.T) {
 	for _, c := range explain.New(in).Changes {
 		got = append(got, c.What)
 	}
-	if diff := cmp.Diff([]string{"correct annotation sunset.x-k8s.io/ttl of the object, or remove it"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"fix or remove annotation sunset.x-k8s.io/ttl of the object"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

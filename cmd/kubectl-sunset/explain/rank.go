@@ -7,25 +7,25 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Rank is the place of the object among those of its kind that the rule finds eligible.
+// Rank is the position of the object among the objects of its kind that the rule finds eligible.
 type Rank struct {
-	Group    string    `json:"group,omitempty"`    // what keepNewest.groupBy gave; empty without one
-	Place    int       `json:"place,omitempty"`    // in the group; 1 is the newest; 0 when it is unknown
-	Of       int       `json:"of,omitempty"`       // how many are in the group
-	Keep     int       `json:"keep,omitempty"`     // how many of the newest stay; 0 without keepNewest
-	Unknown  int       `json:"unknown,omitempty"`  // objects of the namespace that cannot be judged: each stays, and takes no place
-	Capacity *Capacity `json:"capacity,omitempty"` // nil without one
-	OnNode   bool      `json:"-"`                  // of images: a node stands in the place of the namespace
+	Group    string    `json:"group,omitempty"`    // the value of keepNewest.groupBy; empty without groupBy
+	Place    int       `json:"place,omitempty"`    // in the group; 1 is the newest; 0 if unknown
+	Of       int       `json:"of,omitempty"`       // number of objects in the group
+	Keep     int       `json:"keep,omitempty"`     // number of the newest that are kept; 0 without keepNewest
+	Unknown  int       `json:"unknown,omitempty"`  // objects of the namespace that cannot be evaluated: each is kept, and has no place
+	Capacity *Capacity `json:"capacity,omitempty"` // nil without a capacity
+	OnNode   bool      `json:"-"`                  // for images: the node replaces the namespace
 }
 
-// Capacity is how many objects a rule lets stay, and how many there are.
+// Capacity is the number of objects, and the number that a rule keeps.
 type Capacity struct {
 	Count         int  `json:"count"`
 	Max           int  `json:"max"`
-	AllNamespaces bool `json:"allNamespaces,omitempty"` // counted over all namespaces together
+	AllNamespaces bool `json:"allNamespaces,omitempty"` // counted in all namespaces together
 }
 
-// RankOf is the rank of a member among all, itself included.
+// RankOf returns the rank of self. members includes self.
 func RankOf(self policy.Candidate, members []policy.Candidate, ranking policy.Ranking) Rank {
 	settings := ranking.In(self.Namespace)
 	rank := bestRank(self, members)
@@ -53,7 +53,7 @@ func RankOf(self policy.Candidate, members []policy.Candidate, ranking policy.Ra
 	return rank
 }
 
-// bestRank is the place in the group where the member is nearest to the newest: of several groups that one counts.
+// bestRank returns the best place of the member in any of its groups. That place counts.
 func bestRank(self policy.Candidate, members []policy.Candidate) Rank {
 	best := Rank{Group: self.Group}
 	if self.Unknown {
@@ -73,15 +73,15 @@ func bestRank(self policy.Candidate, members []policy.Candidate) Rank {
 	return best
 }
 
-// add counts one of the same group.
+// add counts a member of the same group.
 func (r *Rank) add(self, m policy.Candidate) {
 	r.Of++
-	if cmp.Or(self.Start.Compare(m.Start), cmp.Compare(m.UID, self.UID)) <= 0 { // as package policy orders them
+	if cmp.Or(self.Start.Compare(m.Start), cmp.Compare(m.UID, self.UID)) <= 0 { // the order of package policy
 		r.Place++
 	}
 }
 
-// keeps reports whether the object would be among the newest, if so many stayed.
+// keeps reports whether the object would be among the newest n.
 func (r *Rank) keeps(n int) bool {
 	return r != nil && n > 0 && r.Place > 0 && r.Place <= n
 }

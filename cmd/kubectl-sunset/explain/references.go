@@ -9,19 +9,19 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// References is what refers to a ConfigMap or Secret.
+// References lists the objects that refer to a ConfigMap or Secret.
 type References struct {
 	Count   int               `json:"count"`
-	By      []engine.Referrer `json:"by"`                // the first of them, by kind, namespace and name
-	Unknown string            `json:"unknown,omitempty"` // why there may be more
-	// Since is since when an object to which nothing refers is marked eligible, by a rule that reads references; zero where no such
+	By      []engine.Referrer `json:"by"`                // the first ones by kind, namespace and name
+	Unknown string            `json:"unknown,omitempty"` // why there may be more; empty if the list is complete
+	// Since is the time from which an unreferenced object is marked eligible by a rule that reads references; zero if no such
 	// rule has marked it.
 	Since preview.Time `json:"since,omitzero"`
 
-	markedBy policy.RuleID // with Since only
+	markedBy policy.RuleID // only with Since
 }
 
-// referrersShown is how many referrers a page names.
+// referrersShown limits the references on a page.
 const referrersShown = 10
 
 func (in *Input) references() *References {
@@ -43,7 +43,7 @@ func (in *Input) references() *References {
 	return r
 }
 
-// unreferencedSince is the earliest mark by a rule that asks.
+// unreferencedSince returns the earliest mark by a rule that reads references.
 func (in *Input) unreferencedSince() (since time.Time, rule policy.RuleID) {
 	for _, r := range in.Evaluations {
 		f := r.Facts
@@ -55,12 +55,12 @@ func (in *Input) unreferencedSince() (since time.Time, rule policy.RuleID) {
 	return since, rule
 }
 
-// references are what refers to a ConfigMap or Secret, or that nothing does.
+// references writes the references to a ConfigMap or Secret.
 func (e *textWriter) references(r *References) {
 	if r == nil {
 		return
 	}
-	e.title("What refers to it:")
+	e.title("Referenced by:")
 	for _, by := range r.By {
 		e.line(2, "%s %s", by.Kind, strings.TrimPrefix(by.Namespace+"/"+by.Name, "/"))
 	}

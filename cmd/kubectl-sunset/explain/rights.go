@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// accountSetting says with whose rights a rule of a RetentionPolicy acts.
+// accountSetting names the ServiceAccount whose permissions a rule of a RetentionPolicy needs.
 func (in *Input) accountSetting(r *policy.Rule) []Setting {
 	if r.ServiceAccount == "" {
 		return nil
@@ -21,7 +21,7 @@ func (in *Input) accountSetting(r *policy.Rule) []Setting {
 	return []Setting{rights}
 }
 
-// permissionBlocks is what keeps the rule's word from being carried out because a right is missing.
+// permissionBlocks returns a block if the ServiceAccount of the rule's policy lacks a permission.
 func (in *Input) permissionBlocks(r *policy.Rule) []Block {
 	c := in.permitted(r)
 	if r.ServiceAccount == "" || c == nil || c.Status != metav1.ConditionFalse {

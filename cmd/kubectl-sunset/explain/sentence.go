@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Sentence is a verdict in one sentence.
+// Sentence describes a decision in one sentence.
 func Sentence(v policy.Verdict, at time.Time) string {
 	text := "stays: " + inWords(v.Reason)
 	switch {
@@ -28,15 +28,15 @@ func Sentence(v policy.Verdict, at time.Time) string {
 	return text + ", by rule " + v.Rule.String()
 }
 
-// isAboutObject reports whether a reason is the object's, whatever the rules say.
+// isAboutObject reports whether a reason is independent of the rules.
 func isAboutObject(r policy.Reason) bool {
 	return slices.Contains([]policy.Reason{policy.Terminating, policy.Held, policy.Uncounted, policy.Pinned, policy.InUse}, r)
 }
 
-// moment is a time and how far away it is.
+// moment formats a time and its distance.
 func moment(t, at time.Time) string { return preview.FormatTime(t) + ", " + preview.Away(t, at) }
 
-// inWords is a reason and what it means.
+// inWords returns a reason and its meaning.
 func inWords(r policy.Reason) string {
 	text := words[r]
 	if text == "" {
@@ -45,7 +45,7 @@ func inWords(r policy.Reason) string {
 	return string(r) + " (" + text + ")"
 }
 
-// words are what the reasons mean.
+// words explains the reasons.
 var words = map[policy.Reason]string{
 	policy.Terminating:         "it is being deleted",
 	policy.Held:                "annotation " + v1alpha1.HoldAnnotation + ", or something needs it",
@@ -54,23 +54,23 @@ var words = map[policy.Reason]string{
 	policy.InUse:               "a container or a Pod uses it",
 	policy.EvaluationFailed:    "an expression failed",
 	policy.RuleInvalid:         "the rule is invalid",
-	policy.Stale:               "what the rule says is not known yet",
-	policy.ReferencesUnknown:   "what refers to it is not known",
+	policy.Stale:               "the rule has not been evaluated yet",
+	policy.ReferencesUnknown:   "the references to it are unknown",
 	policy.IsSuspended:         "the rule is suspended and finds it eligible",
 	policy.IsUnapproved:        "the policy waits for approval",
 	policy.ManagedByMultiKueue: "MultiKueue created it in this worker cluster, and its manager cluster would dispatch it again",
 	policy.ManagedByArgoCD:     "Argo CD manages it, and would re-create it",
 	policy.ManagedByFlux:       "Flux manages it, and would re-create it",
 	policy.ManagedByHelm:       "it is a Helm hook",
-	policy.KeptRecreated:       "it, or the owner to delete, was re-created under its name three times, each time within a minute after Sunset deleted it",
+	policy.KeptRecreated:       "Sunset deleted it, or its owner, three times, and each time it was re-created within a minute",
 	policy.KeptNewest:          "among the newest of its group",
-	policy.Unpullable:          "it has no digest: no registry may have it",
+	policy.Unpullable:          "it has no digest, so it may be in no registry",
 	policy.NoOwner:             "the rule deletes the owner of the object, and it has none",
-	policy.NeverDue:            "ttlExpression gives none",
+	policy.NeverDue:            "ttlExpression returns no time to live",
 	policy.Unmarked:            "not marked eligible yet",
 	policy.OverCapacity:        "the capacity of the rule is exceeded",
 	policy.WithinCapacity:      "no capacity or threshold of the rule is exceeded",
-	policy.NoStartTime:         "eligible, but startTime gives none",
-	policy.NotEligible:         "eligible gives false",
-	policy.NotSelected:         "no rule in force selects it",
+	policy.NoStartTime:         "eligible, but startTime returns no time",
+	policy.NotEligible:         "eligible is false",
+	policy.NotSelected:         "no enforced rule selects it",
 }

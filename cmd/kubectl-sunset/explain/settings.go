@@ -13,11 +13,11 @@ import (
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	From  string `json:"from,omitempty"` // where it is written
-	Note  string `json:"note,omitempty"` // what else is written
+	From  string `json:"from,omitempty"` // where it is set
+	Note  string `json:"note,omitempty"` // other values, and the allowed ones
 }
 
-// theRule is where a setting comes from that nobody changed.
+// theRule is the source of a setting without overrides.
 const theRule = "the rule"
 
 func settingsOf(s policy.Subject, r policy.Evaluation) []Setting {
@@ -39,7 +39,7 @@ func markOf(f policy.Facts) []Setting {
 	case f.Start.IsZero():
 		start.Value = "none"
 	case f.Estimated:
-		start.From, start.Note = "the time asked about", "nothing marks the object yet"
+		start.From, start.Note = "the evaluation time", "the object has no mark yet"
 	}
 	return []Setting{start}
 }
@@ -70,7 +70,7 @@ func ttlOf(s policy.Subject, r policy.Evaluation) Setting {
 	return ttl
 }
 
-// allowed is what may be set in the place of the rule's own TTL.
+// allowed describes the values that may replace the rule's own TTL.
 func allowed(b policy.Bounds) string {
 	switch {
 	case b.Min != nil && b.Max != nil:
@@ -147,7 +147,7 @@ func suspensionOf(r *policy.Rule) []Setting {
 		switch {
 		case !r.SuspendedBy(o):
 		case o.Invalid:
-			suspend.From, suspend.Note = override(o), "it cannot be understood, so it keeps"
+			suspend.From, suspend.Note = override(o), "it is invalid, so objects are kept"
 		default:
 			suspend.From, suspend.Note = override(o), ""
 			return []Setting{suspend}

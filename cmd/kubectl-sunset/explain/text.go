@@ -12,10 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// WriteText writes the page for people, at most 80 columns wide but for names that are longer.
+// WriteText writes the page as text. Lines have at most 80 columns, unless a name is longer.
 func (p *Page) WriteText(w io.Writer) error {
 	buffer := bufio.NewWriter(w)
 	e := &textWriter{w: buffer, at: p.At.Time}
@@ -31,7 +32,7 @@ func (p *Page) WriteText(w io.Writer) error {
 	return buffer.Flush()
 }
 
-// WriteJSON writes the page for programs.
+// WriteJSON writes the page as JSON.
 func (p *Page) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -39,7 +40,7 @@ func (p *Page) WriteJSON(w io.Writer) error {
 	return e.Encode(p)
 }
 
-// WriteYAML writes the same as YAML.
+// WriteYAML writes the page as YAML.
 func (p *Page) WriteYAML(w io.Writer) error {
 	data, err := yaml.Marshal(p)
 	if err == nil {
@@ -54,7 +55,7 @@ type textWriter struct {
 	at time.Time
 }
 
-// line writes a text, what does not fit on further lines that are indented deeper.
+// line writes a line of text. It wraps long text and indents the following lines deeper.
 func (e *textWriter) line(indent int, format string, args ...any) {
 	for _, line := range Wrap(fmt.Sprintf(format, args...), indent, indent+4) {
 		fmt.Fprintln(e.w, line)
@@ -82,14 +83,14 @@ func (e *textWriter) head(p *Page) {
 		e.line(0, "%s", ownerIn(p.Owner))
 	}
 	if p.Unread != nil {
-		e.line(0, "INCOMPLETE: judged without what you may not read; see below")
+		e.line(0, "INCOMPLETE: you have no permission to read some resources; see below")
 	}
 	for _, name := range p.AsEnforced {
-		e.line(0, "note: policy %s says mode: DryRun; judged here as mode: Enforce", name)
+		e.line(0, "note: policy %s has mode: DryRun; evaluated here as mode: Enforce", name)
 	}
 }
 
-// ownerIn is the owner that goes instead, in one sentence.
+// ownerIn describes the owner that is deleted, in one sentence.
 func ownerIn(o *Owner) string {
 	if o.State != OwnerReady {
 		return o.Message
@@ -113,7 +114,7 @@ func (e *textWriter) rule(r *Rule) {
 	e.expressions(r.Expressions)
 }
 
-// trial is what RetentionPolicies that are dry runs would make of the rule.
+// trial writes what the rule would say if dry-run RetentionPolicies were enforced.
 func (e *textWriter) trial(t *Trial) {
 	if t == nil {
 		return
@@ -124,7 +125,7 @@ func (e *textWriter) trial(t *Trial) {
 	}
 }
 
-// vote is what one rule says: due, keep or nothing.
+// vote says what one rule says: due, keep or nothing.
 func (e *textWriter) vote(v Vote) string {
 	switch v.Says {
 	case "due":
@@ -150,7 +151,7 @@ func setting(s Setting) string {
 	return text
 }
 
-// places are where an object stands among others.
+// places describes the object's position among others.
 func places(r *Rank) []string {
 	if r == nil {
 		return nil
@@ -168,7 +169,7 @@ func places(r *Rank) []string {
 		texts = append(texts, fmt.Sprintf("rank %d of %d in %s; the newest %s", r.Place, r.Of, group, stay(r.Keep)))
 	}
 	if r.Keep > 0 && r.Unknown > 0 {
-		texts = append(texts, fmt.Sprintf("%d of %s cannot be judged: they stay, and are not counted", r.Unknown, place))
+		texts = append(texts, fmt.Sprintf("%s in %s cannot be evaluated; such objects stay, and are not counted", preview.Count(r.Unknown, "object"), place))
 	}
 	if c := r.Capacity; c != nil {
 		where := "in " + place
@@ -190,33 +191,33 @@ func stay(n int) string {
 func (e *textWriter) others(p *Page) {
 	switch {
 	case len(p.Rules) == 0 && len(p.Others) == 0 && p.Unread != nil:
-		e.title("No rule that you may read is about its kind.")
+		e.title("No rule that you can read targets its kind.")
 		return
 	case len(p.Rules) == 0 && len(p.Others) == 0:
-		e.title("Nothing selects it, because no rule is about its kind.")
+		e.title("No rule selects it, because no rule targets its kind.")
 		return
 	case len(p.Rules) == 0 && p.Unread != nil:
-		e.title("No rule that you may read selects it, because:")
+		e.title("No rule that you can read selects it, because:")
 	case len(p.Rules) == 0:
-		e.title("Nothing selects it, because:")
+		e.title("No rule selects it, because:")
 	case len(p.Others) > 0:
-		e.title("Rules about its kind that do not select it:")
+		e.title("Other rules for its kind:")
 	}
 	for _, o := range p.Others {
 		e.line(2, "%s: %s (%s)", o.RuleID, o.Message, o.Why)
 	}
 }
 
-// unread writes the commands unbroken, to be copied.
+// unread writes the commands without line breaks, so that they can be copied.
 func (e *textWriter) unread(u *Unread) {
 	if u == nil {
 		return
 	}
-	e.title("What you may not read:")
+	e.title("Permissions that you need:")
 	for _, err := range u.Errors {
 		e.line(2, "%s", err)
 	}
-	e.title("To permit it, an administrator runs, with your user name for USER:")
+	e.title("To grant them, an administrator replaces USER with your user name and runs:")
 	for _, command := range u.Grant {
 		fmt.Fprintf(e.w, "  %s\n", command)
 	}
@@ -226,7 +227,7 @@ func (e *textWriter) blocks(blocks []Block) {
 	if len(blocks) == 0 {
 		return
 	}
-	e.title("What keeps it:")
+	e.title("Blocked by:")
 	for i, b := range blocks {
 		if !slices.ContainsFunc(blocks[:i], func(before Block) bool { return before.Reason == b.Reason && before.Message == b.Message }) {
 			e.line(2, "%s: %s", b.Reason, b.Message) // once for all rules
@@ -238,7 +239,7 @@ func (e *textWriter) changes(changes []Change) {
 	if len(changes) == 0 {
 		return
 	}
-	e.title("What would change it:")
+	e.title("Possible changes:")
 	for _, c := range changes {
 		what := c.What
 		switch {

@@ -31,7 +31,7 @@ func decode(t testing.TB, text string) map[string]any {
 	return object
 }
 
-// explained is what there is to say about an object in namespaces team-a and kube-system, by some policies.
+// explained returns the page of an object, with some policies, for an object in namespace team-a or kube-system.
 func explained(t testing.TB, policies, object string, change func(*explain.Input)) *explain.Page {
 	t.Helper()
 	compiler, err := engine.NewCompiler(engine.Options{})
@@ -81,7 +81,7 @@ status:
   - {type: Complete, status: "True", lastTransitionTime: "2026-03-01T12:10:00Z"}
 `
 
-// batch is a policy with a rule about finished Jobs.
+// batch is a policy with a rule for finished Jobs.
 const batch = `
 apiVersion: sunset.x-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
@@ -100,7 +100,7 @@ spec:
     keepNewest: {count: 2, groupBy: "object.metadata.?labels[?'app'].orValue('')"}
 `
 
-// always is a policy with two rules about all Jobs.
+// always is a policy with two rules for all Jobs.
 const always = `
 apiVersion: sunset.x-k8s.io/v1alpha1
 kind: ClusterRetentionPolicy
@@ -141,7 +141,7 @@ spec:
   - {name: jobs, target: {apiVersion: batch/v1, kind: Job, selector: {matchLabels: {team: web}}}, eligible: "true", startTime: object.metadata.creationTimestamp, ttl: 1h}
 `
 
-// ranked gives the Job the third place of seven, of which some stay.
+// ranked puts the Job in third place of seven, of which keep stay.
 func ranked(keep int) func(*explain.Input) {
 	return func(in *explain.Input) {
 		in.Evaluations[0].Standing.Newest = keep >= 3
@@ -157,7 +157,7 @@ func TestExplanation(t *testing.T) {
 		change           func(*explain.Input)
 		want             string
 	}{
-		"it goes later": {batch + teamA + unrelated, job, ranked(2), `
+		"deleted later": {batch + teamA + unrelated, job, ranked(2), `
 Job team-a/report, 3h10m old
 expires at 2026-03-01T16:10:00Z, in 60m, by rule batch/jobs
 
@@ -178,15 +178,15 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      "web"
 
-Rules about its kind that do not select it:
-  web/jobs: its selector wants team=web (LabelsDiffer)
-  prod/jobs: namespaceSelector wants env=prod (NamespaceNotSelected)
+Other rules for its kind:
+  web/jobs: its selector is team=web (LabelsDiffer)
+  prod/jobs: namespaceSelector is env=prod (NamespaceNotSelected)
 
-What would change it:
+Possible changes:
   - it expires by rule batch/jobs at 2026-03-01T16:10:00Z, in 60m
   - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
-		"it goes now": {batch, with(job, `"2026-03-01T12:10:00Z"`, `"2026-02-28T12:10:00Z"`, "2026-03-01T12:00:00Z", "2026-02-28T12:00:00Z"), nil, `
+		"deleted now": {batch, with(job, `"2026-03-01T12:10:00Z"`, `"2026-02-28T12:10:00Z"`, "2026-03-01T12:00:00Z", "2026-02-28T12:00:00Z"), nil, `
 Job team-a/report, 27h old
 is deleted now: due since 2026-03-01T12:10:00Z, 3h ago, by rule batch/jobs
 
@@ -205,15 +205,15 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      "web"
 
-What would change it:
+Possible changes:
   - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
-		"it is held, and a condition is false": {batch, with(job, "labels: {app: web}", "labels: {keep: 'yes'}, annotations: {sunset.x-k8s.io/hold: ''}, finalizers: [example.com/audit]"), nil, `
+		"held, and a condition is false": {batch, with(job, "labels: {app: web}", "labels: {keep: 'yes'}, annotations: {sunset.x-k8s.io/hold: ''}, finalizers: [example.com/audit]"), nil, `
 Job team-a/report, 3h10m old
 stays: Held (annotation sunset.x-k8s.io/hold, or something needs it)
 
 batch/jobs, mode Enforce
-  says nothing: NotEligible (eligible gives false)
+  says nothing: NotEligible (eligible is false)
   ttl 1d from the rule
   keepNewest 2 from the rule
   eligible: variables.done && object.metadata.?labels[?'keep'].orValue('') !=
@@ -227,17 +227,17 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      not needed
 
-What keeps it:
+Blocked by:
   Held: annotation sunset.x-k8s.io/hold on the object
-  Finalizers: once deleted it stays until these finalizers are removed:
-      example.com/audit
+  Finalizers: after the DELETE request it stays until these finalizers are
+      removed: example.com/audit
 
-What would change it:
+Possible changes:
   - remove annotation sunset.x-k8s.io/hold from the object, and eligible of rule
-      batch/jobs gives true; now false:
+      batch/jobs becomes true; now false:
       object.metadata.?labels[?'keep'].orValue('') != 'yes'
 `},
-		"it is among the newest": {batch, job, ranked(4), `
+		"among the newest": {batch, job, ranked(4), `
 Job team-a/report, 3h10m old
 stays: KeptNewest (among the newest of its group), by rule batch/jobs
 
@@ -257,7 +257,7 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      "web"
 
-What would change it:
+Possible changes:
   - 2 newer objects of its group become eligible by rule batch/jobs: it would
       expire at 2026-03-02T12:10:00Z, in 21h
 `},
@@ -274,8 +274,8 @@ batch/jobs, mode Enforce
                                                      failed
     object.status.failed > object.spec.completions   failed
       object.status.failed
-          error: no such key: failed; where a field can be absent write .?field
-            or has()
+          error: no such key: failed; if the field can be absent, use .?field or
+            has()
       object.spec.completions                        not needed
     variables.done                                   true
       finished(object)                               true
@@ -286,8 +286,8 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      not needed
 
-What would change it:
-  - correct rule batch/jobs, or the fields of the object that it reads: an
+Possible changes:
+  - fix rule batch/jobs, or the fields of the object that it reads; an
       expression fails
 `},
 		"its own TTL is clamped": {batch + teamA, with(job, "labels: {app: web}", "annotations: {sunset.x-k8s.io/ttl: 1m}"), nil, `
@@ -310,7 +310,7 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      ""
 
-What would change it:
+Possible changes:
   - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
 		"a dry run": {with(batch, "mode: Enforce", "mode: DryRun"), job, func(in *explain.Input) {
@@ -335,10 +335,10 @@ batch/jobs, mode DryRun
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      "web"
 
-What keeps it:
+Blocked by:
   DryRun: policy batch is a dry run
 
-What would change it:
+Possible changes:
   - set mode: Enforce in policy batch: it would expire at 2026-03-02T12:10:00Z,
       in 21h
 `},
@@ -363,11 +363,11 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      "web"
 
-What keeps it:
-  Suspended: RetentionPolicy team-a/defaults spec.overrides[0] says suspend:
+Blocked by:
+  Suspended: RetentionPolicy team-a/defaults spec.overrides[0] sets suspend:
       true
 
-What would change it:
+Possible changes:
   - remove suspend: true from RetentionPolicy team-a/defaults spec.overrides[0]:
       it would expire at 2026-03-02T12:10:00Z, in 21h
 `},
@@ -390,13 +390,13 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      "web"
 
-What keeps it:
+Blocked by:
   ApprovalRequired: policy batch waits for approval
 
-What would change it:
+Possible changes:
   - kubectl sunset approve batch: it would be deleted now
 `},
-		"too many": {with(batch, "keepNewest: {count: 2, groupBy: \"object.metadata.?labels[?'app'].orValue('')\"}", "capacity: {max: 5000}"), job, func(in *explain.Input) {
+		"over capacity": {with(batch, "keepNewest: {count: 2, groupBy: \"object.metadata.?labels[?'app'].orValue('')\"}", "capacity: {max: 5000}"), job, func(in *explain.Input) {
 			in.Evaluations[0].Standing.Excess = true
 			in.Ranks = map[policy.RuleID]explain.Rank{{Policy: "batch", Rule: "jobs"}: {Capacity: &explain.Capacity{Count: 5012, Max: 5000}}}
 		}, `
@@ -417,10 +417,10 @@ batch/jobs, mode Enforce
       object.metadata.?labels[?'keep'].orValue('')   ""
   startTime: finishedAt(object)                      2026-03-01T12:10:00Z
 
-What would change it:
+Possible changes:
   - set annotation sunset.x-k8s.io/hold: "true" on the object: it would stay
 `},
-		"a rule that cannot be understood": {with(batch, "finishedAt(object)", "finishedat(object)"), job, nil, `
+		"an invalid rule": {with(batch, "finishedAt(object)", "finishedat(object)"), job, nil, `
 Job team-a/report, 3h10m old
 stays: RuleInvalid (the rule is invalid), by rule batch/jobs
 
@@ -431,8 +431,8 @@ batch/jobs, mode Enforce
   ttl 1d from the rule
   keepNewest 2 from the rule
 
-What would change it:
-  - correct rule batch/jobs: kubectl sunset validate says what is wrong
+Possible changes:
+  - fix rule batch/jobs (run: kubectl sunset validate)
 `},
 		"being deleted": {batch, with(job, "labels: {app: web}", `deletionTimestamp: "2026-03-01T15:00:00Z", finalizers: [foregroundDeletion]`), nil, `
 Job team-a/report, 3h10m old
@@ -453,7 +453,7 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      ""
 
-What keeps it:
+Blocked by:
   Terminating: it is being deleted; it stays until these finalizers are removed:
       foregroundDeletion
 `},
@@ -479,14 +479,14 @@ batch/jobs, mode Enforce
   keepNewest.groupBy: object.metadata.?labels[?'app'].orValue('')
                                                      "web"
 
-What keeps it:
+Blocked by:
   Held: annotation sunset.x-k8s.io/hold on namespace team-a
 
-What would change it:
+Possible changes:
   - remove annotation sunset.x-k8s.io/hold from namespace team-a: it would
       expire at 2026-03-02T12:10:00Z, in 21h
 `},
-		"two rules keep what another controller manages": {always, with(job, "labels: {app: web}", `annotations: {helm.sh/hook: pre-install}`), nil, `
+		"two rules keep an object that another controller manages": {always, with(job, "labels: {app: web}", `annotations: {helm.sh/hook: pre-install}`), nil, `
 Job team-a/report, 3h10m old
 stays: ManagedByHelm (it is a Helm hook), by rule always/a
 
@@ -502,27 +502,30 @@ always/b, mode Enforce
   eligible: true                                 true
   startTime: object.metadata.creationTimestamp   2026-03-01T12:00:00Z
 
-What keeps it:
-  ManagedByHelm: it is a Helm hook, by annotation helm.sh/hook
+Blocked by:
+  ManagedByHelm: it is a Helm hook (annotation helm.sh/hook)
 
-What would change it:
+Possible changes:
   - set delete.allowManaged: true in rule always/a, and set delete.allowManaged:
       true in rule always/b: it would be deleted now
 `},
-		"nothing selects it": {batch + unrelated, with(job, "team-a", "kube-system"), nil, `
+		"no rule selects it": {batch + unrelated, with(job, "team-a", "kube-system"), nil, `
 Job kube-system/report, 3h10m old
-stays: NotSelected (no rule in force selects it)
+stays: NotSelected (no enforced rule selects it)
 
-Nothing selects it, because:
-  batch/jobs: no policy touches namespace kube-system (NamespaceProtected)
-  prod/jobs: no policy touches namespace kube-system (NamespaceProtected)
-  web/jobs: no policy touches namespace kube-system (NamespaceProtected)
+No rule selects it, because:
+  batch/jobs: namespace kube-system is protected from all policies
+      (NamespaceProtected)
+  prod/jobs: namespace kube-system is protected from all policies
+      (NamespaceProtected)
+  web/jobs: namespace kube-system is protected from all policies
+      (NamespaceProtected)
 `},
-		"nothing is about its kind": {batch, with(job, "kind: Job", "kind: CronJob"), func(in *explain.Input) { in.Evaluations, in.Others = nil, nil }, `
+		"no rule targets its kind": {batch, with(job, "kind: Job", "kind: CronJob"), func(in *explain.Input) { in.Evaluations, in.Others = nil, nil }, `
 CronJob team-a/report, 3h10m old
-stays: NotSelected (no rule in force selects it)
+stays: NotSelected (no enforced rule selects it)
 
-Nothing selects it, because no rule is about its kind.
+No rule selects it, because no rule targets its kind.
 `},
 	}
 	for name, tc := range tests {
@@ -536,7 +539,7 @@ Nothing selects it, because no rule is about its kind.
 			}
 			for line := range strings.Lines(b.String()) {
 				if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
-					t.Errorf("wide: %s", line)
+					t.Errorf("more than 80 columns: %s", line)
 				}
 			}
 		})
@@ -600,7 +603,7 @@ func TestExplanationForPrograms(t *testing.T) {
         {
           "field": "eligible",
           "text": "variables.done && object.a == 1 && object.b == 2",
-          "error": "eligible: no such key: a; where a field can be absent write .?field or has()",
+          "error": "eligible: no such key: a; if the field can be absent, use .?field or has()",
           "parts": [
             {
               "text": "variables.done",
@@ -622,28 +625,28 @@ func TestExplanationForPrograms(t *testing.T) {
               "line": 1,
               "column": 19,
               "depth": 0,
-              "error": "no such key: a; where a field can be absent write .?field or has()"
+              "error": "no such key: a; if the field can be absent, use .?field or has()"
             },
             {
               "text": "object.a",
               "line": 1,
               "column": 19,
               "depth": 1,
-              "error": "no such key: a; where a field can be absent write .?field or has()"
+              "error": "no such key: a; if the field can be absent, use .?field or has()"
             },
             {
               "text": "object.b == 2",
               "line": 1,
               "column": 36,
               "depth": 0,
-              "error": "no such key: b; where a field can be absent write .?field or has()"
+              "error": "no such key: b; if the field can be absent, use .?field or has()"
             },
             {
               "text": "object.b",
               "line": 1,
               "column": 36,
               "depth": 1,
-              "error": "no such key: b; where a field can be absent write .?field or has()"
+              "error": "no such key: b; if the field can be absent, use .?field or has()"
             }
           ]
         },
@@ -661,14 +664,14 @@ func TestExplanationForPrograms(t *testing.T) {
       "rule": "jobs",
       "mode": "DryRun",
       "why": "LabelsDiffer",
-      "message": "its selector wants team=web"
+      "message": "its selector is team=web"
     },
     {
       "policy": "prod",
       "rule": "jobs",
       "mode": "DryRun",
       "why": "NamespaceNotSelected",
-      "message": "namespaceSelector wants env=prod"
+      "message": "namespaceSelector is env=prod"
     }
   ],
   "blocks": [
@@ -680,7 +683,7 @@ func TestExplanationForPrograms(t *testing.T) {
   ],
   "changes": [
     {
-      "what": "remove annotation sunset.x-k8s.io/hold from the object, and correct rule batch/jobs, or the fields of the object that it reads: an expression fails"
+      "what": "remove annotation sunset.x-k8s.io/hold from the object, and fix rule batch/jobs, or the fields of the object that it reads; an expression fails"
     }
   ]
 }
@@ -689,6 +692,6 @@ func TestExplanationForPrograms(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(decode(t, asJSON.String()), decode(t, asYAML.String())); diff != "" {
-		t.Errorf("YAML says otherwise:\n%s", diff)
+		t.Errorf("YAML and JSON differ:\n%s", diff)
 	}
 }

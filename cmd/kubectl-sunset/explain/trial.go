@@ -6,14 +6,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Trial is the rule as it would be if the RetentionPolicies of the namespace that are dry runs were enforced.
+// Trial describes the rule as if the dry-run RetentionPolicies of the namespace were enforced.
 type Trial struct {
 	From []string `json:"retentionPolicies"`
 	Vote
-	Settings []Setting `json:"settings"` // that differ
+	Settings []Setting `json:"settings"` // only those that differ
 }
 
-// trial is what a rule would be; as is the rule as it is.
+// trial returns the Trial of a rule; as is the rule without it. It returns nil if no dry run changes the rule.
 func (in *Input) trial(r policy.Evaluation, as *Rule) *Trial {
 	if r.Rule.Trial == nil {
 		return nil

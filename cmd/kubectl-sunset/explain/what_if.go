@@ -8,33 +8,33 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// whatIf is what the verdict depends on, as it is or as it would be after some changes.
+// whatIf holds everything that the decision depends on: the present state, or the state after some steps.
 type whatIf struct {
 	at          time.Time
 	subject     policy.Subject
 	evaluations []policy.Evaluation
-	holds       map[string]bool // where annotations hold the object
-	outside     map[Block]bool  // what keeps the object though the rules do not
+	holds       map[string]bool // the places of annotations that hold the object
+	outside     map[Block]bool  // what keeps the object outside of the rules
 }
 
-// outcome is what becomes of an object.
+// outcome is the result of a decision, for comparison.
 type outcome struct {
 	action policy.Action
-	due    time.Time // for Wait: since when it is due does not matter to an object that goes now
+	due    time.Time // only for Wait: if the object is deleted now, its due time does not matter
 }
 
-// step is something that may change.
+// step is a possible change.
 type step struct {
-	what   string        // in words; empty where nobody should do it
-	at     time.Time     // when it happens by itself; zero when it may never
-	guess  bool          // nobody can know when the object would go then
-	author bool          // it takes the author of a policy, or an administrator
-	block  Block         // what it ends; zero for nothing
-	from   func(*whatIf) // makes it one where the step is still to be done; nil where it is
+	what   string        // description; empty if no one should do it
+	at     time.Time     // when it happens automatically; zero otherwise
+	guess  bool          // the time of the deletion after it is unknown
+	author bool          // it needs the author of a policy, or an administrator
+	block  Block         // the block that it removes; zero for none
+	from   func(*whatIf) // establishes the state before the step; nil if evaluations contain it
 	do     func(*whatIf)
 }
 
-// asItIs is what is so now, in which each step is still to be done.
+// asItIs returns the present state, before any of the steps.
 func asItIs(in *Input, steps []step) *whatIf {
 	w := &whatIf{at: in.At, subject: in.Subject, evaluations: slices.Clone(in.Evaluations), holds: map[string]bool{}, outside: map[Block]bool{}}
 	for _, s := range steps {
@@ -45,7 +45,7 @@ func asItIs(in *Input, steps []step) *whatIf {
 	return w
 }
 
-// after is what is so once some steps are done.
+// after returns the state after some steps.
 func (w *whatIf) after(steps ...step) *whatIf {
 	next := &whatIf{w.at, w.subject, slices.Clone(w.evaluations), maps.Clone(w.holds), maps.Clone(w.outside)}
 	for _, s := range steps {
@@ -69,7 +69,7 @@ func (w *whatIf) outcome() outcome {
 	return outcome{v.Action, v.Due}
 }
 
-// change changes what one rule says.
+// change modifies the evaluation of one rule.
 func (w *whatIf) change(id policy.RuleID, how func(*policy.Evaluation)) {
 	for i := range w.evaluations {
 		if r := &w.evaluations[i]; r.Rule.ID == id {
@@ -80,17 +80,17 @@ func (w *whatIf) change(id policy.RuleID, how func(*policy.Evaluation)) {
 	}
 }
 
-// mark has the time to live of a rule start now, if it has not.
+// mark starts the rule's time to live now, if the object has no mark yet.
 func (w *whatIf) mark(r *policy.Evaluation) {
 	if r.Facts.Estimated {
 		r.Facts.Estimated, r.Facts.Start = false, w.at
 	}
 }
 
-// find makes a rule find the object eligible, since it was created or, if the rule marks, since now.
+// find makes the object eligible for a rule, since its creation or, if the rule marks objects, since now.
 func (w *whatIf) find(r *policy.Evaluation) {
 	if r.Facts.Owner == nil && !r.Facts.Eligible {
-		r.Facts.Owner = &policy.Owner{} // which the engine looks for only then
+		r.Facts.Owner = &policy.Owner{} // the engine determines the owner only for eligible objects
 	}
 	r.Facts.Selected, r.Facts.Eligible, r.Facts.Err, r.Rule.Problems = true, true, nil, nil
 	if r.Facts.Start.IsZero() {
@@ -100,17 +100,18 @@ func (w *whatIf) find(r *policy.Evaluation) {
 	}
 }
 
-// pass makes a rule find the object not eligible.
+// pass makes the object not eligible for a rule.
 func (w *whatIf) pass(r *policy.Evaluation) {
 	r.Facts.Selected, r.Facts.Eligible, r.Facts.Err, r.Rule.Problems = true, false, nil, nil
 }
 
-// ofRule is a change of one rule that ends a block.
+// ofRule is a change of one rule that removes a block.
 func ofRule(id policy.RuleID, b Block, how func(*policy.Rule)) step {
 	return step{what: b.Remedy, author: true, block: b, do: func(w *whatIf) { w.change(id, func(r *policy.Evaluation) { how(r.Rule) }) }}
 }
 
-// ofPolicy is a change of all rules of a policy that ends a block. Sunset marks what they find eligible then.
+// ofPolicy is a change of all rules of a policy that removes a block. Sunset then marks the objects that the rules find
+// eligible.
 func ofPolicy(name string, b Block, how func(*policy.Rule)) step {
 	return step{what: b.Remedy, author: true, block: b, do: func(w *whatIf) {
 		for _, r := range w.evaluations {

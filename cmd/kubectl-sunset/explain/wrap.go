@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// width is how many columns people have.
+// width is the number of columns of a terminal.
 const width = 80
 
-// Wrap breaks a text at its spaces into lines that fit, the first indented by first, the others by rest. What has no
-// space is not broken.
+// Wrap breaks text at spaces into lines of at most width columns. It indents the first line by first, and the others by rest.
+// It does not break words.
 func Wrap(text string, first, rest int) []string {
 	var lines []string
 	line := strings.Repeat(" ", first)

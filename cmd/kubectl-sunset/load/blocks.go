@@ -5,13 +5,13 @@ import (
 	"regexp"
 )
 
-// documentYAML reads one YAML document, whose first line is given. A list in block style is split into its items,
-// anything else is one item.
+// documentYAML reads one YAML document that begins with first. It splits a list in block style into its items. Any other
+// document is one item.
 func (r *reader) documentYAML(first []byte) error {
 	r.item.Document++
 	d := &blocks{reader: r, start: r.lines, list: heldItems{yield: r.yield}}
 	if first[len(first)-1] != '\n' {
-		d.start++ // the last line of a file that lacks its end
+		d.start++ // the last line of a file has no line end
 	}
 	line := first
 	for number := d.start; len(line) > 0; number++ {
@@ -30,7 +30,7 @@ func (r *reader) documentYAML(first []byte) error {
 	return d.close()
 }
 
-// blocks takes a document apart line by line. What is outside of the items of a list is its frame.
+// blocks splits a document line by line. Its frame is the text outside of the list's items.
 type blocks struct {
 	*reader
 	start  int // line of the document
@@ -46,12 +46,12 @@ type place int
 
 const (
 	outside   place = iota // in the frame
-	expecting              // behind "items:"
+	expecting              // after "items:"
 	inside                 // in an item
-	behind                 // in the frame again
+	behind                 // after the items, in the frame again
 )
 
-// itemsKey is how a list in block style starts.
+// itemsKey matches the line that starts a list in block style.
 var itemsKey = regexp.MustCompile(`^items:\s*(#.*)?\r?\n?$`)
 
 func (d *blocks) add(line []byte, number int) error {
@@ -75,7 +75,7 @@ func (d *blocks) add(line []byte, number int) error {
 	return d.addToList(line, indent, number)
 }
 
-// addToList adds a line to the item it belongs to: the same, a new one, or none when the list is over.
+// addToList adds a line to the current item, starts a new item, or ends the list.
 func (d *blocks) addToList(line []byte, indent, number int) error {
 	starts := indent == d.indent && isDash(line[indent:])
 	if indent > d.indent || starts {
@@ -96,7 +96,7 @@ func (d *blocks) addToList(line []byte, indent, number int) error {
 	return d.flush()
 }
 
-// keep adds a line that is blank or looks like a comment; in a block of text it counts.
+// keep adds a line that is blank or looks like a comment. In a block scalar such a line is text.
 func (d *blocks) keep(line []byte) {
 	if d.where == inside {
 		d.item = append(d.item, line...)
@@ -105,7 +105,7 @@ func (d *blocks) keep(line []byte) {
 	}
 }
 
-// flush gives out the item that is complete.
+// flush yields the complete item.
 func (d *blocks) flush() error {
 	if d.item == nil {
 		return nil
@@ -115,7 +115,7 @@ func (d *blocks) flush() error {
 	return d.list.add(d.here(d.at, raw, false), saysKind(raw))
 }
 
-// saysKind reports whether an item in block style has a key kind of its own, not one deeper inside.
+// saysKind reports whether an item in block style has a key "kind" at its top level.
 func saysKind(raw []byte) bool {
 	own := -1
 	for line := range bytes.Lines(raw) {
@@ -150,7 +150,7 @@ func (d *blocks) close() error {
 	return d.list.close(kind)
 }
 
-// measure gives the indentation of a line, and whether it is more than blank or comment.
+// measure returns the indentation of a line, and whether the line is more than blank or comment.
 func measure(line []byte) (significant bool, indent int) {
 	indent = len(line) - len(bytes.TrimLeft(line, " "))
 	rest := bytes.TrimSpace(line[indent:])

@@ -4,8 +4,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Check finds what may be wrong with the policies by what is known without a cluster: kinds and their fields, those of
-// CustomResourceDefinitions in the files among them, and rules that overrides name.
+// Check adds warnings about the policies that need no cluster: unknown kinds and fields, and overrides of unknown rules. It
+// also uses the CustomResourceDefinitions in the files.
 func (in *Contents) Check(loader *Loader) {
 	known := BuiltinKinds()
 	for _, object := range in.definitions {
@@ -18,7 +18,7 @@ func (in *Contents) Check(loader *Loader) {
 		for _, o := range p.Overrides {
 			_, isHere := rules[o.Policy]
 			for _, problem := range policy.UnknownTargets([]*policy.Override{o}, rules) {
-				if isHere || problem.Hint != "" { // else the policy may well be in the cluster
+				if isHere || problem.Hint != "" { // otherwise the policy may be in the cluster
 					p.Checked = append(p.Checked, problem)
 				}
 			}
@@ -26,13 +26,14 @@ func (in *Contents) Check(loader *Loader) {
 	}
 }
 
-// FindWithoutPolicy finds which of the files and directories that were named hold no policy, and no CustomResourceDefinition that policies may be about.
+// FindWithoutPolicy finds the named files and directories without a policy and without a CustomResourceDefinition that a policy
+// may target.
 func (in *Contents) FindWithoutPolicy(files *Files) {
 	in.WithoutPolicy = files.Without(in.relevant)
 }
 
-// clusterRules are the names of the rules of each ClusterRetentionPolicy. Files that are alternatives to each other may have several
-// policies of one name.
+// clusterRules returns the names of the rules of each ClusterRetentionPolicy. Files that are alternatives may contain several
+// policies with one name.
 func (in *Contents) clusterRules() map[string][]string {
 	rules := map[string][]string{}
 	for _, p := range in.Policies {

@@ -15,27 +15,27 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Contents is what files hold.
+// Contents holds the objects of the files.
 type Contents struct {
 	Policies      []Policy
 	Namespaces    map[string]policy.Namespace   // the Namespace objects
 	Nodes         []engine.Node                 // the Node objects
-	Images        bool                          // there are images of nodes among the others
-	Others        int                           // objects that are no policies
-	WithoutPolicy []string                      // what validate was given and holds no policy; Lack finds it
-	Names         map[schema.GroupKind][]string // of kinds that CustomResourceDefinitions define: resources and short names
+	Images        bool                          // the other objects include images of nodes
+	Others        int                           // number of objects that are not policies
+	WithoutPolicy []string                      // arguments of validate that contain no policy; FindWithoutPolicy sets it
+	Names         map[schema.GroupKind][]string // resources and short names of the kinds that CustomResourceDefinitions define
 
 	definitions []map[string]any // the CustomResourceDefinitions
-	relevant    map[string]bool  // files that hold a policy or a CustomResourceDefinition
+	relevant    map[string]bool  // files with a policy or a CustomResourceDefinition
 }
 
-// Read goes through the files once and decodes everything, so that whatever cannot be read is found.
+// Read reads the files once and decodes every object, so that it finds every decoding error.
 func Read(files *Files, loader *Loader) (*Contents, error) {
 	return readFiles(files, loader, func(Item) bool { return true })
 }
 
-// Skim goes through the files once and decodes only what may be a policy or a namespace, however many other objects
-// there are. A list that could not be split counts as one of the others.
+// Skim reads the files once and decodes only objects that may be a policy or context of one: Namespaces, Nodes, ResourceQuotas
+// and CustomResourceDefinitions. A list that cannot be split counts as one other object.
 func Skim(files *Files, loader *Loader) (*Contents, error) {
 	return readFiles(files, loader, func(item Item) bool {
 		return item.Mentions(append(mayBeNode, v1alpha1.GroupVersion.Group+"/v", "RetentionPolicy", "Namespace", "ResourceQuota", "CustomResourceDefinition")...)
@@ -77,20 +77,20 @@ func (in *Contents) add(item Item, object map[string]any, loader *Loader) {
 	in.Policies = append(in.Policies, p)
 }
 
-// CheckNames makes it a problem of a policy that one before it has the same name: of any file, or only of its own. Files that
-// are alternatives to each other may well use the same names.
+// CheckNames adds a problem to each policy that has the name of an earlier policy: in any file, or only in its own file. Files
+// that are alternatives may use the same names.
 func (in *Contents) CheckNames(anyFile bool) {
 	for i, p := range in.Policies {
 		for _, before := range in.Policies[:i] {
 			if before.Name == p.Name && p.Name != "" && (anyFile || before.File == p.File) {
-				p.AddProblems(policy.Problem{Path: "metadata.name", Message: "also the name of the policy in " + before.Where()})
+				p.AddProblems(policy.Problem{Path: "metadata.name", Message: "the policy in " + before.Where() + " has the same name"})
 				break
 			}
 		}
 	}
 }
 
-// addContext keeps what matters of a namespace.
+// addContext stores what policies need of Namespaces, ResourceQuotas and Nodes, and notes whether there are images.
 func (in *Contents) addContext(object map[string]any) {
 	switch object["apiVersion"] {
 	case "v1":
@@ -116,7 +116,8 @@ func (in *Contents) addContext(object map[string]any) {
 	}
 }
 
-// addQuota keeps what a ResourceQuota allows in its namespace. One that cannot be read allows anything.
+// addQuota stores the limits of a ResourceQuota for its namespace. A quota that cannot be read, or that has scopes, sets no
+// limit.
 func (in *Contents) addQuota(object map[string]any) {
 	quota := &corev1.ResourceQuota{}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, quota)
@@ -134,7 +135,7 @@ func (in *Contents) addQuota(object map[string]any) {
 	in.Namespaces[quota.Namespace] = described
 }
 
-// textsOf is what is text of a map as written.
+// textsOf returns the string values of a map. It leaves out all others.
 func textsOf(written any) map[string]string {
 	texts := map[string]string{}
 	fields, _ := written.(map[string]any)
@@ -146,12 +147,12 @@ func textsOf(written any) map[string]string {
 	return texts
 }
 
-// NameLabel is the label that the API server gives every namespace.
+// NameLabel is the label that the API server sets on every namespace.
 func NameLabel(namespace string) labels.Set {
 	return labels.Set{"kubernetes.io/metadata.name": namespace}
 }
 
-// Problems is the number of problems of all policies.
+// Problems returns the number of problems of all policies, and of arguments without a policy.
 func (in *Contents) Problems() int {
 	n := len(in.WithoutPolicy)
 	for _, p := range in.Policies {
@@ -160,7 +161,7 @@ func (in *Contents) Problems() int {
 	return n
 }
 
-// Warnings is the number of warnings of all policies.
+// Warnings returns the number of warnings of all policies.
 func (in *Contents) Warnings() int {
 	n := 0
 	for _, p := range in.Policies {
@@ -169,7 +170,7 @@ func (in *Contents) Warnings() int {
 	return n
 }
 
-// Enforce makes every policy act as if it were enforced, which is what a preview is for. Suspended ones stay suspended.
+// Enforce makes every policy act as if it were enforced, as preview does. Suspended policies stay suspended.
 func (in *Contents) Enforce() {
 	for i := range in.Policies {
 		p := &in.Policies[i]
@@ -187,7 +188,7 @@ func (in *Contents) Enforce() {
 	}
 }
 
-// Rules gives the policies without the places where they are written.
+// Rules returns the policies without their positions in files.
 func (in *Contents) Rules() []*policy.Policy {
 	var all []*policy.Policy
 	for _, p := range in.Policies {
@@ -196,7 +197,7 @@ func (in *Contents) Rules() []*policy.Policy {
 	return all
 }
 
-// KeepAbout forgets the policies of the cluster that have no say about some kinds, and with them their problems.
+// KeepAbout removes the policies of the cluster that do not concern these kinds, together with their problems.
 func (in *Contents) KeepAbout(kinds sets.Set[schema.GroupKind]) {
 	about := in.about()
 	in.Policies = slices.DeleteFunc(in.Policies, func(p Policy) bool {
@@ -204,7 +205,8 @@ func (in *Contents) KeepAbout(kinds sets.Set[schema.GroupKind]) {
 	})
 }
 
-// InFilesAbout are the policies of files that have a say about a kind, and those that cannot be read so far that their kinds are known.
+// InFilesAbout returns the policies in files that concern a kind, and those whose kinds are unknown because they cannot be
+// read.
 func (in *Contents) InFilesAbout(kind schema.GroupKind) []Policy {
 	about := in.about()
 	return slices.DeleteFunc(slices.Clone(in.Policies), func(p Policy) bool {
@@ -213,7 +215,7 @@ func (in *Contents) InFilesAbout(kind schema.GroupKind) []Policy {
 	})
 }
 
-// about gives the kinds that a policy has a say about: its own, and those of the rules that it changes in its namespace.
+// about returns the kinds that a policy concerns: the kinds of its rules, and of the rules that it overrides in its namespace.
 func (in *Contents) about() func(Policy) sets.Set[schema.GroupKind] {
 	targets := map[string]sets.Set[schema.GroupKind]{}
 	for _, p := range in.Policies {
@@ -228,7 +230,7 @@ func (in *Contents) about() func(Policy) sets.Set[schema.GroupKind] {
 	}
 }
 
-// KindsOf are the kinds that a policy is about: those of its rules, or, where it only declares references, those to which they are.
+// KindsOf returns the kinds of a policy's rules. For a policy that only declares references, it returns the referenced kinds.
 func KindsOf(p *policy.Policy) sets.Set[schema.GroupKind] {
 	kinds := sets.New[schema.GroupKind]()
 	for _, rule := range p.Rules {

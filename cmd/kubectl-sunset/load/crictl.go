@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// crictlList is the answer of the container runtime as crictl writes it.
+// crictlList is the container runtime's list of images in the format of crictl.
 type crictlList struct {
 	Images *[]crictlImage `json:"images"`
 }
@@ -30,7 +30,7 @@ type crictlImage struct {
 	} `json:"spec"`
 }
 
-// byteCount is a number of bytes: as text, the way protobuf writes 64 bits in JSON, or as a number.
+// byteCount is a number of bytes: a JSON string, as protobuf encodes 64-bit integers, or a JSON number.
 type byteCount int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -44,17 +44,17 @@ func (s *byteCount) UnmarshalJSON(data []byte) error {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no size in bytes", text)
+		return fmt.Errorf("%q is not a size in bytes", text)
 	}
 	*s = byteCount(n)
 	return nil
 }
 
-// ReadCrictl gives the images of a list. Each counts as first seen, and unused, since the given time.
+// ReadCrictl returns the images of a list. It sets unusedSince as the time since when each image is present and unused.
 func ReadCrictl(r io.Reader, unusedSince time.Time) ([]engine.Image, error) {
 	l, err := decodeCrictl(r)
 	if err != nil {
-		return nil, fmt.Errorf("not what crictl images -o json writes: %w", err)
+		return nil, fmt.Errorf("not the output of crictl images -o json: %w", err)
 	}
 	images := make([]engine.Image, 0, len(l))
 	seen := make(map[string]bool, len(l))
@@ -65,11 +65,11 @@ func ReadCrictl(r io.Reader, unusedSince time.Time) ([]engine.Image, error) {
 		}
 		hex := of.ID[strings.IndexByte(of.ID, ':')+1:]
 		if seen[hex] {
-			return nil, fmt.Errorf("image %d of the list: %s is there twice", i+1, of.ID)
+			return nil, fmt.Errorf("image %d of the list: %s is listed twice", i+1, of.ID)
 		}
 		seen[hex] = true
 		if total += uint64(of.Size); total > math.MaxInt64 {
-			return nil, fmt.Errorf("all images together have %d bytes", total)
+			return nil, fmt.Errorf("the sizes of all images add up to %d bytes", total)
 		}
 		one := engine.Image{ID: of.ID, Tags: of.RepoTags, Digests: of.RepoDigests, SizeBytes: int64(of.Size), Pinned: of.Pinned, FirstSeen: unusedSince}
 		if of.Spec != nil {
@@ -80,7 +80,7 @@ func ReadCrictl(r io.Reader, unusedSince time.Time) ([]engine.Image, error) {
 	return images, nil
 }
 
-// decodeCrictl reads one list, behind which nothing more is.
+// decodeCrictl reads one list. Any data after the list is an error.
 func decodeCrictl(r io.Reader) ([]crictlImage, error) {
 	var l crictlList
 	d := json.NewDecoder(r)
@@ -88,19 +88,19 @@ func decodeCrictl(r io.Reader) ([]crictlImage, error) {
 	case errors.Is(err, io.EOF):
 		return nil, errors.New("it is empty")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("it ends too early")
+		return nil, errors.New("unexpected end of JSON input")
 	case err != nil:
 		return nil, err
 	case l.Images == nil:
-		return nil, errors.New(`there is no list "images"`)
+		return nil, errors.New(`the list "images" is missing`)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more behind the list")
+		return nil, errors.New("unexpected data after the list")
 	}
 	return *l.Images, nil
 }
 
-// check says why an agent would not believe a runtime that lists this.
+// check returns an error if a node agent would reject this image of a container runtime.
 func (i *crictlImage) check() error {
 	switch {
 	case i.ID == "":
@@ -108,14 +108,14 @@ func (i *crictlImage) check() error {
 	case !isFullID(i.ID):
 		return fmt.Errorf("%q is not a full image ID", i.ID)
 	case i.Size < 0:
-		return fmt.Errorf("%s has %d bytes", i.ID, i.Size)
+		return fmt.Errorf("%s has a negative size: %d bytes", i.ID, i.Size)
 	case slices.Contains(i.RepoTags, ""), slices.Contains(i.RepoDigests, ""):
 		return fmt.Errorf("%s has an empty name", i.ID)
 	}
 	return nil
 }
 
-// isFullID reports whether id is a whole image ID, with its algorithm as containerd gives it, or without as CRI-O does.
+// isFullID reports whether id is a complete image ID: with its algorithm, as in containerd, or without, as in CRI-O.
 func isFullID(id string) bool {
 	algorithm, hex, told := strings.Cut(id, ":")
 	if !told {

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// one and other are whole IDs, without their algorithm.
+// one and other are complete image IDs without the algorithm.
 var one, other = strings.Repeat("1", 64), strings.Repeat("2", 64)
 
 func TestRead(t *testing.T) {
@@ -22,27 +22,27 @@ func TestRead(t *testing.T) {
 		want []engine.Image
 		err  string
 	}{
-		"as crictl writes it": {
+		"the format of crictl": {
 			`{"images": [{"id": "sha256:` + one + `", "repoTags": ["registry.example.com/app:v1"], "repoDigests": [], "size": "48211093",
 			  "uid": {"value": "65535"}, "username": "", "spec": {"image": "sha256:` + one + `", "annotations": {}, "runtimeHandler": "gvisor"}, "pinned": true}]}`,
 			[]engine.Image{{ID: "sha256:" + one, Tags: []string{"registry.example.com/app:v1"}, Digests: []string{}, SizeBytes: 48211093, Pinned: true, RuntimeHandler: "gvisor", FirstSeen: since}}, ""},
-		"as older ones do":    {`{"images": [{"id": "sha256:` + one + `", "size": 7, "uid": null, "spec": null}]}`, []engine.Image{{ID: "sha256:" + one, SizeBytes: 7, FirstSeen: since}}, ""},
-		"no image":            {`{"images": []}`, []engine.Image{}, ""},
-		"nothing":             {" \n", nil, "not what crictl images -o json writes: it is empty"},
-		"half a list":         {`{"images": [{"id": "sha256:` + one, nil, "not what crictl images -o json writes: it ends too early"},
-		"no list":             {`{"items": []}`, nil, `there is no list "images"`},
-		"no JSON":             {`IMAGE   TAG`, nil, "not what crictl images -o json writes: invalid character"},
-		"more than a list":    {`{"images": []} {"images": []}`, nil, "there is more behind the list"},
-		"text behind it":      {`{"images": []} done`, nil, "there is more behind the list"},
-		"an image without id": {`{"images": [{"id": "sha256:` + one + `"}, {"repoTags": ["a:1"]}]}`, nil, "image 2 of the list: it has no id"},
-		"a name for an id":    {`{"images": [{"id": "nginx"}]}`, nil, `image 1 of the list: "nginx" is not a full image ID`},
-		"the same id twice":   {`{"images": [{"id": "sha256:` + one + `"}, {"id": "` + one + `"}]}`, nil, "image 2 of the list: " + one + " is there twice"},
-		"an empty tag":        {`{"images": [{"id": "` + one + `", "repoTags": [""]}]}`, nil, one + " has an empty name"},
-		"an empty digest":     {`{"images": [{"id": "` + one + `", "repoDigests": ["a@b", ""]}]}`, nil, one + " has an empty name"},
-		"a negative size":     {`{"images": [{"id": "` + one + `", "size": "-7"}]}`, nil, one + " has -7 bytes"},
-		"a size that is none": {`{"images": [{"id": "` + one + `", "size": "48.2MB"}]}`, nil, `"48.2MB" is no size in bytes`},
-		"more bytes than there are": {`{"images": [{"id": "` + one + `", "size": "9223372036854775807"}, {"id": "` + other + `", "size": 1}]}`, nil,
-			"all images together have 9223372036854775808 bytes"},
+		"the format of an older version": {`{"images": [{"id": "sha256:` + one + `", "size": 7, "uid": null, "spec": null}]}`, []engine.Image{{ID: "sha256:" + one, SizeBytes: 7, FirstSeen: since}}, ""},
+		"no images":                      {`{"images": []}`, []engine.Image{}, ""},
+		"an empty file":                  {" \n", nil, "not the output of crictl images -o json: it is empty"},
+		"an incomplete list":             {`{"images": [{"id": "sha256:` + one, nil, "not the output of crictl images -o json: unexpected end of JSON input"},
+		"no list":                        {`{"items": []}`, nil, `the list "images" is missing`},
+		"no JSON":                        {`IMAGE   TAG`, nil, "not the output of crictl images -o json: invalid character"},
+		"two lists":                      {`{"images": []} {"images": []}`, nil, "unexpected data after the list"},
+		"text after the list":            {`{"images": []} done`, nil, "unexpected data after the list"},
+		"an image without id":            {`{"images": [{"id": "sha256:` + one + `"}, {"repoTags": ["a:1"]}]}`, nil, "image 2 of the list: it has no id"},
+		"a name instead of an id":        {`{"images": [{"id": "nginx"}]}`, nil, `image 1 of the list: "nginx" is not a full image ID`},
+		"the same id twice":              {`{"images": [{"id": "sha256:` + one + `"}, {"id": "` + one + `"}]}`, nil, "image 2 of the list: " + one + " is listed twice"},
+		"an empty tag":                   {`{"images": [{"id": "` + one + `", "repoTags": [""]}]}`, nil, one + " has an empty name"},
+		"an empty digest":                {`{"images": [{"id": "` + one + `", "repoDigests": ["a@b", ""]}]}`, nil, one + " has an empty name"},
+		"a negative size":                {`{"images": [{"id": "` + one + `", "size": "-7"}]}`, nil, one + " has a negative size: -7 bytes"},
+		"an invalid size":                {`{"images": [{"id": "` + one + `", "size": "48.2MB"}]}`, nil, `"48.2MB" is not a size in bytes`},
+		"a total size that overflows": {`{"images": [{"id": "` + one + `", "size": "9223372036854775807"}, {"id": "` + other + `", "size": 1}]}`, nil,
+			"the sizes of all images add up to 9223372036854775808 bytes"},
 		"two images": {`{"images": [{"id": "sha256:` + one + `"}, {"id": "` + other + `"}]}`,
 			[]engine.Image{{ID: "sha256:" + one, FirstSeen: since}, {ID: other, FirstSeen: since}}, ""},
 	}
@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestIDsAreThoseOfAgents: what an agent takes for the ID of an image is one here, and nothing else is.
+// TestIDsAreThoseOfAgents: ReadCrictl and the agent accept the same image IDs.
 func TestIDsAreThoseOfAgents(t *testing.T) {
 	for _, id := range []string{
 		one, "sha256:" + one, "sha512:" + one + other, "sha512:" + one, "sha256:" + one[1:], "sha256:" + one + "1", "sha256:" + one[1:] + "A",
@@ -65,7 +65,7 @@ func TestIDsAreThoseOfAgents(t *testing.T) {
 	} {
 		_, err := load.ReadCrictl(strings.NewReader(`{"images": [{"id": "`+id+`"}]}`), time.Time{})
 		if got, want := err == nil, cri.IsFullID(id); got != want {
-			t.Errorf("%s is an ID: %v, and for an agent %v", id, got, want)
+			t.Errorf("%s: accepted %v, by an agent %v", id, got, want)
 		}
 	}
 }

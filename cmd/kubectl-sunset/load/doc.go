@@ -1,14 +1,14 @@
-// Package load reads what files hold for Sunset: Kubernetes objects in YAML and JSON, one or many documents, single objects and
-// lists; the policies among them, with everything that is wrong with them; the labels of namespaces and nodes; and the list of
-// images that `crictl images -o json` prints.
+// Package load reads manifest files: Kubernetes objects in YAML and JSON, in one or many documents, as single objects and
+// lists. Among them it finds policies, with all their problems, and the labels of namespaces and nodes. It also reads the list
+// of images that `crictl images -o json` prints.
 //
-// It promises to stream: what it holds at a time is one object, however long the file. A list in JSON is read token by
-// token, a list in the block style that kubectl writes is split at the lines that start an item; a list of another
-// shape is read whole. Whole numbers decode as int64, as the API server's own decoding does it.
+// It streams: it holds one object at a time, for files of any length. It reads a list in JSON token by token, and splits a list
+// in the block style of kubectl at the first line of each item. It reads other lists as a whole. Integers decode to int64, as
+// in the API server.
 //
-// It promises that a policy is read strictly: what is not understood is a problem of that policy, never skipped. What may be
-// wrong with kinds and fields, which only a cluster knows for sure, is a warning.
+// It reads policies strictly: any part that it cannot interpret is a problem of the policy, and is never skipped. Kinds and
+// fields that may be wrong are warnings, because only a cluster knows them all.
 //
-// It refuses to guess: what is no Kubernetes object, what cannot be parsed, a list of images that an agent would not believe, and a
-// name that may mean several images are errors. It refuses to decide about objects, and to hold on to any.
+// It does not guess. It returns an error for an object that is not a Kubernetes object, for text that it cannot parse, for a
+// list of images that an agent would reject, and for an ambiguous image name. It neither decides about objects nor stores them.
 package load

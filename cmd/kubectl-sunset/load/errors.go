@@ -5,21 +5,21 @@ import (
 	"regexp"
 )
 
-// Error is a place in a file that cannot be read.
+// Error is an error at a position in a file.
 type Error struct {
 	File string
-	Line int // from 1; that of the object when the place within it is not known
+	Line int // from 1; the line of the object if the exact line is unknown
 	Err  error
 }
 
-// Error is FILE:LINE: and what is wrong.
+// Error returns FILE:LINE: followed by the cause.
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
 
-// Unwrap gives what is wrong.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// lineOf finds the line in the messages of the YAML library, which has no other way to say it.
+// lineOf finds the line number in messages of the YAML library, which has no field for it.
 var lineOf = regexp.MustCompile(`line (\d+):`)
 
-// fail places an error in the item's file.
+// fail adds the item's file and line to an error.
 func (i Item) fail(err error) error { return &Error{File: i.File, Line: i.Line, Err: err} }

@@ -13,18 +13,18 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
-// Files is a set of manifest files that can be read more than once. Close it.
+// Files is a set of manifest files that can be read more than once. The caller must close it.
 type Files struct {
 	found []found
 	named []string // the paths that were given
-	spool *os.File // a copy of standard input, nil if it is not among the files
+	spool *os.File // a copy of standard input; nil if it is not one of the files
 }
 
-// found is a file, and how we came to it.
+// found is a file, and the path that led to it.
 type found struct {
 	name        string
 	open        func() (io.ReadCloser, error)
-	named       string // the path by which it was found: its own, or that of a directory
+	named       string // the path that was given: that of the file, or of a directory
 	inDirectory bool
 }
 
@@ -35,11 +35,11 @@ func onDisk(path, named string) found {
 // Stdin is the path that stands for standard input.
 const Stdin = "-"
 
-// stdinName is the file name of what was read from there.
+// stdinName is the file name of standard input in messages.
 const stdinName = "stdin"
 
-// Open finds the files: those named, and of directories those that end in .yaml, .yml or .json, with recursive also
-// those of directories below. Standard input is copied to a temporary file, so that it can be read again.
+// Open finds the files. In a directory it takes the files that end in .yaml, .yml or .json; if recursive, also in
+// subdirectories. It copies standard input to a temporary file, so that it can be read again.
 func Open(paths []string, recursive bool, stdin io.Reader) (*Files, error) {
 	f := &Files{}
 	for _, path := range paths {
@@ -82,17 +82,18 @@ func isManifest(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// addStdin copies standard input. The copy has no name where the system allows it, so that it is gone when we are.
+// addStdin copies standard input. Where the system allows it, the copy has no name, so that it disappears when the process
+// ends.
 func (f *Files) addStdin(stdin io.Reader) error {
 	if f.spool != nil {
-		return fmt.Errorf("%q is given twice, and standard input can be read once", Stdin)
+		return fmt.Errorf("%q is given twice, but standard input can be read only once", Stdin)
 	}
 	spool, err := os.CreateTemp("", "sunset-stdin-*")
 	if err != nil {
 		return err
 	}
 	f.spool = spool
-	_ = os.Remove(spool.Name()) // where that is not possible, Close does it
+	_ = os.Remove(spool.Name()) // if this fails, Close removes it
 	size, err := io.Copy(spool, stdin)
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
@@ -103,18 +104,18 @@ func (f *Files) addStdin(stdin io.Reader) error {
 	return nil
 }
 
-// Len is the number of files.
+// Len returns the number of files.
 func (f *Files) Len() int { return len(f.found) }
 
-// Without are the paths that were given and lead to none of these files.
+// Without returns the given paths that lead to none of these files.
 func (f *Files) Without(files map[string]bool) []string {
 	return slices.DeleteFunc(slices.Clone(f.named), func(path string) bool {
 		return slices.ContainsFunc(f.found, func(found found) bool { return found.named == path && files[found.name] })
 	})
 }
 
-// Each gives every item of every file, in order, and stops at the first error. In files that were only found in a
-// directory, documents that are no Kubernetes objects are skipped.
+// Each yields every item of every file, in order, and stops at the first error. In files that were found in a directory, it
+// skips documents that are not Kubernetes objects.
 func (f *Files) Each(yield func(Item) error) error {
 	for _, file := range f.found {
 		if err := file.each(yield); err != nil {
@@ -124,7 +125,7 @@ func (f *Files) Each(yield func(Item) error) error {
 	return nil
 }
 
-// Feed gives all objects of the files to a preview.
+// Feed passes all objects of the files to a preview.
 func (f *Files) Feed() preview.Feed {
 	return func(yield func(preview.Batch) error) error {
 		return f.Each(func(item Item) error { return yield(item) })
@@ -143,7 +144,7 @@ func (f found) each(yield func(Item) error) error {
 	})
 }
 
-// Close lets go of the copy of standard input.
+// Close removes the copy of standard input.
 func (f *Files) Close() error {
 	if f.spool == nil {
 		return nil

@@ -28,7 +28,7 @@ func tree(t *testing.T) {
 	}
 }
 
-// seen are the files in which objects are found.
+// seen returns the files that contain objects.
 func seen(t *testing.T, files *load.Files) []string {
 	t.Helper()
 	var names []string
@@ -51,12 +51,12 @@ func TestOpen(t *testing.T) {
 		recursive bool
 		want      []string
 	}{
-		"a file":                        {[]string{"a.yaml"}, false, []string{"a.yaml"}},
-		"a file of any name":            {[]string{"below/e.txt"}, false, []string{"below/e.txt"}},
-		"a directory, manifests only":   {[]string{"."}, false, []string{"a.yaml", "b.YML", "c.json"}},
-		"a directory and those below":   {[]string{"."}, true, []string{"a.yaml", "b.YML", "below/d.yaml", "c.json"}},
-		"standard input among files":    {[]string{"below", "-", "a.yaml"}, false, []string{"below/d.yaml", "stdin", "a.yaml"}},
-		"nothing to read, nothing read": {nil, false, nil},
+		"a file":                             {[]string{"a.yaml"}, false, []string{"a.yaml"}},
+		"a file of any name":                 {[]string{"below/e.txt"}, false, []string{"below/e.txt"}},
+		"a directory, manifests only":        {[]string{"."}, false, []string{"a.yaml", "b.YML", "c.json"}},
+		"a directory and its subdirectories": {[]string{"."}, true, []string{"a.yaml", "b.YML", "below/d.yaml", "c.json"}},
+		"standard input among files":         {[]string{"below", "-", "a.yaml"}, false, []string{"below/d.yaml", "stdin", "a.yaml"}},
+		"no files":                           {nil, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree(t)
@@ -65,7 +65,7 @@ func TestOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer files.Close()
-			for range 2 { // files can be read again
+			for range 2 { // files can be read more than once
 				if diff := cmp.Diff(test.want, seen(t, files)); diff != "" {
 					t.Error(diff)
 				}
@@ -78,7 +78,7 @@ func TestOpenRefuses(t *testing.T) {
 	tree(t)
 	for _, paths := range [][]string{{"missing.yaml"}, {"-", "-"}} {
 		if _, err := load.Open(paths, false, strings.NewReader("")); err == nil {
-			t.Errorf("%v can be opened", paths)
+			t.Errorf("%v: no error", paths)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestAFileThatIsNamedMustHoldObjects(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"values.yaml": "values.yaml:1: not a Kubernetes object: apiVersion or kind is missing",
-		"images.json": "images.json:1: not a Kubernetes object; a list of images as crictl writes it is for preview --images",
+		"images.json": "images.json:1: not a Kubernetes object but the output of crictl images; use it with preview --images",
 	} {
 		files, err := load.Open([]string{file}, false, nil)
 		if err != nil {

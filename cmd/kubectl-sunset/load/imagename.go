@@ -11,9 +11,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// FindImage gives the image that a name means: the one that has it as its ID, a tag or a digest; else that which has the name it is
-// short for, as elsewhere (nginx is docker.io/library/nginx:latest); else that of which it is the end of a tag or digest, or
-// the beginning of the ID, of at least twelve letters. The first way in which it means any image counts.
+// FindImage returns the image that a name refers to. It tries three ways in this order, and uses the first that finds an image:
+//
+//   - the name is the image's ID, a tag or a digest;
+//   - the name is short for a tag, as in container tools (nginx is docker.io/library/nginx:latest);
+//   - the name is the end of a tag or digest, or the first twelve or more characters of the ID.
+//
+// If no image or several images match, it returns an error.
 func FindImage(images []engine.Image, name string) (*engine.Image, error) {
 	for _, means := range []func(*engine.Image, string) bool{hasName, hasFullName, hasNamePart} {
 		var found []*engine.Image
@@ -27,13 +31,13 @@ func FindImage(images []engine.Image, name string) (*engine.Image, error) {
 		case 1:
 			return found[0], nil
 		default:
-			return nil, fmt.Errorf("%s may be any of %s", name, listImages(found))
+			return nil, fmt.Errorf("image name %s is ambiguous; it matches %s", name, listImages(found))
 		}
 	}
-	return nil, fmt.Errorf("no image %s%s", name, imageHint(images, name))
+	return nil, fmt.Errorf("image %s not found%s", name, imageHint(images, name))
 }
 
-// idPart is how much of an ID is enough to mean it: a little less than crictl shows.
+// idPart is the minimum length of an ID prefix: slightly less than crictl shows.
 const idPart = 12
 
 const idAlgorithm = "sha256:"
@@ -60,8 +64,8 @@ func hasNamePart(i *engine.Image, name string) bool {
 	return slices.ContainsFunc(imageNames(i), func(n string) bool { return strings.HasSuffix(n, end) })
 }
 
-// fullImageName is what a name is short for: on docker.io where it names no registry, in library there where it names no owner, and
-// with the tag latest where it has none. A tag beside a digest means nothing. What is no name is short for nothing.
+// fullImageName completes a short name: it adds the missing parts among registry docker.io, namespace library on docker.io,
+// and tag latest. It drops a tag beside a digest. It returns an invalid name unchanged.
 func fullImageName(name string) string {
 	full, err := reference.ParseDockerRef(name)
 	if err != nil {
@@ -70,7 +74,7 @@ func fullImageName(name string) string {
 	return full.String()
 }
 
-// withTag is a name with its digest, or else with a tag.
+// withTag returns a name with its digest, or otherwise with a tag.
 func withTag(name string) string {
 	name, digest, hasDigest := strings.Cut(name, "@")
 	repository, tag := splitTag(name)
@@ -84,7 +88,7 @@ func withTag(name string) string {
 	}
 }
 
-// splitTag gives the repository and the tag of a name without a digest.
+// splitTag returns the repository and the tag of a name without a digest.
 func splitTag(name string) (repository, tag string) {
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		return name[:i], name[i+1:]
@@ -92,10 +96,10 @@ func splitTag(name string) (repository, tag string) {
 	return name, ""
 }
 
-// namesShown is how many images an error names.
+// namesShown is the number of images that an error names.
 const namesShown = 5
 
-// listImages names images by what people know them by.
+// listImages names each image by its first tag or digest, or otherwise by its ID.
 func listImages(images []*engine.Image) string {
 	var names []string
 	for _, i := range images {
@@ -113,7 +117,7 @@ func firstNames(names []string) string {
 	return text
 }
 
-// imageHint names the tags of repositories that end as the name does, or else the tag that is nearest to it.
+// imageHint suggests tags whose repository ends like the name, or otherwise the most similar tag.
 func imageHint(images []engine.Image, name string) string {
 	var tags, alike []string
 	last := lastOfRepository(name)
@@ -126,7 +130,7 @@ func imageHint(images []engine.Image, name string) string {
 		}
 	}
 	if len(alike) > 0 {
-		return "; there is " + firstNames(alike)
+		return "; found " + firstNames(alike)
 	}
 	if meant := policy.Closest(fullImageName(name), tags); meant != "" {
 		return "; did you mean " + meant + "?"
@@ -134,7 +138,7 @@ func imageHint(images []engine.Image, name string) string {
 	return ""
 }
 
-// lastOfRepository is the last part of a repository.
+// lastOfRepository returns the last path segment of a name's repository.
 func lastOfRepository(name string) string {
 	name, _, _ = strings.Cut(name, "@")
 	repository, _ := splitTag(name)

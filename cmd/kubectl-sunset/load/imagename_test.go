@@ -30,8 +30,8 @@ func TestFind(t *testing.T) {
 		id("a1"):                                   id("aa"),
 		id("b0"):                                   id("b0"),
 		strings.Repeat("b0", 32):                   id("b0"),
-		id("b1"):                                   strings.Repeat("b1", 32), // as CRI-O writes it
-		"nginx:1.25":                               id("aa"),                 // what it is short for comes before its ends
+		id("b1"):                                   strings.Repeat("b1", 32), // without the algorithm, as in CRI-O
+		"nginx:1.25":                               id("aa"),                 // the completed name has precedence over the end of a name
 		"library/nginx:1.25":                       id("aa"),
 		"docker.io/nginx:1.25":                     id("aa"),
 		"index.docker.io/library/nginx:1.25":       id("aa"),
@@ -55,15 +55,15 @@ func TestFind(t *testing.T) {
 
 func TestFindNothing(t *testing.T) {
 	for name, want := range map[string]string{
-		"cart:v1":                      "cart:v1 may be any of other.example.com/shop/cart:v1, registry.example.com/shop/cart:v1",
-		"cart:v9":                      "no image cart:v9; there is other.example.com/shop/cart:v1, registry.example.com/shop/cart:v1, registry.example.com/shop/cart:v2",
-		"example.com/nginx":            "no image example.com/nginx; there is docker.io/library/nginx:1.25, ",
+		"cart:v1":                      "image name cart:v1 is ambiguous; it matches other.example.com/shop/cart:v1, registry.example.com/shop/cart:v1",
+		"cart:v9":                      "image cart:v9 not found; found other.example.com/shop/cart:v1, registry.example.com/shop/cart:v1, registry.example.com/shop/cart:v2",
+		"example.com/nginx":            "image example.com/nginx not found; found docker.io/library/nginx:1.25, ",
 		"docker.io/team/apo:latest":    "did you mean docker.io/team/app:latest?",
-		"inx:1.25":                     "no image inx:1.25",
-		strings.Repeat("c2", 6):        "may be any of ",
-		strings.Repeat("a", 11):        "no image aaaaaaaaaaa",
-		"nothing/like/anything/at:all": "no image nothing/like/anything/at:all",
-		"":                             "no image",
+		"inx:1.25":                     "image inx:1.25 not found",
+		strings.Repeat("c2", 6):        "is ambiguous; it matches ",
+		strings.Repeat("a", 11):        "image aaaaaaaaaaa not found",
+		"nothing/like/anything/at:all": "image nothing/like/anything/at:all not found",
+		"":                             "not found",
 	} {
 		if got, err := load.FindImage(images, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v; want %q", name, got, err, want)

@@ -9,17 +9,17 @@ import (
 	sigsjson "sigs.k8s.io/json"
 )
 
-// Item is a piece of a file that holds one object, or a list that could not be split. It is not decoded yet, so that
-// decoding can happen elsewhere.
+// Item is a part of a file that holds one object, or a list that cannot be split. It is not decoded yet, so that another
+// goroutine can decode it.
 type Item struct {
-	File     string // as named by whoever asked; "stdin" for standard input
+	File     string // as given on the command line; "stdin" for standard input
 	Document int    // in the file, from 1
 	Line     int    // in the file, from 1
 
 	raw     []byte
 	isJSON  bool
-	kind    typeMeta // of an item that does not say its own, from its list
-	lenient bool     // what is no object is skipped, not an error
+	kind    typeMeta // from the list, for an item without apiVersion and kind
+	lenient bool     // skip data that is not an object instead of returning an error
 }
 
 type typeMeta struct {
@@ -27,7 +27,7 @@ type typeMeta struct {
 	Kind       string `json:"kind"`
 }
 
-// element is the kind of a list's items when they do not say their own: JobList holds Jobs.
+// element returns the kind of a list's items without a kind of their own: a JobList holds Jobs.
 func (t typeMeta) element() typeMeta {
 	if kind := strings.TrimSuffix(t.Kind, "List"); kind != "" {
 		return typeMeta{APIVersion: t.APIVersion, Kind: kind}
@@ -35,7 +35,7 @@ func (t typeMeta) element() typeMeta {
 	return typeMeta{}
 }
 
-// Mentions reports whether the item, or its kind, contains one of the words. It is much cheaper than decoding.
+// Mentions reports whether the item or its kind contains one of the words. It is much cheaper than decoding.
 func (i Item) Mentions(words ...string) bool {
 	for _, word := range words {
 		if bytes.Contains(i.raw, []byte(word)) || strings.Contains(i.kind.APIVersion+" "+i.kind.Kind, word) {
@@ -45,7 +45,7 @@ func (i Item) Mentions(words ...string) bool {
 	return false
 }
 
-// Objects decodes the item. It gives one object, those of a list, or none where there is only a comment.
+// Objects decodes the item. It returns one object, the objects of a list, or none for a comment.
 func (i Item) Objects() ([]map[string]any, error) {
 	value, err := i.decode()
 	if err != nil {
@@ -76,7 +76,7 @@ func (i Item) decode() (any, error) {
 	return value, nil
 }
 
-// flatten gives the object itself, or the objects of a list, however deep.
+// flatten returns the object itself, or the objects of a list, including nested lists.
 func (i Item) flatten(object map[string]any, kind typeMeta) ([]map[string]any, error) {
 	own := typeMeta{}
 	own.APIVersion, _ = object["apiVersion"].(string)
@@ -107,7 +107,7 @@ func (i Item) single(object map[string]any, own, kind typeMeta) ([]map[string]an
 		own = kind
 	}
 	if _, isCrictl := object["images"].([]any); isCrictl && own == (typeMeta{}) {
-		return i.notAnObject("not a Kubernetes object; a list of images as crictl writes it is for preview --images")
+		return i.notAnObject("not a Kubernetes object but the output of crictl images; use it with preview --images")
 	}
 	if own.APIVersion == "" || own.Kind == "" {
 		return i.notAnObject("not a Kubernetes object: apiVersion or kind is missing")
@@ -115,7 +115,7 @@ func (i Item) single(object map[string]any, own, kind typeMeta) ([]map[string]an
 	return []map[string]any{object}, nil
 }
 
-// notAnObject is an error, unless the file was only found in a directory, where other files may live too.
+// notAnObject returns an error, unless the file was found in a directory, which may hold other files too.
 func (i Item) notAnObject(format string, args ...any) ([]map[string]any, error) {
 	if i.lenient {
 		return nil, nil
@@ -138,7 +138,7 @@ func shape(value any) string {
 	}
 }
 
-// object is the fields of one JSON object, each raw, in the order of the file.
+// joinFields returns a JSON object with these fields, in this order.
 func joinFields(names []string, values []json.RawMessage) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')

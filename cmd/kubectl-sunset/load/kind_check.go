@@ -11,12 +11,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Check compares a policy with what is known of kinds, and gives what may be wrong in the words of the webhook. A rule of a
-// RetentionPolicy about a kind that is in no namespace is wrong in every cluster, and becomes a problem of the policy.
+// Check compares a policy with the known kinds and returns warnings in the words of the webhook. A rule of a RetentionPolicy
+// for a cluster-scoped kind is wrong in every cluster, so Check adds a problem to the policy.
 func (k *KnownKinds) Check(p *policy.Policy, programs map[string]*engine.Program) (warnings []policy.Problem) {
 	for _, r := range p.Rules {
 		if r.Kind.Kind == "" || r.OnNodes() {
-			continue // said already; and images are of no API server
+			continue // a problem already; and the API server does not serve images
 		}
 		path := fmt.Sprintf("spec.rules[%d].target.kind", r.Index)
 		switch found := k.find(r.Kind); {
@@ -26,7 +26,7 @@ func (k *KnownKinds) Check(p *policy.Policy, programs map[string]*engine.Program
 			p.AddProblems(policy.InNoNamespace(path, r.Kind))
 		case !r.Invalid() && programs[r.Key] != nil:
 			for _, problem := range programs[r.Key].Check(k.schemas[r.Kind]()) {
-				if !slices.Contains(warnings, problem) { // variables are of several rules
+				if !slices.Contains(warnings, problem) { // several rules use the same variables
 					warnings = append(warnings, problem)
 				}
 			}
@@ -40,8 +40,9 @@ func (k *KnownKinds) Check(p *policy.Policy, programs map[string]*engine.Program
 	return warnings
 }
 
-// unknown warns of a kind that is not known if it is probably a slip: there is a suggestion, and the group is a known one, or nearly
-// one that has the kind. Other kinds may come from a CustomResourceDefinition, and many operators have a Job or Service of their own.
+// unknown warns of an unknown kind if it is probably a typing error. That needs a suggestion, and a group that is known or
+// similar to a group with this kind. Other kinds may come from a CustomResourceDefinition, and many operators define their own
+// Job or Service.
 func (k *KnownKinds) unknown(path string, kind schema.GroupVersionKind) []policy.Problem {
 	problem, guessed := policy.UnknownKind(path, kind, k.served)
 	var groups []string
@@ -57,7 +58,7 @@ func (k *KnownKinds) unknown(path string, kind schema.GroupVersionKind) []policy
 	return []policy.Problem{problem}
 }
 
-// plain is a group as people remember it.
+// plain returns a group in its common short form.
 func plain(group string) string {
 	if group == "" {
 		return "core"

@@ -9,9 +9,9 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// schemaOf is the schema of what a Go type of the Kubernetes API is as JSON: its fields and their types, as the API server publishes
-// them, and a quantity as text, as they serve it. What is not known of a type, is of several types, or contains itself may be anything.
-// within are the structs that the type is in.
+// schemaOf returns the JSON schema of a Go type of the Kubernetes API: its fields and their types, as the API server publishes
+// them. A quantity is a string, as the API server serves it. The schema accepts any value for an unknown type, for a union of
+// types, and for a type that contains itself. within lists the structs around the type.
 func schemaOf(t reflect.Type, within ...reflect.Type) spec.Schema {
 	if t.Kind() == reflect.Pointer {
 		return schemaOf(t.Elem(), within...)
@@ -59,7 +59,7 @@ func schemaOf(t reflect.Type, within ...reflect.Type) spec.Schema {
 	return spec.Schema{}
 }
 
-// addFields adds the fields that a struct has as JSON, with those of the structs that are inline.
+// addFields adds the JSON fields of a struct, including those of inlined structs.
 func addFields(fields map[string]spec.Schema, t reflect.Type, within []reflect.Type) {
 	for i := range t.NumField() {
 		field := t.Field(i)

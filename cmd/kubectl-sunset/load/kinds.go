@@ -14,19 +14,20 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// kubernetesMinor is that of the Kubernetes version, 1.minor, whose kinds Builtin knows: that of k8s.io/client-go in go.mod.
+// kubernetesMinor is the minor version of Kubernetes, 1.minor, whose kinds BuiltinKinds knows. It follows k8s.io/client-go in
+// go.mod.
 const kubernetesMinor = 37
 
-// KubernetesVersion is the Kubernetes version whose kinds Builtin knows.
+// KubernetesVersion is the Kubernetes version whose kinds BuiltinKinds knows.
 var KubernetesVersion = fmt.Sprintf("1.%d", kubernetesMinor)
 
-// KnownKinds are kinds that are known without a cluster, each with its schema, which is nil where that is not known.
+// KnownKinds holds the kinds that are known without a cluster, each with its schema. The schema is nil if it is unknown.
 type KnownKinds struct {
 	served  []*metav1.APIResourceList
 	schemas map[schema.GroupVersionKind]func() *spec.Schema
 }
 
-// BuiltinKinds are the kinds of Kubernetes that can be listed.
+// BuiltinKinds returns the kinds of Kubernetes that can be listed.
 func BuiltinKinds() *KnownKinds {
 	k := &KnownKinds{schemas: map[schema.GroupVersionKind]func() *spec.Schema{}}
 	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
@@ -47,7 +48,7 @@ func BuiltinKinds() *KnownKinds {
 	return k
 }
 
-// isRemoved reports whether Kubernetes does not serve a type any more.
+// isRemoved reports whether Kubernetes no longer serves a type.
 func isRemoved(object any) bool {
 	t, ok := object.(interface{ APILifecycleRemoved() (major, minor int) })
 	if !ok {
@@ -68,7 +69,7 @@ func (k *KnownKinds) add(kind schema.GroupVersionKind, resource metav1.APIResour
 	k.schemas[kind] = schemaOf
 }
 
-// find is nil for a kind that is not known.
+// find returns nil for an unknown kind.
 func (k *KnownKinds) find(kind schema.GroupVersionKind) *metav1.APIResource {
 	for _, list := range k.served {
 		for i := range list.APIResources {
@@ -80,7 +81,7 @@ func (k *KnownKinds) find(kind schema.GroupVersionKind) *metav1.APIResource {
 	return nil
 }
 
-// definition is what a CustomResourceDefinition says of a kind.
+// definition is the part of a CustomResourceDefinition that describes its kind.
 type definition struct {
 	Spec struct {
 		Group                 string
@@ -105,13 +106,14 @@ func IsDefinition(object map[string]any) bool {
 	return object["apiVersion"] == "apiextensions.k8s.io/v1" && object["kind"] == "CustomResourceDefinition"
 }
 
-// read is what an object says; false for one that cannot be read.
+// read decodes a CustomResourceDefinition. It returns false if that fails.
 func (d *definition) read(object map[string]any) bool {
 	data, err := json.Marshal(object)
 	return err == nil && json.Unmarshal(data, d) == nil
 }
 
-// DefinedNames are the kind of a CustomResourceDefinition, and its names besides. One that cannot be read has none.
+// DefinedNames returns the kind of a CustomResourceDefinition, and its resource and short names. If decoding fails, it returns
+// none.
 func DefinedNames(object map[string]any) (kind schema.GroupKind, names []string) {
 	var d definition
 	if !d.read(object) {
@@ -121,7 +123,7 @@ func DefinedNames(object map[string]any) (kind schema.GroupKind, names []string)
 	return schema.GroupKind{Group: d.Spec.Group, Kind: n.Kind}, append(slices.Clone(n.ShortNames), n.Plural, n.Singular)
 }
 
-// Define adds the kind of a CustomResourceDefinition. One that cannot be read adds nothing.
+// Define adds the kind of a CustomResourceDefinition. If decoding fails, it adds nothing.
 func (k *KnownKinds) Define(object map[string]any) {
 	var d definition
 	if !d.read(object) {
@@ -135,7 +137,7 @@ func (k *KnownKinds) Define(object map[string]any) {
 		if d.Spec.PreserveUnknownFields {
 			s = nil
 		}
-		if s != nil && s.Properties != nil { // the API server adds what every object has
+		if s != nil && s.Properties != nil { // the API server adds the fields that every object has
 			s.Properties["apiVersion"], s.Properties["kind"] = typed("string"), typed("string")
 			s.Properties["metadata"] = schemaOf(reflect.TypeFor[metav1.ObjectMeta]())
 		}
@@ -146,7 +148,7 @@ func (k *KnownKinds) Define(object map[string]any) {
 	}
 }
 
-// ShortNames are those of a built-in kind, as kubectl takes them.
+// ShortNames returns the short names of a built-in kind, as kubectl accepts them.
 func ShortNames(kind schema.GroupVersionKind) []string {
 	if name := shortNames[kind.Kind]; name != "" && scheme.Scheme.Recognizes(kind) {
 		return []string{name}
@@ -162,7 +164,7 @@ var shortNames = map[string]string{
 	"Service": "svc", "ServiceAccount": "sa", "StatefulSet": "sts", "StorageClass": "sc", "VolumeAttributesClass": "vac",
 }
 
-// clusterScoped are the built-in kinds whose objects are in no namespace.
+// clusterScoped lists the built-in kinds that are not namespaced.
 var clusterScoped = strings.Fields(`
 	CSIDriver CSINode CertificateSigningRequest ClusterRole ClusterRoleBinding ClusterTrustBundle ComponentStatus DeviceClass
 	DeviceTaintRule FlowSchema IPAddress IngressClass MutatingAdmissionPolicy MutatingAdmissionPolicyBinding

@@ -23,11 +23,11 @@ func TestVersionIsThatOfTheClientLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprintf("k8s.io/client-go v0.%d.", kubernetesMinor); !strings.Contains(string(mod), want) {
-		t.Errorf("no %q in go.mod: update minor, and the lists beside it", want)
+		t.Errorf("go.mod does not contain %q: update kubernetesMinor, and the lists in kinds.go", want)
 	}
 }
 
-// published reads the OpenAPI document of a version of a group from the source of the Kubernetes that the control plane of tests runs.
+// published reads the OpenAPI document of a group version from the Kubernetes source of the test control plane.
 func published(t *testing.T, groupVersion string) *spec3.OpenAPI {
 	t.Helper()
 	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
@@ -54,8 +54,8 @@ func published(t *testing.T, groupVersion string) *spec3.OpenAPI {
 	return document
 }
 
-// TestBuiltinKindsAreAsPublished compares every field of every kind, and where its objects are, with what the API server publishes:
-// offline, the same rule has the same warnings.
+// TestBuiltinKindsAreAsPublished compares all fields and the scope of every kind with the schema of the API server, so that a
+// rule has the same warnings without a cluster.
 func TestBuiltinKindsAreAsPublished(t *testing.T) {
 	known, compared := BuiltinKinds(), 0
 	for _, list := range known.served {
@@ -63,7 +63,7 @@ func TestBuiltinKindsAreAsPublished(t *testing.T) {
 		if document == nil {
 			continue
 		}
-		lists := map[string]bool{} // kinds that can be listed, and whether that can be done in a namespace
+		lists := map[string]bool{} // kinds that can be listed, and whether they are namespaced
 		for path, item := range document.Paths.Paths {
 			if item.Get != nil && item.Get.Extensions["x-kubernetes-action"] == "list" {
 				kind, _ := item.Get.Extensions["x-kubernetes-group-version-kind"].(map[string]any)
@@ -94,7 +94,7 @@ func TestBuiltinKindsAreAsPublished(t *testing.T) {
 	}
 }
 
-// typesIn are the types of all fields by path, as far as the type checker knows them.
+// typesIn returns the types of all fields by path, as the type checker sees them.
 func typesIn(s spec.Schema) map[string]string {
 	types := map[string]string{}
 	var walk func(s spec.Schema, path string)

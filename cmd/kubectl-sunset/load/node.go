@@ -7,8 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Node is the node that images in the files are on: the one Node object. It is nil where there is none; several are an
-// error where there are images, as nobody can say which of them has an image.
+// Node returns the node that holds the images in the files: the only Node object. It returns nil if there is none. If the files
+// contain images and several Nodes, it returns an error, because the images do not name their node.
 func (in *Contents) Node() (*engine.Node, error) {
 	switch len(in.Nodes) {
 	case 0:
@@ -23,10 +23,10 @@ func (in *Contents) Node() (*engine.Node, error) {
 	if !in.Images {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("images are of one node, and the files have %d: %s", len(in.Nodes), strings.Join(names, ", "))
+	return nil, fmt.Errorf("the files contain images and %d Nodes, but a preview supports one node: %s", len(in.Nodes), strings.Join(names, ", "))
 }
 
-// mayBeNode are the ways in which an object of kind Node says so.
+// mayBeNode lists the text forms of kind Node.
 var mayBeNode = []string{"kind: Node", `kind: "Node`, `"kind":"Node`, `"kind": "Node`, "v1 Node"}
 
 func (in *Contents) addNode(object map[string]any) {

@@ -18,7 +18,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Loader turns policies as written into policies as they apply. Programs grows with each.
+// Loader parses and compiles policies. Each call of Load adds to Programs.
 type Loader struct {
 	Compiler   *engine.Compiler
 	Protection policy.Protection
@@ -30,26 +30,26 @@ func NewLoader(compiler *engine.Compiler, protection policy.Protection) *Loader 
 	return &Loader{Compiler: compiler, Protection: protection, Programs: map[string]*engine.Program{}}
 }
 
-// Input is what a preview needs of the loader; the policies and all else are still to be set.
+// Input returns a preview.Input with the fields that come from the loader. The caller sets the policies and all other fields.
 func (l *Loader) Input(at time.Time) preview.Input {
 	return preview.Input{Compiler: l.Compiler, Programs: l.Programs, Protection: l.Protection, At: at}
 }
 
-// Policy is a policy and where it is written.
+// Policy is a policy and its position in a file.
 type Policy struct {
 	*policy.Policy
-	File     string // empty for one of the cluster
+	File     string // empty for a policy of the cluster
 	Document int    // in File, from 1
 	item     Item
 
-	Checked []policy.Problem // what Check warns of
+	Checked []policy.Problem // warnings of Check
 
-	// WrittenAsDryRun: it is a dry run as written, which Enforce made act as if it were enforced.
+	// WrittenAsDryRun reports that the file says DryRun, although Enforce made the policy act as if it were enforced.
 	WrittenAsDryRun bool
-	ignored         []policy.Problem // warnings of what is written and does not count
+	ignored         []policy.Problem // warnings about parts of the file that have no effect
 }
 
-// Line is the line of File that a problem is about, from 1; 0 for a policy of the cluster.
+// Line returns the line of File that a problem is about, from 1; or 0 for a policy of the cluster.
 func (p Policy) Line(problem policy.Problem) int {
 	if p.File == "" {
 		return 0
@@ -57,12 +57,12 @@ func (p Policy) Line(problem policy.Problem) int {
 	return p.item.LineOf(problem.Path, problem.Line)
 }
 
-// Warnings are those of its rules, of what does not count, and of Check.
+// Warnings returns the warnings of its rules, of parts without effect, and of Check, in the order of the file.
 func (p Policy) Warnings() []policy.Problem {
 	return p.inOrder(slices.Concat(p.Policy.Warnings(), p.ignored, p.Checked))
 }
 
-// InOrder are its problems in the order of the file.
+// InOrder returns its problems in the order of the file.
 func (p Policy) InOrder() []policy.Problem { return p.inOrder(p.Problems) }
 
 func (p Policy) inOrder(problems []policy.Problem) []policy.Problem {
@@ -75,44 +75,45 @@ func (p Policy) inOrder(problems []policy.Problem) []policy.Problem {
 
 var (
 	isExpression = regexp.MustCompile(`\.(eligible|startTime|ttlExpression|groupBy|outcome|expression|names)$`)
-	continues    = regexp.MustCompile(`^#\s*(&&|\|\||[=!]=|[)\]'"])`) // of an expression, which no comment begins with
+	continues    = regexp.MustCompile(`^#\s*(&&|\|\||[=!]=|[)\]'"])`) // text that continues an expression, and that no comment begins with
 )
 
-// outsideNamespace warns of a ClusterRetentionPolicy with a namespace, which the API server leaves out: it is about all namespaces.
+// outsideNamespace warns of a ClusterRetentionPolicy with a namespace. The API server ignores it: the policy applies to all
+// namespaces.
 func outsideNamespace(object map[string]any) []policy.Problem {
 	meta, _ := object["metadata"].(map[string]any)
 	if namespace, _ := meta["namespace"].(string); namespace == "" || object["kind"] != v1alpha1.ClusterRetentionPolicyKind.Kind {
 		return nil
 	}
 	return []policy.Problem{{
-		Path: "metadata.namespace", Message: "a ClusterRetentionPolicy is in no namespace, and about all of them",
-		Hint: "leave it out, or write a RetentionPolicy",
+		Path: "metadata.namespace", Message: "a ClusterRetentionPolicy is cluster-scoped and applies to all namespaces",
+		Hint: "remove the field, or write a RetentionPolicy",
 	}}
 }
 
-const cutHint = "YAML takes # and what follows for a comment: write the whole value in quotes, or on a line of its own below >-"
+const cutHint = "YAML reads # and the text after it as a comment: put the whole value in quotes, or on its own line below >-"
 
-// addAmbiguity adds what decoding let pass.
+// addAmbiguity adds a problem or warning for an ambiguity that the decoder accepted.
 func (p *Policy) addAmbiguity(slip Ambiguity) {
 	isHere := func(other policy.Problem) bool { return other.Path == slip.Path }
 	switch {
 	case slip.Tag != "":
 		p.Problems = slices.DeleteFunc(p.Problems, isHere)
-		p.AddProblems(policy.Problem{Path: slip.Path, Message: "a value that begins with ! is a tag in YAML, and no text", Hint: fmt.Sprintf("write %q", slip.Tag)})
+		p.AddProblems(policy.Problem{Path: slip.Path, Message: "a value that begins with ! is a tag in YAML, not text", Hint: fmt.Sprintf("write %q", slip.Tag)})
 	case slip.Comment == "":
 		p.AddProblems(policy.Problem{Path: slip.Path, Message: "repeated field", Hint: policy.RepeatedHint})
 	case !isExpression.MatchString(slip.Path):
 	case slices.ContainsFunc(p.Problems, isHere):
 		if at := slices.IndexFunc(p.Problems, isHere); engine.IsUnreadable(p.Problems[at]) {
 			p.Problems[at].Hint = cutHint
-			p.AddProblems() // its rule has it too
+			p.AddProblems() // the rule has the same problem
 		}
 	case continues.MatchString(slip.Comment):
 		p.ignored = append(p.ignored, policy.Problem{Path: slip.Path, Message: fmt.Sprintf("%q is not a part of the expression", slip.Comment), Hint: cutHint})
 	}
 }
 
-// Where is the place for people.
+// Where returns the policy's position for messages.
 func (p Policy) Where() string {
 	if p.File == "" {
 		return "cluster"
@@ -120,17 +121,19 @@ func (p Policy) Where() string {
 	return fmt.Sprintf("%s: document %d", p.File, p.Document)
 }
 
-// IsPolicy reports whether an object claims to be one of ours to read: anything of our group, and what is probably meant to be.
+// IsPolicy reports whether an object is meant as a policy: any object of Sunset's API group, and any that probably has a wrong
+// group.
 func IsPolicy(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
 	return strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group+"/") || isMisplaced(object)
 }
 
-// policyKinds are those that this version reads.
+// policyKinds lists the kinds that this version supports.
 var policyKinds = []string{v1alpha1.ClusterRetentionPolicyKind.Kind, v1alpha1.RetentionPolicyKind.Kind}
 
-// isMisplaced reports whether an object is one of our kinds in a wrong group: one with the name of Sunset in it, or any where the kind is
-// written exactly. Others have a RetentionPolicy too, so that one counts only without a group.
+// isMisplaced reports whether an object has one of Sunset's kinds and a wrong group. A ClusterRetentionPolicy counts in any
+// group. A RetentionPolicy counts only without a group, because other projects have that kind too. A similar kind counts if the
+// group contains "sunset".
 func isMisplaced(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
@@ -140,7 +143,7 @@ func isMisplaced(object map[string]any) bool {
 		strings.Contains(group, "sunset") && policy.Closest(kind, policyKinds) != ""
 }
 
-// Load reads and compiles a policy. Whatever is wrong is among its Problems.
+// Load parses and compiles a policy. All its errors are in its Problems.
 func (l *Loader) Load(object map[string]any) *policy.Policy {
 	name := NameOf(object)
 	if problem := wrongKind(object); problem != nil {
@@ -159,16 +162,16 @@ func (l *Loader) Load(object map[string]any) *policy.Policy {
 	case name == "" && document.Metadata.GenerateName == "":
 		p.AddProblems(policy.Problem{Path: "metadata.name", Message: "missing", Hint: "name the policy; status, events and metrics use the name"})
 	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
-		p.AddProblems(policy.Problem{Path: "metadata.name", Message: fmt.Sprintf("%q is no name of a policy", name), Hint: "lower case letters, digits, - and dots"})
+		p.AddProblems(policy.Problem{Path: "metadata.name", Message: fmt.Sprintf("%q is not a valid name of a policy", name), Hint: "use lowercase letters, digits, - and ."})
 	}
 	if document.Namespaced() && p.Namespace == "" {
-		p.AddProblems(policy.Problem{Path: "metadata.namespace", Message: "missing", Hint: "a RetentionPolicy is about its own namespace"})
+		p.AddProblems(policy.Problem{Path: "metadata.namespace", Message: "missing", Hint: "a RetentionPolicy applies to its own namespace"})
 	}
 	maps.Copy(l.Programs, l.Compiler.Load(p))
 	return p
 }
 
-// SetUID gives a policy that has none the UID it will have in the cluster. It must not be in a Snapshot yet.
+// SetUID gives a policy without a UID the UID that it will have in the cluster. The policy must not be in a Snapshot yet.
 func (l *Loader) SetUID(p *policy.Policy, uid types.UID) {
 	if p.UID != "" || uid == "" {
 		return
@@ -177,7 +180,7 @@ func (l *Loader) SetUID(p *policy.Policy, uid types.UID) {
 	for _, r := range p.Rules {
 		r.PolicyUID = uid
 	}
-	maps.Copy(l.Programs, l.Compiler.Load(p)) // marks are by UID
+	maps.Copy(l.Programs, l.Compiler.Load(p)) // keys of marks depend on the UID
 }
 
 func wrongKind(object map[string]any) *policy.Problem {
@@ -189,14 +192,14 @@ func wrongKind(object map[string]any) *policy.Problem {
 		}
 		path = "kind"
 	}
-	hint := fmt.Sprintf("this version reads %s %s", v1alpha1.GroupVersion, strings.Join(policyKinds, " and "))
+	hint := fmt.Sprintf("this version supports %s %s", v1alpha1.GroupVersion, strings.Join(policyKinds, " and "))
 	if meant := policy.Closest(kind, policyKinds); meant != "" {
 		hint = fmt.Sprintf("did you mean apiVersion: %s and kind: %s?", v1alpha1.GroupVersion, meant)
 	}
-	return &policy.Problem{Path: path, Message: fmt.Sprintf("%v %v is not known here", object["apiVersion"], kind), Hint: hint}
+	return &policy.Problem{Path: path, Message: fmt.Sprintf("%v %v is not supported", object["apiVersion"], kind), Hint: hint}
 }
 
-// NameOf is the name of an object; empty without one.
+// NameOf returns the name of an object, or an empty string if it has none.
 func NameOf(object map[string]any) string {
 	meta, _ := object["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)

@@ -10,8 +10,9 @@ import (
 	sigsjson "sigs.k8s.io/json"
 )
 
-// LineOf is the line in the file of a field of the item's object, such as spec.rules[0].ttl, or of the nearest field around
-// it that is there. Of a field with lines of its own, such as an expression, line is the one that is asked for, or 0.
+// LineOf returns the line in the file of a field of the item's object, such as spec.rules[0].ttl. If the field is missing, it
+// returns the line of the nearest parent field. For a field with several lines, such as an expression, line is the line within
+// it, or 0.
 func (i Item) LineOf(path string, line int) int {
 	at := i.node()
 	if at == nil || child(at, "items") != nil {
@@ -30,7 +31,7 @@ func (i Item) LineOf(path string, line int) int {
 	return i.Line + last - 1
 }
 
-// node is the item as written; nil for JSON, and where it cannot be read.
+// node returns the parsed item; nil for JSON, or if parsing fails.
 func (i Item) node() *yaml.Node {
 	var document yaml.Node
 	if i.isJSON || yaml.Unmarshal(i.raw, &document) != nil || len(document.Content) == 0 {
@@ -39,8 +40,8 @@ func (i Item) node() *yaml.Node {
 	return document.Content[0]
 }
 
-// step goes to the field or element with which a path starts. Of several fields that may be it, as a name can have dots,
-// it is the longest, and of repeated ones the last.
+// step goes to the field or element at the beginning of a path. Because a name can contain dots, several fields may match: it
+// takes the longest name, and of repeated fields the last.
 func step(at *yaml.Node, path string) (begins, value *yaml.Node, rest string) {
 	path = strings.TrimPrefix(path, ".")
 	if at.Kind == yaml.SequenceNode {
@@ -59,7 +60,7 @@ func step(at *yaml.Node, path string) (begins, value *yaml.Node, rest string) {
 	return begins, value, rest
 }
 
-// fields are the keys and values of a mapping, in the order of the file.
+// fields iterates over the keys and values of a mapping, in the order of the file.
 func fields(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		if mapping.Kind != yaml.MappingNode {
@@ -82,14 +83,15 @@ func child(mapping *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// Ambiguity is what decoding lets pass and whoever must understand every word asks for.
+// Ambiguity is a part of a file that the decoder accepts but that a strict reader must report.
 type Ambiguity struct {
 	Path    string
-	Tag     string // a value that starts with ! is not a value for YAML but a tag
-	Comment string // what follows a value without quotes on its line, with its #; without a Tag or Comment the field stands twice
+	Tag     string // the YAML tag, for a value that starts with !
+	Comment string // the comment, with its #, after an unquoted value; without Tag and Comment, the field is repeated
 }
 
-// Ambiguities finds fields that stand twice in one mapping, the later hiding the earlier, values that are tags, and values that a comment follows.
+// Ambiguities finds repeated fields, where the last value hides the others; values that are YAML tags; and values before a
+// comment.
 func (i Item) Ambiguities() []Ambiguity {
 	var found []Ambiguity
 	if i.isJSON {

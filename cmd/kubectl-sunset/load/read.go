@@ -5,20 +5,20 @@ import (
 	"io"
 )
 
-// EachItem gives every item of a file, in order. It stops at the first error, its own or that of yield. Items may be kept
-// and decoded by other goroutines.
+// EachItem yields every item of a file, in order. It stops at the first error of reading or of yield. The caller may keep the
+// items and decode them in other goroutines.
 func EachItem(name string, r io.Reader, yield func(Item) error) error {
 	return (&reader{source: newSource(r), item: Item{File: name}, yield: yield}).run()
 }
 
-// reader goes through one file.
+// reader reads one file.
 type reader struct {
 	*source
-	item  Item // what all items have in common
+	item  Item // the fields that all items share
 	yield func(Item) error
 }
 
-// run looks at each line between documents, and leaves what starts there to who can read it.
+// run skips the lines between documents and passes each document to the reader of its format.
 func (r *reader) run() error {
 	for {
 		line, err := r.line()
@@ -46,19 +46,19 @@ func (r *reader) run() error {
 	}
 }
 
-// isBetween reports whether a line outside of any document says nothing: blank, comment, marker or directive.
+// isBetween reports whether a line outside of a document has no content: it is blank, a comment, a marker or a directive.
 func isBetween(line, text []byte) bool {
 	return len(text) == 0 || text[0] == '#' || line[0] == '%' || isBareMarker(line)
 }
 
-// startsJSON tells a JSON object from YAML in flow style, whose keys have no quotes.
+// startsJSON distinguishes a JSON object from YAML in flow style, whose keys have no quotes.
 func startsJSON(text []byte) bool {
 	rest, found := bytes.CutPrefix(text, []byte("{"))
 	rest = bytes.TrimSpace(rest)
 	return found && (len(rest) == 0 || rest[0] == '"' || rest[0] == '}')
 }
 
-// isMarker reports whether the line ends a document: "---" or "..." at its start.
+// isMarker reports whether the line ends a document: it starts with "---" or "...".
 func isMarker(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false
@@ -66,7 +66,7 @@ func isMarker(line []byte) bool {
 	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
 }
 
-// isBareMarker reports whether the line is a marker with nothing but a comment behind it.
+// isBareMarker reports whether the line is a marker followed by at most a comment.
 func isBareMarker(line []byte) bool {
 	if !isMarker(line) {
 		return false
@@ -75,7 +75,7 @@ func isBareMarker(line []byte) bool {
 	return len(rest) == 0 || rest[0] == '#'
 }
 
-// here is the item that starts at a line.
+// here returns the item that starts at a line.
 func (r *reader) here(line int, raw []byte, isJSON bool) Item {
 	item := r.item
 	item.Line, item.raw, item.isJSON = line, raw, isJSON
@@ -84,7 +84,7 @@ func (r *reader) here(line int, raw []byte, isJSON bool) Item {
 
 func (r *reader) fail(err error) error { return &Error{File: r.item.File, Line: r.lines + 1, Err: err} }
 
-// heldItems holds back items that do not say their kind until their list has said it.
+// heldItems holds back items without a kind until the kind of their list is known.
 type heldItems struct {
 	held  []Item
 	yield func(Item) error
@@ -98,7 +98,7 @@ func (l *heldItems) add(item Item, hasKind bool) error {
 	return nil
 }
 
-// close gives out what was held back, with the kind of the list's elements.
+// close yields the held items with the kind of the list's elements.
 func (l *heldItems) close(kind typeMeta) error {
 	for _, item := range l.held {
 		item.kind = kind.element()

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 )
 
-// read gives one line for each object: document, line, kind, name.
+// read returns one line for each object: document, line, kind, name.
 func read(t *testing.T, text string) ([]string, error) {
 	t.Helper()
 	var got []string
@@ -40,7 +40,7 @@ func TestReadFindsObjects(t *testing.T) {
 		"the last line without an end": {
 			"kind: Pod\nmetadata: {name: a}\napiVersion: v1", []string{"1:1 v1 Pod a"},
 		},
-		"several documents, the empty ones not counted": {
+		"several documents; empty documents do not count": {
 			"# license\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n# nothing\n--- # next\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n...\n",
 			[]string{"1:3 v1 Pod a", "2:9 v1 Pod b"},
 		},
@@ -51,7 +51,7 @@ func TestReadFindsObjects(t *testing.T) {
 			"\xef\xbb\xbfapiVersion: v1\r\nkind: Pod\r\nmetadata: {name: a}\r\n---\r\napiVersion: v1\r\nkind: Pod\r\nmetadata: {name: b}\r\n",
 			[]string{"1:1 v1 Pod a", "2:5 v1 Pod b"},
 		},
-		"a list as kubectl writes it": {
+		"a list in the format of kubectl": {
 			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: b\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
 			[]string{"1:3 v1 Pod a", "1:7 v1 Pod b"},
 		},
@@ -63,22 +63,22 @@ func TestReadFindsObjects(t *testing.T) {
 			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n  data:\n    x: |\n      items:\n      - b\n\n      # c\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: b}\nkind: List\n",
 			[]string{"1:3 v1 ConfigMap a", "1:12 v1 Pod b"},
 		},
-		"a typed list that says its kind last": {
+		"a typed list whose kind is the last field": {
 			"apiVersion: batch/v1\nitems:\n- metadata: {name: a, ownerReferences: [{kind: CronJob}]}\n- metadata:\n    name: b\nkind: JobList\n",
 			[]string{"1:3 batch/v1 Job a", "1:4 batch/v1 Job b"},
 		},
-		"a list in flow style":     {"{kind: List, apiVersion: v1, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]}\n", []string{"1:1 v1 Pod a"}},
-		"a flow list in a block":   {"kind: List\napiVersion: v1\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]\n", []string{"1:1 v1 Pod a"}},
-		"an empty list":            {"kind: List\napiVersion: v1\nitems: []\n", nil},
-		"a list without items":     {"kind: List\napiVersion: v1\nitems:\n", nil},
-		"a list inside a list":     {"kind: List\napiVersion: v1\nitems:\n- kind: PodList\n  apiVersion: v1\n  items:\n  - metadata: {name: a}\n", []string{"1:4 v1 Pod a"}},
-		"JSON":                     {`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, []string{"1:1 v1 Pod a"}},
-		"JSON documents in a row":  {"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}\n\n{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\n\"metadata\":{\"name\":\"b\"}}\n", []string{"1:1 v1 Pod a", "2:3 v1 Pod b"}},
-		"JSON and YAML by turns":   {"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n---\n{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"c\"}}\n", []string{"1:1 v1 Pod a", "2:3 v1 Pod b", "3:7 v1 Pod c"}},
-		"a JSON list":              {"{\n \"apiVersion\":\"v1\",\n \"items\": [\n  {\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}},\n  {\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\"}}\n ],\n \"kind\":\"List\"\n}", []string{"1:4 v1 Pod a", "1:5 v1 Pod b"}},
-		"a JSON list of the API":   {`{"kind":"JobList","apiVersion":"batch/v1","metadata":{},"items":[{"metadata":{"name":"a","managedFields":[{"apiVersion":"batch/v1"}]}}]}`, []string{"1:1 batch/v1 Job a"}},
-		"an empty JSON list":       {`{"kind":"List","apiVersion":"v1","items":[]}`, nil},
-		"a JSON list that is null": {`{"kind":"List","apiVersion":"v1","items":null}`, nil},
+		"a list in flow style":      {"{kind: List, apiVersion: v1, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]}\n", []string{"1:1 v1 Pod a"}},
+		"a flow list in a block":    {"kind: List\napiVersion: v1\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: a}}]\n", []string{"1:1 v1 Pod a"}},
+		"an empty list":             {"kind: List\napiVersion: v1\nitems: []\n", nil},
+		"a list without items":      {"kind: List\napiVersion: v1\nitems:\n", nil},
+		"a list inside a list":      {"kind: List\napiVersion: v1\nitems:\n- kind: PodList\n  apiVersion: v1\n  items:\n  - metadata: {name: a}\n", []string{"1:4 v1 Pod a"}},
+		"JSON":                      {`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, []string{"1:1 v1 Pod a"}},
+		"JSON documents in a row":   {"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}\n\n{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\n\"metadata\":{\"name\":\"b\"}}\n", []string{"1:1 v1 Pod a", "2:3 v1 Pod b"}},
+		"alternating JSON and YAML": {"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: b}\n---\n{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"c\"}}\n", []string{"1:1 v1 Pod a", "2:3 v1 Pod b", "3:7 v1 Pod c"}},
+		"a JSON list":               {"{\n \"apiVersion\":\"v1\",\n \"items\": [\n  {\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}},\n  {\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"b\"}}\n ],\n \"kind\":\"List\"\n}", []string{"1:4 v1 Pod a", "1:5 v1 Pod b"}},
+		"a JSON list of the API":    {`{"kind":"JobList","apiVersion":"batch/v1","metadata":{},"items":[{"metadata":{"name":"a","managedFields":[{"apiVersion":"batch/v1"}]}}]}`, []string{"1:1 batch/v1 Job a"}},
+		"an empty JSON list":        {`{"kind":"List","apiVersion":"v1","items":[]}`, nil},
+		"a JSON list that is null":  {`{"kind":"List","apiVersion":"v1","items":null}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := read(t, test.text)
@@ -94,18 +94,18 @@ func TestReadFindsObjects(t *testing.T) {
 
 func TestReadSaysWhere(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"bad YAML":                {"kind: Pod\n---\na: [\nb: c\n", "f.yaml:"},
-		"bad YAML in an item":     {"items:\n- kind: Pod\n  apiVersion: v1\n- kind: \"Pod\n", "f.yaml:"},
-		"a tab":                   {"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: a\n", "f.yaml:4: found character that cannot start any token"},
-		"an expression in braces": {"apiVersion: v1\nkind: Pod\nx: {count: 1, groupBy: object.a[?'b'].orValue('')}\n", "f.yaml:3: did not find expected ',' or '}' (between { and } a value that has a bracket, a brace or a comma in it stands in quotes)"},
-		"text":                    {"hello\n", "f.yaml:1: not a Kubernetes object but a text"},
-		"no kind":                 {"# c\nmetadata: {name: a}\n", "f.yaml:2: not a Kubernetes object: apiVersion or kind is missing"},
-		"an item without a kind":  {"items:\n- metadata: {name: a}\n", "f.yaml:2: not a Kubernetes object: apiVersion or kind is missing"},
-		"JSON that ends":          {"\n{\"kind\":\"Pod\",", "f.yaml:2: JSON document that starts at line 2: the JSON ends too early"},
-		"JSON that is wrong":      {"{\"kind\": Pod}", "f.yaml:1: JSON document that starts at line 1: invalid character 'P'"},
-		"items that are no list":  {`{"kind":"List","items":{}}`, "items is not a list"},
-		"an item that is no item": {"{\"kind\":\"List\",\n\"items\":[\n3]}", "f.yaml:3: not a Kubernetes object but a number"},
-		"not a number":            {"apiVersion: v1\nkind: Pod\nx: .nan\n", "f.yaml:1: NaN is not a number in JSON"},
+		"bad YAML":                 {"kind: Pod\n---\na: [\nb: c\n", "f.yaml:"},
+		"bad YAML in an item":      {"items:\n- kind: Pod\n  apiVersion: v1\n- kind: \"Pod\n", "f.yaml:"},
+		"a tab":                    {"apiVersion: v1\nkind: Pod\nmetadata:\n\tname: a\n", "f.yaml:4: found character that cannot start any token"},
+		"an expression in braces":  {"apiVersion: v1\nkind: Pod\nx: {count: 1, groupBy: object.a[?'b'].orValue('')}\n", "f.yaml:3: did not find expected ',' or '}' (between { and }, put a value that contains a bracket, a brace or a comma in quotes)"},
+		"text":                     {"hello\n", "f.yaml:1: not a Kubernetes object but a text"},
+		"no kind":                  {"# c\nmetadata: {name: a}\n", "f.yaml:2: not a Kubernetes object: apiVersion or kind is missing"},
+		"an item without a kind":   {"items:\n- metadata: {name: a}\n", "f.yaml:2: not a Kubernetes object: apiVersion or kind is missing"},
+		"incomplete JSON":          {"\n{\"kind\":\"Pod\",", "f.yaml:2: JSON document that starts at line 2: unexpected end of JSON input"},
+		"invalid JSON":             {"{\"kind\": Pod}", "f.yaml:1: JSON document that starts at line 1: invalid character 'P'"},
+		"items is not a list":      {`{"kind":"List","items":{}}`, "items is not a list"},
+		"an item that is a number": {"{\"kind\":\"List\",\n\"items\":[\n3]}", "f.yaml:3: not a Kubernetes object but a number"},
+		"not a number":             {"apiVersion: v1\nkind: Pod\nx: .nan\n", "f.yaml:1: NaN is not a number in JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(t, test.text)
@@ -139,7 +139,7 @@ func TestLinesOfAnyLength(t *testing.T) {
 	}
 }
 
-// A list that is split gives the objects of the list that is not.
+// TestSplittingChangesNothing: splitting a list does not change its objects.
 func TestSplittingChangesNothing(t *testing.T) {
 	paths, err := filepath.Glob("../../../samples/*/objects.yaml")
 	if err != nil || len(paths) < 5 {

@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// source is a file that is read by lines, or as a stream of bytes, by turns. It counts lines.
+// source reads a file either by lines or as a stream of bytes, and counts lines.
 type source struct {
 	file    *bufio.Reader
-	pending []byte // given back, to be read first
-	lines   int    // ends of lines read
-	long    []byte // a line that does not fit in the buffer of file
+	pending []byte // bytes that were given back; read them first
+	lines   int    // number of line ends that were read
+	long    []byte // a line that does not fit into the buffer of file
 }
 
 const bufferSize = 64 << 10
@@ -33,13 +33,13 @@ func (s *source) Read(p []byte) (n int, err error) {
 
 var newline = []byte("\n")
 
-// giveBack makes bytes that were read the next to be read.
+// giveBack returns bytes to the source, so that the next read returns them again.
 func (s *source) giveBack(p []byte) {
 	s.pending = append(bytes.Clone(p), s.pending...)
 	s.lines -= bytes.Count(p, newline)
 }
 
-// line reads one line with its end. It is valid until the next call, and empty at the end of the file.
+// line reads one line with its line end. The result is valid until the next call. It is empty at the end of the file.
 func (s *source) line() ([]byte, error) {
 	line, err := s.rawLine()
 	if errors.Is(err, io.EOF) {

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// documentJSON reads JSON documents one behind the other, until something else comes. A list is read item by item.
+// documentJSON reads consecutive JSON documents until other text follows. It reads a list item by item.
 func (r *reader) documentJSON() error {
 	d := &stream{reader: r, decoder: json.NewDecoder(r.source)}
 	for {
@@ -24,7 +24,7 @@ func (r *reader) documentJSON() error {
 	return nil
 }
 
-// stream takes JSON apart token by token. What is outside of the items of a list is its frame.
+// stream splits JSON token by token. Its frame is the text outside of the list's items.
 type stream struct {
 	*reader
 	decoder *json.Decoder
@@ -35,14 +35,15 @@ type stream struct {
 	list    heldItems
 }
 
-// buffered is what the decoder has read from the source and not looked at. It is valid until the decoder reads on.
+// buffered returns the bytes that the decoder has read from the source but not decoded. They are valid until the decoder reads
+// on.
 func (d *stream) buffered() []byte {
 	var view view
-	_, _ = io.Copy(&view, d.decoder.Buffered()) // a bytes.Reader, which hands over all it has without a copy
+	_, _ = io.Copy(&view, d.decoder.Buffered()) // a bytes.Reader, which passes all its bytes without a copy
 	return view
 }
 
-// view is a writer that looks at what it is given.
+// view is a writer that keeps a reference to the last bytes written.
 type view []byte
 
 func (v *view) Write(p []byte) (int, error) {
@@ -50,13 +51,13 @@ func (v *view) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// atObject reports whether the next thing is an object. Ask only after the decoder's More.
+// atObject reports whether the next value is an object. Call it only after the decoder's More.
 func (d *stream) atObject() bool {
 	next := d.buffered()
 	return len(next) > 0 && next[0] == '{'
 }
 
-// line is the line of what the decoder reads next.
+// line returns the line of the next value.
 func (d *stream) line() int {
 	next := d.buffered()
 	return d.lines - bytes.Count(bytes.TrimLeft(next, " \t\r\n,:"), newline) + 1
@@ -103,7 +104,7 @@ func (d *stream) field() error {
 	return nil
 }
 
-// items reads the items of a list one by one. As for the API machinery, what has items is a list.
+// items reads the items of a list one by one. As in the API machinery, any object with items is a list.
 func (d *stream) items() error {
 	d.listed = true
 	first, err := d.decoder.Token()
@@ -138,13 +139,13 @@ func (d *stream) element() error {
 	return d.list.add(item, bytes.Contains(raw, []byte(`"apiVersion"`)))
 }
 
-// kind is that of the document, as far as it is known yet.
+// kind returns the kind of the document as far as it is known yet.
 func (d *stream) kind() typeMeta {
 	var kind typeMeta
 	for n, name := range d.names {
 		switch name {
 		case "apiVersion":
-			_ = json.Unmarshal(d.values[n], &kind.APIVersion) // judged when the document is complete
+			_ = json.Unmarshal(d.values[n], &kind.APIVersion) // document reports errors at the end
 		case "kind":
 			_ = json.Unmarshal(d.values[n], &kind.Kind)
 		}
@@ -152,10 +153,10 @@ func (d *stream) kind() typeMeta {
 	return kind
 }
 
-// trouble places an error: where the decoder stands when it knows, otherwise where the document starts.
+// It adds a position to an error: the decoder's line, and the line where the document starts.
 func (d *stream) trouble(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("the JSON ends too early")
+		err = errors.New("unexpected end of JSON input")
 	}
 	return &Error{File: d.item.File, Line: d.line(), Err: fmt.Errorf("JSON document that starts at line %d: %w", d.start, err)}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/load"
 )
 
-// documents are the corners of YAML in which a number, a truth or a time may become something else.
+// documents are edge cases in which YAML could change a number, a boolean or a time.
 var documents = []string{
 	"i: 1\nneg: -3\nbig: 9223372036854775807\nbigger: 18446744073709551615\nhuge: 123456789012345678901234567890",
 	"f: 1.5\nwhole: 1.0\nexp: 1e3\nlarge: 1e30\noct: 0755\nhex: 0xff\nunder: 1_000",
@@ -79,7 +79,7 @@ func TestLineOf(t *testing.T) {
 	} {
 		err := load.EachItem("f", strings.NewReader(text), func(item load.Item) error {
 			if got := item.LineOf(test.path, test.in); got != test.want {
-				t.Errorf("%s, its line %d: line %d, want %d", test.path, test.in, got, test.want)
+				t.Errorf("%s, line %d of the field: line %d, want %d", test.path, test.in, got, test.want)
 			}
 			return nil
 		})

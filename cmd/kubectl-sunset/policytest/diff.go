@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
-// Diff says how what a test gave differs from what it wants, line by line: "-" is wanted, "+" is what there is. No line
-// means that the test passes.
+// Diff returns the differences between the expected and the actual results, line by line: "-" is expected, "+" is actual. If
+// the result is empty, the test passes.
 func Diff(want *Want, got *Got) []string {
 	return slices.Concat(diffVerdicts(want.Verdicts, got.Verdicts), diffErrors(want.Errors, got.Errors), diffProblems(want.Problems, got.Problems))
 }
@@ -22,7 +22,7 @@ func diffVerdicts(want, got []preview.Record) []string {
 	for _, w := range want {
 		i := slices.IndexFunc(left, func(g preview.Record) bool { return sameSubject(w, g) })
 		if i < 0 {
-			lines = append(lines, "- "+line(verdictFields(w)), "  no rule selects it, or there is no such object")
+			lines = append(lines, "- "+line(verdictFields(w)), "  no rule selects the object, or it does not exist")
 			continue
 		}
 		lines = append(lines, diffVerdict(w, left[i])...)
@@ -34,7 +34,7 @@ func diffVerdicts(want, got []preview.Record) []string {
 	return lines
 }
 
-// sameSubject reports whether a wanted verdict is about the subject of one that there is.
+// sameSubject reports whether two decisions are about the same subject.
 func sameSubject(want, got preview.Record) bool {
 	return want.Kind == got.Kind && want.Namespace == got.Namespace && want.Name == got.Name &&
 		(want.APIVersion == "" || want.APIVersion == got.APIVersion)
@@ -60,7 +60,7 @@ func diffVerdict(want, got preview.Record) []string {
 // field is a field of an entry of want.yaml.
 type field struct{ name, value string }
 
-// matches reports whether there is what is wanted: the same moment, a part of the message, the same text.
+// matches reports whether an actual value matches: the same time, a message that contains the value, or equal text.
 func (f field) matches(got string) bool {
 	switch f.name {
 	case "message":
@@ -74,7 +74,7 @@ func (f field) matches(got string) bool {
 	}
 }
 
-// verdictFields are those that --update writes.
+// verdictFields returns the fields that --update writes.
 func verdictFields(v preview.Record) []field {
 	return []field{
 		{"kind", v.Kind}, {"namespace", v.Namespace}, {"name", v.Name}, {"image", v.Image}, {"action", v.Action}, {"reason", v.Reason},
@@ -82,7 +82,7 @@ func verdictFields(v preview.Record) []field {
 	}
 }
 
-// detailFields can be given too.
+// detailFields returns optional fields, which --update does not write.
 func detailFields(v preview.Record) []field {
 	return []field{{"apiVersion", v.APIVersion}, {"startTime", v.StartTime}, {"ttl", v.TTL}, {"message", v.Message},
 		{"owner", v.Owner.String()}, {"propagationPolicy", v.Propagation}, {"dependents", number(v.Dependents)}}
@@ -126,7 +126,7 @@ func failureFields(f preview.Failure) []field {
 	return []field{{"policy", f.Policy}, {"rule", f.Rule}, {"namespace", f.Namespace}, {"name", f.Name}, {"message", f.Message}}
 }
 
-// diffProblems finds problems that are wanted and do not exist, and those that exist and nobody wants.
+// diffProblems reports expected problems that are missing, and problems that are not expected.
 func diffProblems(want, got []string) []string {
 	var lines []string
 	for _, w := range want {

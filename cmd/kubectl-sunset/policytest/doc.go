@@ -1,8 +1,8 @@
-// Package policytest compares the verdicts on objects with those that a want.yaml wants: policies and objects beside it, and a fixed
-// time.
+// Package policytest compares decisions about objects with the expected decisions in a want.yaml, at a fixed time. Policies and
+// objects are in files beside it.
 //
-// It promises that a test passes only if every subject has the verdict that is wanted, every field given matches, and
-// no verdict, error or problem is left over.
+// A test passes only if every subject has the expected decision, all given fields match, and no other decision, error or
+// problem occurs.
 //
-// It refuses to read a clock, and files: it gets what they hold.
+// The package reads neither a clock nor files: the caller passes their content.
 package policytest

@@ -7,15 +7,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Got is what a test gave.
+// Got holds the actual results of a test.
 type Got struct {
 	Verdicts []preview.Record
 	Errors   []preview.Failure
 	Problems []string
 }
 
-// Run decides about all objects that the feed gives, at the time of the test. The feed is read twice. The input is what the files of
-// the test hold; an error says that they cannot be read.
+// Run decides about all objects of the feed at the time of the test. It reads the feed twice. in holds the policies of the
+// test's files. Run returns an error if the feed fails.
 func (w *Want) Run(ctx context.Context, in preview.Input, feed preview.Feed) (*Got, error) {
 	in.At, in.Whole = w.At, true
 	if err := in.FindReferred(ctx, feed); err != nil {

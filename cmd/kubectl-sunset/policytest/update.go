@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Update gives a want.yaml that wants what there is. What stands in it before the first of verdicts, errors and problems stays as it is.
+// Update returns a want.yaml that expects the actual results. It keeps the lines before the first of verdicts, errors and
+// problems.
 func Update(written []byte, got *Got) []byte {
 	var b bytes.Buffer
 	b.Write(head(written))
@@ -18,7 +19,7 @@ func Update(written []byte, got *Got) []byte {
 	return b.Bytes()
 }
 
-// generated is what Update writes itself.
+// generated matches the start of the part that Update writes.
 var generated = regexp.MustCompile(`(?m)^(verdicts|errors|problems):`)
 
 func head(written []byte) []byte {
@@ -41,7 +42,7 @@ func section(b *bytes.Buffer, name string, entries int, entry func(int) string) 
 	}
 }
 
-// line is a mapping in YAML on one line, its empty fields left out.
+// line returns a YAML mapping on one line, without empty fields.
 func line(fields []field) string {
 	var parts []string
 	for _, f := range fields {
@@ -52,7 +53,7 @@ func line(fields []field) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// plain is text that means itself in YAML, words that YAML takes for something else excepted.
+// plain matches text that needs no quotes in YAML, except for the words in taken.
 var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./-]*$`)
 
 var taken = []string{"true", "false", "yes", "no", "on", "off", "null", "y", "n"}

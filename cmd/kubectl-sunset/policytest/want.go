@@ -9,25 +9,25 @@ import (
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 )
 
-// FileName is what the file of a case is called.
+// FileName is the name of a test's file.
 const FileName = "want.yaml"
 
-// AsWritten is the value of modes that lets DryRun policies act as such. Without it policies count as enforced.
+// AsWritten is the value of modes that keeps DryRun policies as dry runs. Without it, policies are treated as enforced.
 const AsWritten = "asWritten"
 
-// Want is a want.yaml: what is to be judged, when, and what is wanted.
+// Want is a want.yaml: the files and time of a test, and its expected results.
 type Want struct {
 	At       time.Time `json:"at"`
-	Policies []string  `json:"policies,omitempty"` // files beside it; policy.yaml unless given
-	Objects  []string  `json:"objects,omitempty"`  // files beside it; objects.yaml unless given
+	Policies []string  `json:"policies,omitempty"` // files in the same directory; the default is policy.yaml
+	Objects  []string  `json:"objects,omitempty"`  // files in the same directory; the default is objects.yaml
 	Modes    string    `json:"modes,omitempty"`    // AsWritten, or empty
 
-	Verdicts []preview.Record  `json:"verdicts,omitempty"` // every field given must match; of message a part is enough
-	Errors   []preview.Failure `json:"errors,omitempty"`   // likewise
+	Verdicts []preview.Record  `json:"verdicts,omitempty"` // every given field must match; message may be a part
+	Errors   []preview.Failure `json:"errors,omitempty"`   // every given field must match; message may be a part
 	Problems []string          `json:"problems,omitempty"` // parts of the problems of invalid policies
 }
 
-// Parse reads a want.yaml. A field that it does not know is an error.
+// Parse parses a want.yaml. An unknown field is an error.
 func Parse(data []byte) (*Want, error) {
 	w := &Want{}
 	if err := yaml.UnmarshalStrict(data, w); err != nil {
@@ -38,14 +38,14 @@ func Parse(data []byte) (*Want, error) {
 
 func (w *Want) check() error {
 	if w.At.IsZero() {
-		return fmt.Errorf("at is missing: the time of the case, such as 2026-03-01T12:00:00Z")
+		return fmt.Errorf("at is missing; set it to the time of the test, such as 2026-03-01T12:00:00Z")
 	}
 	if w.Modes != "" && w.Modes != AsWritten {
-		return fmt.Errorf("modes is %q; write %s, or leave it out to have policies count as enforced", w.Modes, AsWritten)
+		return fmt.Errorf("modes is %q; set it to %s, or remove it to treat policies as enforced", w.Modes, AsWritten)
 	}
 	for _, v := range w.Verdicts {
 		if v.Kind == "" || v.Name == "" || v.Action == "" || v.Reason == "" {
-			return fmt.Errorf("a verdict needs kind, name, action and reason, and %+v lacks one", v)
+			return fmt.Errorf("a verdict needs kind, name, action and reason: %+v", v)
 		}
 	}
 	if w.Policies == nil {

@@ -11,27 +11,27 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Case is one object, and what the verdict on it is made of.
+// Case is one object, and everything that leads to the decision about it.
 type Case struct {
 	Kind        schema.GroupKind // as it is stored
-	Namespace   policy.Namespace // the object's; zero for a cluster-scoped one
-	Subject     policy.Subject   // the object as it is in its namespace
+	Namespace   policy.Namespace // of the object; zero if it is cluster-scoped
+	Subject     policy.Subject   // the object with the facts of its namespace
 	Verdict     policy.Verdict
-	Applying    []*policy.Rule      // of its kind in its namespace
-	Evaluations []policy.Evaluation // theirs, with the object's standing; none about a mirror Pod
-	Unmarked    []policy.RuleID     // of the evaluations, those whose start is Input.At because nothing marks the object yet
+	Applying    []*policy.Rule      // the rules for its kind in its namespace
+	Evaluations []policy.Evaluation // of these rules, with the object's standing; none for a mirror Pod
+	Unmarked    []policy.RuleID     // the rules that count from Input.At because the object has no mark yet
 	Rankings    map[policy.RuleID]Ranked
 }
 
-// Ranked is the ranking of one rule that the object has a part in.
+// Ranked is the ranking of one rule that includes the object.
 type Ranked struct {
 	Ranking policy.Ranking
 	Self    policy.Candidate
-	Members []policy.Candidate // all of them, Self included
+	Members []policy.Candidate // all objects in the ranking, including Self
 }
 
-// Case judges one object among its peers: the objects of its kind that Ranks says its verdict depends on, of which feed
-// is asked only if it does. An older or newer version of the object may be among them.
+// Case decides about one object. If Ranks reports that the decision depends on other objects of its kind, Case reads them from
+// peers. peers may contain another version of the object.
 func (j *Judge) Case(ctx context.Context, object map[string]any, peers Feed) (*Case, error) {
 	evaluator := j.Compiler.NewEvaluator(ctx)
 	defer evaluator.Close()
@@ -61,7 +61,7 @@ func (j *Judge) Case(ctx context.Context, object map[string]any, peers Feed) (*C
 	return c, nil
 }
 
-// rankCase gives the object its standing by each rule that ranks.
+// rankCase sets the object's standing in the ranking of each rule.
 func (j *Judge) rankCase(ctx context.Context, c *Case, self candidate, peers Feed) error {
 	all, err := j.candidates(ctx, peers)
 	if err != nil {
@@ -86,7 +86,7 @@ func (j *Judge) rankCase(ctx context.Context, c *Case, self candidate, peers Fee
 	return nil
 }
 
-// candidates are those of all that the feed gives, of kinds that rank.
+// candidates returns the objects of the feed whose kind is ranked.
 func (j *Judge) candidates(ctx context.Context, feed Feed) ([]candidate, error) {
 	var workers []*worker
 	err := distribute(ctx, j.Compiler, feed, func(e *engine.Evaluator) objectFunc {
@@ -101,5 +101,5 @@ func (j *Judge) candidates(ctx context.Context, feed Feed) ([]candidate, error) 
 	return all, err
 }
 
-// IsUnmarked reports whether the start that a rule gives is not the object's.
+// IsUnmarked reports whether a rule counts from Input.At, because the object has no mark yet.
 func (c *Case) IsUnmarked(id policy.RuleID) bool { return slices.Contains(c.Unmarked, id) }

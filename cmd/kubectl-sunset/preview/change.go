@@ -7,21 +7,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// What is how a verdict differs from that of the rules in force. The words are stable: JSON and YAML have them.
+// A What names the difference between a decision and that of the rules in force. The values are stable: JSON and YAML contain them.
 type What string
 
-// What goes is what is deleted now or later. What only a dry run would delete does not go.
+// An object goes if it is deleted now or later. An object that only a dry run would delete is kept.
 const (
-	NewlyGoes What = "NewlyGoes" // goes, and did not
-	NewlyKept What = "NewlyKept" // does not go any more
-	Sooner    What = "Sooner"    // goes before it did
-	Later     What = "Later"     // goes after it did
+	NewlyGoes What = "NewlyGoes" // deleted; the rules in force keep it
+	NewlyKept What = "NewlyKept" // kept; the rules in force delete it
+	Sooner    What = "Sooner"    // deleted sooner than by the rules in force
+	Later     What = "Later"     // deleted later than by the rules in force
 )
 
-// Change is one subject about which the rules in force decide something else. Both verdicts are of the same moment and
-// the same version of the subject; where no rule selects it the reason is NotSelected.
+// Change is a subject for which the rules in force decide differently. Both decisions are for the same time and the same
+// version of the subject. The reason is NotSelected if no rule selects it.
 //
-// This is also its format in JSON and YAML, which is stable.
+// Change is also its format in JSON and YAML, which is stable.
 type Change struct {
 	APIVersion string  `json:"apiVersion,omitempty"`
 	Kind       string  `json:"kind"`
@@ -32,7 +32,7 @@ type Change struct {
 	After      Outcome `json:"after"`
 }
 
-// Outcome is a verdict without what it is about.
+// Outcome is a decision without its subject.
 type Outcome struct {
 	Action policy.Action `json:"action"`
 	Reason policy.Reason `json:"reason"`
@@ -42,8 +42,8 @@ type Outcome struct {
 
 func outcomeOf(v policy.Verdict) Outcome { return Outcome{v.Action, v.Reason, Time{v.Due}, v.Rule} }
 
-// changeOf is empty where both come to the same: another rule or reason alone changes nothing, and what is due goes now,
-// however long it has been.
+// changeOf returns an empty string if the outcome is the same. Another rule or reason alone is not a change. All due objects
+// are deleted now, no matter how long they have been due.
 func changeOf(before, after policy.Verdict, at time.Time) What {
 	switch did, does := isDeleted(before), isDeleted(after); {
 	case !did && does:
@@ -65,7 +65,7 @@ func changeOf(before, after policy.Verdict, at time.Time) What {
 
 func isDeleted(v policy.Verdict) bool { return v.Action != policy.Keep }
 
-// end is when a subject goes, at the earliest now.
+// end returns when a subject is deleted; at the earliest now.
 func end(v policy.Verdict, at time.Time) time.Time {
 	if v.Action == policy.Delete {
 		return at
@@ -73,10 +73,10 @@ func end(v policy.Verdict, at time.Time) time.Time {
 	return v.Due
 }
 
-// unselected is the verdict on what no rule selects.
+// unselected is the decision about an object that no rule selects.
 var unselected = policy.Verdict{Reason: policy.NotSelected}
 
-// compare finds the changes from the rows of one judge to those of another, both sorted.
+// compare returns the changes between the rows of two judges. Both must be sorted.
 func compare(before, after []Row, at time.Time) []Change {
 	var changes []Change
 	add := func(row *Row, was, is policy.Verdict) {

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// gap is what stands between columns.
+// gap separates columns.
 const gap = "   "
 
-// WriteColumns writes rows below a header, each column as wide as its widest cell. It asks for every row twice and holds
-// none. Columns whose header starts with ">" are aligned to the right.
+// WriteColumns writes rows below a header. Each column is as wide as its widest cell. It calls row twice for each row, and
+// stores none. A column whose header starts with ">" is aligned to the right.
 func WriteColumns(w io.Writer, header []string, rows int, row func(int) []string) error {
 	right := make([]bool, len(header))
 	for c := range header {
@@ -38,7 +38,7 @@ func WriteColumns(w io.Writer, header []string, rows int, row func(int) []string
 	return nil
 }
 
-// aligned is one line of a table.
+// aligned returns one line of a table.
 func aligned(cells []string, widths []int, right []bool) string {
 	var line strings.Builder
 	for c, cell := range cells {

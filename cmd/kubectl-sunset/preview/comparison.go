@@ -13,25 +13,25 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Comparison judges each object twice in one go: by the rules asked about, and by the rules in force. It is immutable
-// and safe for concurrent use.
+// Comparison evaluates each object twice: with the input's rules, and with the rules in force. It is immutable and safe for
+// concurrent use.
 type Comparison struct {
-	shown         judgePair // the kinds asked about: their verdicts are the answer
-	beyond        judgePair // kinds that only the rules to be replaced are about: of them only changes are told
+	shown         judgePair // the kinds of the input: the result has their decisions
+	beyond        judgePair // kinds that only the replaced rules target: the result has only their changes
 	otherVersions sets.Set[schema.GroupKind]
 }
 
-// judgePair is two judges about the same kinds.
+// judgePair is two judges for the same kinds.
 type judgePair struct{ before, after *Judge }
 
-// InForce is what is compared with.
+// InForce holds the policies to compare with.
 type InForce struct {
 	Policies []*policy.Policy
-	Referred *Referred // as these policies declare it
+	Referred *Referred // according to these policies
 }
 
-// NewComparison makes a Comparison. The input is what is asked about, and must name its kinds; beyond are kinds that are
-// compared too. The arguments must not change any more.
+// NewComparison returns a Comparison. The input must name its kinds. beyond are other kinds to compare. The caller must not
+// change the arguments afterwards.
 func NewComparison(in Input, inForce InForce, beyond sets.Set[schema.GroupKind]) *Comparison {
 	after := New(in)
 	in.Policies, in.Referred = inForce.Policies, inForce.Referred
@@ -49,14 +49,14 @@ func NewComparison(in Input, inForce InForce, beyond sets.Set[schema.GroupKind])
 	return c
 }
 
-// only is the same judge for other kinds.
+// only returns the same judge for other kinds.
 func (j *Judge) only(kinds sets.Set[schema.GroupKind]) *Judge {
 	other := *j
 	other.Kinds = kinds
 	return &other
 }
 
-// Targets are the kinds that rules of either side are about, each as it is to be read.
+// Targets returns the kinds that rules of either side target, each at the version to read.
 func (c *Comparison) Targets() []schema.GroupVersionKind {
 	targets := c.shown.targets()
 	return append(targets, c.beyond.targets()...)
@@ -71,39 +71,39 @@ func (v judgePair) targets() []schema.GroupVersionKind {
 		case i < 0:
 			targets = append(targets, target)
 		case v.after.rules.snapshot.Version(kind).Empty():
-			targets[i] = target // the rules asked about keep the kind at any version
+			targets[i] = target // the new rules keep the kind at any version
 		}
 	}
 	return targets
 }
 
-// RulesOf are the rules of both sides about a kind.
+// RulesOf returns the rules of both sides for a kind.
 func (c *Comparison) RulesOf(kind schema.GroupKind) []*policy.Rule {
 	return slices.Concat(c.shown.after.RulesOf(kind), c.shown.before.RulesOf(kind))
 }
 
-// Ranks reports whether the verdict on an object of a kind depends on others by the rules of either side.
+// Ranks reports whether, by the rules of either side, the decision about an object of a kind depends on other objects.
 func (c *Comparison) Ranks(kind schema.GroupKind) (ranks, everywhere bool) {
 	was, wasEverywhere := c.shown.before.Ranks(kind)
 	is, isEverywhere := c.shown.after.Ranks(kind)
 	return was || is, wasEverywhere || isEverywhere
 }
 
-// Uncompared says, of each kind that cannot be compared, why: an object is read at one version only. Its objects are
-// judged by the rules asked about, and have no changes.
+// Uncompared explains for each kind why it cannot be compared: objects are read at one version only. The result has the
+// decisions of the input's rules about these objects, but no changes.
 func (c *Comparison) Uncompared() []string {
 	var reasons []string
 	for kind := range c.otherVersions {
 		was, is := c.shown.before.rules.snapshot.Version(kind), c.shown.after.rules.snapshot.Version(kind)
-		reasons = append(reasons, fmt.Sprintf("%s is not compared: the rules in force read it at %s, those of the files at %s",
+		reasons = append(reasons, fmt.Sprintf("%s is not compared: the rules in force read it at version %s, the rules in the files at %s",
 			kind, was.GroupVersion(), is.GroupVersion()))
 	}
 	slices.SortFunc(reasons, strings.Compare)
 	return reasons
 }
 
-// Run judges all that the feed gives, like Judge.Run. The result is that of the rules asked about, with the changes; what
-// the rules in force cannot judge is not among its failures.
+// Run evaluates all objects of the feed, like Judge.Run. The result has the decisions of the input's rules, and the changes.
+// Failures of the rules in force are not in the result.
 func (c *Comparison) Run(ctx context.Context, feed Feed) (*Result, error) {
 	var hearings []*comparer
 	err := distribute(ctx, c.shown.after.Compiler, feed, func(e *engine.Evaluator) objectFunc {
@@ -144,7 +144,7 @@ func (v judgePair) newWorkers(e *engine.Evaluator) *workerPair {
 	return &workerPair{before: v.before.newWorker(e), after: v.after.newWorker(e)}
 }
 
-// comparer is where one goroutine compares.
+// comparer compares in one goroutine.
 type comparer struct{ shown, beyond *workerPair }
 
 func (c *Comparison) newComparer(e *engine.Evaluator) *comparer {
@@ -158,10 +158,10 @@ func (h *comparer) judge(object map[string]any) {
 	h.beyond.judge(object)
 }
 
-// workerPair judges an object twice. It holds a row of the rules in force only where something changes.
+// workerPair evaluates an object twice. It stores a row of the rules in force only if the decision changes.
 type workerPair struct {
 	before, after *worker
-	hidden        bool // nothing is told but changes
+	hidden        bool // report only changes
 }
 
 func (p *workerPair) judge(object map[string]any) {
@@ -178,7 +178,7 @@ func (p *workerPair) judge(object map[string]any) {
 	}
 }
 
-// dropUnchanged lets go of the last rows where nothing changes.
+// dropUnchanged removes the last rows if the decision does not change.
 func (p *workerPair) dropUnchanged(before, after *Row) {
 	was, is := p.before.results, p.after.results
 	if changeOf(before.Verdict, after.Verdict, is.at) != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// rulesAbout is a policy with one rule for each target, such as "v1 Pod 2d" or "v1 Pod 2d false".
+// rulesAbout returns a policy with one rule for each target, such as "v1 Pod 2d" or "v1 Pod 2d false".
 func rulesAbout(name, mode string, targets ...string) string {
 	text := "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: ClusterRetentionPolicy\nmetadata: {name: " + name + "}\nspec:\n  mode: " + mode + "\n  rules:\n"
 	for i, target := range targets {
@@ -31,8 +31,8 @@ func created(apiVersion, kind, namespace, name, time string) string {
 	return fmt.Sprintf("---\n{apiVersion: %s, kind: %s, metadata: {namespace: %q, name: %s, creationTimestamp: %q}}\n", apiVersion, kind, namespace, name, time)
 }
 
-// comparing is a comparison from the first text of policies to the second, and the objects of the third. Nothing is asked
-// about the policy others: it is the cluster's.
+// comparing returns a comparison of the policies inForce with the policies asked, and the objects. Policy "others" is a policy
+// of the cluster.
 func comparing(t *testing.T, inForce, asked, objects string) (*preview.Comparison, *load.Files) {
 	t.Helper()
 	compiler, err := engine.NewCompiler(engine.Options{})
@@ -84,7 +84,7 @@ func compared(t *testing.T, inForce, asked, objects string) *preview.Result {
 	return result
 }
 
-// changes says each change in one line.
+// changes formats each change as one line.
 func changes(r *preview.Result) []string {
 	lines := []string{}
 	for _, c := range r.Changes {
@@ -101,23 +101,23 @@ func TestChanges(t *testing.T) {
 		inForce, asked string
 		want           []string
 	}{
-		"no rule before, due now":             {"", enforced("1h"), []string{"Pod team/a NewlyGoes NotSelected to Expired"}},
-		"no rule before, due later":           {"", enforced("9d"), []string{"Pod team/a NewlyGoes NotSelected to Waiting"}},
-		"no rule before, and kept":            {"", rulesAbout("p", "Enforce", "v1 Pod 1h false"), nil},
-		"kept before":                         {rulesAbout("p", "Enforce", "v1 Pod 1h false"), enforced("1h"), []string{"Pod team/a NewlyGoes NotEligible to Expired"}},
-		"a dry run does not go":               {rulesAbout("p", "DryRun", "v1 Pod 1h"), enforced("1h"), []string{"Pod team/a NewlyGoes DryRun to Expired"}},
-		"a dry run is to come":                {enforced("9d"), rulesAbout("p", "DryRun", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Waiting to DryRun"}},
-		"suspended":                           {enforced("1h"), rulesAbout("p", "Suspended", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Expired to Suspended"}},
-		"the rule is gone":                    {enforced("9d"), rulesAbout("p", "Enforce", "v1 Secret 1h"), []string{"Pod team/a NewlyKept Waiting to NotSelected"}},
-		"a shorter time":                      {enforced("9d"), enforced("8d"), []string{"Pod team/a Sooner Waiting to Waiting"}},
-		"a shorter time that has come":        {enforced("9d"), enforced("1d"), []string{"Pod team/a Sooner Waiting to Expired"}},
-		"a longer time":                       {enforced("8d"), enforced("9d"), []string{"Pod team/a Later Waiting to Waiting"}},
-		"a longer time that has not come":     {enforced("1d"), enforced("9d"), []string{"Pod team/a Later Expired to Waiting"}},
-		"due either way":                      {enforced("1h"), enforced("2h"), nil},
-		"the same":                            {enforced("9d"), enforced("9d"), nil},
-		"the same for another rule":           {enforced("9d"), rulesAbout("q", "Enforce", "v1 Pod 9d"), nil},
-		"kept for another reason":             {rulesAbout("p", "Enforce", "v1 Pod 1h false"), rulesAbout("p", "DryRun", "v1 Pod 1h"), nil},
-		"a rule that keeps is no rule at all": {rulesAbout("p", "Enforce", "v1 Pod 1h false"), rulesAbout("p", "Enforce", "v1 Secret 1h"), nil},
+		"no rule before, due now":        {"", enforced("1h"), []string{"Pod team/a NewlyGoes NotSelected to Expired"}},
+		"no rule before, due later":      {"", enforced("9d"), []string{"Pod team/a NewlyGoes NotSelected to Waiting"}},
+		"no rule before, and kept":       {"", rulesAbout("p", "Enforce", "v1 Pod 1h false"), nil},
+		"kept before":                    {rulesAbout("p", "Enforce", "v1 Pod 1h false"), enforced("1h"), []string{"Pod team/a NewlyGoes NotEligible to Expired"}},
+		"a dry run counts as kept":       {rulesAbout("p", "DryRun", "v1 Pod 1h"), enforced("1h"), []string{"Pod team/a NewlyGoes DryRun to Expired"}},
+		"the new policy is a dry run":    {enforced("9d"), rulesAbout("p", "DryRun", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Waiting to DryRun"}},
+		"suspended":                      {enforced("1h"), rulesAbout("p", "Suspended", "v1 Pod 1h"), []string{"Pod team/a NewlyKept Expired to Suspended"}},
+		"the rule is removed":            {enforced("9d"), rulesAbout("p", "Enforce", "v1 Secret 1h"), []string{"Pod team/a NewlyKept Waiting to NotSelected"}},
+		"a shorter TTL, due later":       {enforced("9d"), enforced("8d"), []string{"Pod team/a Sooner Waiting to Waiting"}},
+		"a shorter TTL, due now":         {enforced("9d"), enforced("1d"), []string{"Pod team/a Sooner Waiting to Expired"}},
+		"a longer TTL, due later before": {enforced("8d"), enforced("9d"), []string{"Pod team/a Later Waiting to Waiting"}},
+		"a longer TTL, due now before":   {enforced("1d"), enforced("9d"), []string{"Pod team/a Later Expired to Waiting"}},
+		"due in both cases":              {enforced("1h"), enforced("2h"), nil},
+		"the same":                       {enforced("9d"), enforced("9d"), nil},
+		"the same by another rule":       {enforced("9d"), rulesAbout("q", "Enforce", "v1 Pod 9d"), nil},
+		"kept for another reason":        {rulesAbout("p", "Enforce", "v1 Pod 1h false"), rulesAbout("p", "DryRun", "v1 Pod 1h"), nil},
+		"kept by a rule, then by none":   {rulesAbout("p", "Enforce", "v1 Pod 1h false"), rulesAbout("p", "Enforce", "v1 Secret 1h"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := compared(t, test.inForce, test.asked, onePod)
@@ -147,7 +147,7 @@ func TestChangesAreOrderedAndVerdictsAreThoseAskedFor(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(got.Counts) != 1 {
-		t.Errorf("counts %v, want those of the rule asked about", got.Counts)
+		t.Errorf("counts %v, want only those of the new rule", got.Counts)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestKindsReadAtAnotherVersionAreNotCompared(t *testing.T) {
 	inForce, asked := rulesAbout("p", "Enforce", "g/v1 Thing 9d", "v1 Pod 9d"), rulesAbout("p", "Enforce", "g/v2 Thing 1d", "v1 Pod 1d")
 	objects := created("g/v2", "Thing", "a", "t", time) + created("v1", "Pod", "a", "p", time)
 	c, _ := comparing(t, inForce, asked, objects)
-	want := []string{"Thing.g is not compared: the rules in force read it at g/v1, those of the files at g/v2"}
+	want := []string{"Thing.g is not compared: the rules in force read it at version g/v1, the rules in the files at g/v2"}
 	if diff := cmp.Diff(want, c.Uncompared()); diff != "" {
 		t.Error(diff)
 	}
@@ -179,33 +179,33 @@ func TestComparisonReadsWhatEitherSideIsAbout(t *testing.T) {
 	invalid := strings.Replace(rulesAbout("p", "Enforce", "g/v2 Thing 1d"), "startTime", "wrong", 1)
 	c, _ = comparing(t, rulesAbout("p", "Enforce", "g/v1 Thing 9d"), invalid, "# nothing")
 	if diff := cmp.Diff([]schema.GroupVersionKind{{Group: "g", Version: "v1", Kind: "Thing"}}, c.Targets()); diff != "" {
-		t.Errorf("an invalid rule decides about the version: %s", diff)
+		t.Errorf("an invalid rule affects the version: %s", diff)
 	}
 }
 
-// To compare, nothing is held but what differs.
+// TestWhatDoesNotChangeIsNotHeld: a comparison stores only rows that differ.
 func TestWhatDoesNotChangeIsNotHeld(t *testing.T) {
 	others := rulesAbout("others", "Enforce", "v1 Secret 9d")
 	for name, test := range map[string]struct {
 		inForce, asked string
 		want           int
 	}{
-		"the same":                 {rulesAbout("p", "Enforce", "v1 Pod 9d"), rulesAbout("p", "Enforce", "v1 Pod 9d"), 0},
-		"all differ":               {rulesAbout("p", "Enforce", "v1 Pod 9d"), rulesAbout("p", "Enforce", "v1 Pod 8d"), 100},
-		"one kind differs":         {rulesAbout("p", "Enforce", "v1 Pod 9d") + others, rulesAbout("p", "Enforce", "v1 Pod 8d") + others, 100},
-		"a rule fails on all":      {rulesAbout("p", "Enforce", "v1 Pod 9d object.x"), rulesAbout("p", "Enforce", "v1 Pod 9d"), 100},
-		"the same, of other kinds": {rulesAbout("p", "Enforce", "v1 Pod 9d", "v1 Secret 8d") + others, rulesAbout("p", "Enforce", "v1 Pod 9d") + others, 0},
+		"the same":                  {rulesAbout("p", "Enforce", "v1 Pod 9d"), rulesAbout("p", "Enforce", "v1 Pod 9d"), 0},
+		"all differ":                {rulesAbout("p", "Enforce", "v1 Pod 9d"), rulesAbout("p", "Enforce", "v1 Pod 8d"), 100},
+		"one kind differs":          {rulesAbout("p", "Enforce", "v1 Pod 9d") + others, rulesAbout("p", "Enforce", "v1 Pod 8d") + others, 100},
+		"a rule fails on all":       {rulesAbout("p", "Enforce", "v1 Pod 9d object.x"), rulesAbout("p", "Enforce", "v1 Pod 9d"), 100},
+		"the same, for other kinds": {rulesAbout("p", "Enforce", "v1 Pod 9d", "v1 Secret 8d") + others, rulesAbout("p", "Enforce", "v1 Pod 9d") + others, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := comparing(t, test.inForce, test.asked, "# nothing")
 			if got := c.Held(t.Context(), podsAndSecrets(100)...); got != test.want {
-				t.Errorf("%d rows and failures are held, want %d", got, test.want)
+				t.Errorf("%d rows and failures are stored, want %d", got, test.want)
 			}
 		})
 	}
 }
 
-// podsAndSecrets are n of each, an hour old.
+// podsAndSecrets returns n Pods and n Secrets that are an hour old.
 func podsAndSecrets(n int) []map[string]any {
 	var objects []map[string]any
 	for i := range n {

@@ -10,30 +10,30 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// group is one sort of change, as it is headed and counted.
+// group is a group of changes with a title and a count.
 type group struct {
 	title string
 	has   func(*Change) bool
 }
 
 var groups = []group{
-	{"newly go now", func(c *Change) bool { return c.What == NewlyGoes && c.After.Action == policy.Delete }},
-	{"newly go later", func(c *Change) bool { return c.What == NewlyGoes && c.After.Action != policy.Delete }},
-	{"go sooner", func(c *Change) bool { return c.What == Sooner }},
-	{"go later", func(c *Change) bool { return c.What == Later }},
+	{"newly deleted now", func(c *Change) bool { return c.What == NewlyGoes && c.After.Action == policy.Delete }},
+	{"newly deleted later", func(c *Change) bool { return c.What == NewlyGoes && c.After.Action != policy.Delete }},
+	{"deleted sooner", func(c *Change) bool { return c.What == Sooner }},
+	{"deleted later", func(c *Change) bool { return c.What == Later }},
 	{"newly kept", func(c *Change) bool { return c.What == NewlyKept }},
 }
 
-// writeDiff writes what changes against the rules in force, by namespace.
+// writeDiff writes the changes from the rules in force, by namespace.
 func writeDiff(w io.Writer, r *Result) {
 	switch {
 	case !r.Compared:
 		return
 	case len(r.Changes) == 0:
-		fmt.Fprintln(w, "\nNo change against the rules in force.")
+		fmt.Fprintln(w, "\nNo changes compared with the rules in force.")
 		return
 	}
-	fmt.Fprintf(w, "\nAgainst the rules in force: %s\n", totals(r.Changes))
+	fmt.Fprintf(w, "\nCompared with the rules in force: %s\n", totals(r.Changes))
 	for rest := r.Changes; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(c Change) bool { return c.Namespace != rest[0].Namespace })
 		if n < 0 {
@@ -49,17 +49,17 @@ func totals(changes []Change) string {
 	for i := range changes {
 		n[groupOf(&changes[i])]++
 	}
-	return fmt.Sprintf("%d newly go (%d now), %d newly kept, %d sooner, %d later", n[0]+n[1], n[0], n[4], n[2], n[3])
+	return fmt.Sprintf("%d newly deleted (%d now), %d newly kept, %d sooner, %d later", n[0]+n[1], n[0], n[4], n[2], n[3])
 }
 
 func groupOf(c *Change) int {
 	return slices.IndexFunc(groups, func(g group) bool { return g.has(c) })
 }
 
-// changesShown is how many changes of one group in one namespace a table shows; JSON and YAML have all.
+// changesShown limits the changes that a table shows of one group in one namespace. JSON and YAML have all.
 const changesShown = 3
 
-// writeDiffOf writes what changes in one namespace.
+// writeDiffOf writes the changes in one namespace.
 func writeDiffOf(w io.Writer, changes []Change, at time.Time) {
 	fmt.Fprintln(w, cmp.Or(changes[0].Namespace, "cluster-scoped objects"))
 	byGroup := make([][]*Change, len(groups))
@@ -82,7 +82,7 @@ func writeDiffOf(w io.Writer, changes []Change, at time.Time) {
 	}
 }
 
-// whenChanged is when the subject goes, or would have gone: the first to go come first.
+// whenChanged returns when the subject is deleted, or would have been deleted. Changes are sorted by this time.
 func whenChanged(c *Change) time.Time {
 	if c.What == NewlyKept {
 		return c.Before.Due.Time
@@ -90,7 +90,7 @@ func whenChanged(c *Change) time.Time {
 	return c.After.Due.Time
 }
 
-// text is an outcome in two or three words: when the subject is deleted, or why not.
+// text describes an outcome in two or three words: when the subject is deleted, or why it is kept.
 func (o *Outcome) text(at time.Time) string {
 	if o.Action == policy.Keep {
 		return string(o.Reason)

@@ -1,8 +1,8 @@
-// Package preview says what would go and when: a stream of objects, policies and a time become verdicts, and with the
-// rules in force beside them, changes.
+// Package preview computes what would be deleted and when. From a stream of objects, policies and a time, it computes
+// decisions. If it is also given the rules in force, it computes the changes.
 //
-// It promises that the answer is the one the controller would give at that time, that what it holds is one small row a
-// subject (two where something changes) and never the objects, and that every expression that fails is told.
+// The decisions are those of the controller at that time. The package stores one small row for each subject (two if the
+// decision changes), but no objects, and reports every expression that fails.
 //
-// It refuses to read a clock, to talk to a cluster and to delete anything.
+// It neither reads a clock, nor connects to a cluster, nor deletes objects.
 package preview

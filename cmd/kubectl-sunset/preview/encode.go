@@ -17,7 +17,7 @@ type section struct {
 	element func(i int) any
 }
 
-// sections are the lists of a result. There is a diff only where something was compared.
+// sections returns the lists of a result. It has a diff only if a comparison was made.
 func sections(r *Result) []section {
 	all := []section{
 		{"verdicts", len(r.Rows), func(i int) any { return r.Rows[i].Record() }},
@@ -29,7 +29,7 @@ func sections(r *Result) []section {
 	return all
 }
 
-// WriteJSON writes a result as one JSON object, one verdict a line.
+// WriteJSON writes a result as one JSON object, with one decision on each line.
 func WriteJSON(w io.Writer, r *Result) error {
 	e := &encoder{w: w}
 	e.printf("{\"at\": %q", FormatTime(r.At))
@@ -44,7 +44,7 @@ func WriteJSON(w io.Writer, r *Result) error {
 	return e.err
 }
 
-// encoder writes until something goes wrong, and then remembers what.
+// encoder writes until the first error, and keeps that error.
 type encoder struct {
 	w   io.Writer
 	err error
@@ -68,7 +68,7 @@ func (e *encoder) element(i int, value any) {
 	e.printf("%s%s", separator, data)
 }
 
-// marshal is JSON on one line, with < and > as they are: expressions and messages are full of them.
+// marshal encodes JSON on one line. It does not escape < and >, which are common in expressions and messages.
 func marshal(value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -77,7 +77,7 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// end is the line end behind the last element, if there is one.
+// end returns the line end after the last element, if there is one.
 func (e *encoder) end(elements int) string {
 	if elements == 0 {
 		return ""

@@ -2,7 +2,7 @@ package preview
 
 import "context"
 
-// Held judges objects on one goroutine, and gives how many rows and failures it holds to compare, beside those to show.
+// Held evaluates objects in one goroutine. It returns the number of rows and failures that are stored only for the comparison.
 func (c *Comparison) Held(ctx context.Context, objects ...map[string]any) int {
 	evaluator := c.shown.after.Compiler.NewEvaluator(ctx)
 	defer evaluator.Close()

@@ -9,14 +9,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Image is what people know an image by, and what it takes.
+// Image is the name and size of an image for display.
 type Image struct {
-	Name  string // its first tag, or else its first digest; empty without either
+	Name  string // its first tag, or otherwise its first digest; empty if it has neither
 	Tags  int
 	Bytes int64
 }
 
-// imageOf reads it from the object of an image; nil for any other.
+// imageOf reads an Image from an object; nil for any other kind.
 func imageOf(object map[string]any) *Image {
 	if KindOf(object).GroupKind() != v1alpha1.ImageKind.GroupKind() {
 		return nil
@@ -32,7 +32,7 @@ func imageOf(object map[string]any) *Image {
 	return image
 }
 
-// FromImages feeds images.
+// FromImages returns a feed of images.
 func FromImages(images []engine.Image) Feed {
 	return func(yield func(Batch) error) error {
 		for i := range images {
@@ -51,7 +51,7 @@ func (o oneImage) Objects() ([]map[string]any, error) {
 	return []map[string]any{o.image.Object()}, nil
 }
 
-// Both feeds what one gives and then what another does.
+// Both returns a feed of the objects of one, and then of another.
 func Both(one, another Feed) Feed {
 	return func(yield func(Batch) error) error {
 		if err := one(yield); err != nil {
@@ -61,7 +61,7 @@ func Both(one, another Feed) Feed {
 	}
 }
 
-// onNode are the rules that count on the node of Input; those about other objects do everywhere.
+// onNode returns the rules that apply to Input.Node. Rules for other kinds than images always apply.
 func (j *Judge) onNode(rules []*policy.Rule) []*policy.Rule {
 	if !slices.ContainsFunc(rules, (*policy.Rule).OnNodes) {
 		return rules
@@ -76,18 +76,18 @@ func (j *Judge) nodeLabels() map[string]string {
 	return j.Node.Labels
 }
 
-// NoNode says of the rules that ask for another node than Input's, or for any where there is none, that they do not count.
+// NoNode returns a note for each rule about images that does not select Input.Node, or that needs a Node where none is given.
 func (j *Judge) NoNode() []string {
 	var notes []string
 	for _, r := range j.rules.snapshot.Rules(v1alpha1.ImageKind.GroupKind()) {
 		if r.SelectsNode(j.nodeLabels()) {
 			continue
 		}
-		where := "a node without labels, as no Node is given"
+		where := "a node without labels (no Node is given)"
 		if j.Node != nil {
 			where = "node " + j.Node.Name
 		}
-		notes = append(notes, fmt.Sprintf("rule %s does not count on %s: its nodeSelector wants %s", r.ID, where, r.NodeSelector))
+		notes = append(notes, fmt.Sprintf("rule %s does not apply to %s: its nodeSelector is %s", r.ID, where, r.NodeSelector))
 	}
 	return notes
 }

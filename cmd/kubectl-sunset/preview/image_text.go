@@ -2,7 +2,7 @@ package preview
 
 import "fmt"
 
-// shownName is what people know an object by: of an image its first tag or digest, as its ID says nothing to them.
+// shownName returns the name for display: for an image its first tag or digest, because its ID is not readable.
 func (r *Row) shownName() string {
 	switch {
 	case r.Image == nil || r.Image.Name == "":
@@ -21,7 +21,7 @@ func (r *Row) shownSize() string {
 	return FormatBytes(r.Image.Bytes)
 }
 
-// inBytes stands behind a number of images.
+// inBytes returns the size that follows a number of images.
 func inBytes(n int64) string {
 	if n == 0 {
 		return ""
@@ -29,7 +29,7 @@ func inBytes(n int64) string {
 	return " (" + FormatBytes(n) + ")"
 }
 
-// FormatBytes is a number of bytes, with three digits and decimal units as crictl and docker write it.
+// FormatBytes formats a number of bytes with three digits and decimal units, as crictl and docker do.
 func FormatBytes(n int64) string {
 	const units = "kMGTPE"
 	value, unit := float64(n), ""

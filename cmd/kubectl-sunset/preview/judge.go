@@ -13,42 +13,42 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Input is what objects are judged by.
+// Input holds everything that decisions depend on, except for the objects.
 type Input struct {
 	Compiler   *engine.Compiler
-	Policies   []*policy.Policy // each in the mode in which it is to act
+	Policies   []*policy.Policy // each in the mode in which it acts
 	Programs   map[string]*engine.Program
-	Namespaces map[string]policy.Namespace // one that is missing carries only its name as a label
+	Namespaces map[string]policy.Namespace // a missing namespace has only its name as a label
 	Protection policy.Protection
 	At         time.Time
-	Node       *engine.Node // that images are on; nil for one without labels
-	Referred   *Referred    // what refers to ConfigMaps and Secrets; nil where no rule asks
+	Node       *engine.Node // the node of the images; nil for a node without labels
+	Referred   *Referred    // the references to ConfigMaps and Secrets; nil if no rule reads them
 
-	Namespace string          // judge only objects of this namespace; empty means all
-	Selector  labels.Selector // judge only objects with these labels; nil means all
+	Namespace string          // only objects of this namespace; empty means all
+	Selector  labels.Selector // only objects with these labels; nil means all
 
-	Kinds sets.Set[schema.GroupKind] // judge only objects of these kinds; nil means all
+	Kinds sets.Set[schema.GroupKind] // only objects of these kinds; nil means all
 
-	// Whole: the feed gives all objects there are, also those that no rule is about. What is said of owners rests on it.
+	// Whole reports that the feed contains all objects, also those that no rule targets. Messages about owners depend on it.
 	Whole bool
 }
 
-// Judge judges objects. It is immutable and safe for concurrent use.
+// Judge decides about objects. It is immutable and safe for concurrent use.
 type Judge struct {
 	Input
 	rules *ruleIndex
 }
 
-// New makes a Judge. The input must not change any more.
+// New returns a Judge. The caller must not change the input afterwards.
 func New(in Input) *Judge {
 	return &Judge{Input: in, rules: newRuleIndex(in)}
 }
 
-// Targets are the kinds that rules are about, each as it is to be read.
+// Targets returns the kinds that rules target, each at the version to read.
 func (j *Judge) Targets() []schema.GroupVersionKind {
 	var targets []schema.GroupVersionKind
 	for _, kind := range j.rules.snapshot.Kinds() {
-		if j.about(kind) && kind != v1alpha1.ImageKind.GroupKind() { // no API server has images
+		if j.about(kind) && kind != v1alpha1.ImageKind.GroupKind() { // the API server does not serve images
 			targets = append(targets, j.version(kind))
 		}
 	}
@@ -57,7 +57,7 @@ func (j *Judge) Targets() []schema.GroupVersionKind {
 
 func (j *Judge) about(kind schema.GroupKind) bool { return j.Kinds == nil || j.Kinds.Has(kind) }
 
-// Target is a kind as it is to be read; ok is false where no rule is about it.
+// Target returns a kind at the version to read; ok is false if no rule targets it.
 func (j *Judge) Target(kind schema.GroupKind) (target schema.GroupVersionKind, ok bool) {
 	if len(j.RulesOf(kind)) == 0 {
 		return target, false
@@ -65,7 +65,7 @@ func (j *Judge) Target(kind schema.GroupKind) (target schema.GroupVersionKind, o
 	return j.version(kind), true
 }
 
-// version is the kind as its rules read it. Invalid rules keep what they select at whatever version they name.
+// version returns the kind at the version that its rules read. If all rules are invalid, any version that they name will do.
 func (j *Judge) version(kind schema.GroupKind) schema.GroupVersionKind {
 	if version := j.rules.snapshot.Version(kind); !version.Empty() {
 		return version
@@ -73,19 +73,19 @@ func (j *Judge) version(kind schema.GroupKind) schema.GroupVersionKind {
 	return j.rules.snapshot.Rules(kind)[0].Kind
 }
 
-// RulesOf are the rules about a kind, by policy and rule name.
+// RulesOf returns the rules for a kind, by policy and rule name.
 func (j *Judge) RulesOf(kind schema.GroupKind) []*policy.Rule { return j.rules.snapshot.Rules(kind) }
 
-// worker is where one goroutine judges.
+// worker evaluates objects in one goroutine.
 type worker struct {
 	*Judge
 	evaluator   *engine.Evaluator
 	results     *results
 	evaluations []policy.Evaluation
-	unmarked    []policy.RuleID // of the evaluations, those whose start is only At
+	unmarked    []policy.RuleID // the rules whose start is only At, because the object has no mark
 }
 
-// judge adds what there is to say about an object to the results.
+// judge adds the decision about an object to the results.
 func (w *worker) judge(object map[string]any) {
 	if w.results.owners != nil {
 		w.results.owners.add(object)
@@ -112,8 +112,8 @@ func (w *worker) judge(object map[string]any) {
 	}
 }
 
-// evaluate evaluates every rule that applies to an object. The result is good until the next; ok is false where no rule applies,
-// or the object cannot be judged, which is then in the results.
+// evaluate evaluates every rule that applies to an object. The result is valid until the next call. ok is false if no rule
+// applies, or if the object cannot be evaluated; the results then have a failure.
 func (w *worker) evaluate(object map[string]any) (c candidate, ok bool) {
 	c.kind = KindOf(object)
 	meta, _ := object["metadata"].(map[string]any)
@@ -145,15 +145,15 @@ func (w *worker) evaluate(object map[string]any) (c candidate, ok bool) {
 	return c, true
 }
 
-// evaluateRule adds what one rule says.
+// evaluateRule adds the evaluation of one rule.
 func (w *worker) evaluateRule(rule *policy.Rule, object map[string]any) {
 	program := w.Programs[rule.Key]
 	if program == nil {
-		return // not even its kind could be understood
+		return // the rule has no valid kind
 	}
 	facts := w.evaluator.Facts(program, object)
 	if facts.Marked && facts.Eligible && facts.Start.IsZero() {
-		facts.Start = w.At // it would be marked now
+		facts.Start = w.At // the controller would mark it now
 		w.unmarked = append(w.unmarked, rule.ID)
 	}
 	w.evaluations = append(w.evaluations, policy.Evaluation{Rule: rule, Facts: facts, Known: true})
@@ -171,14 +171,14 @@ func (w *worker) selected(meta map[string]any) bool {
 	return w.Selector.Matches(set)
 }
 
-// KindOf is the kind that an object says it is.
+// KindOf returns the kind in an object's apiVersion and kind.
 func KindOf(object map[string]any) schema.GroupVersionKind {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-// dropUnread removes what the controller does not keep of any object, so that both judge the same.
+// dropUnread removes the fields that the controller does not store of any object, so that both evaluate the same data.
 func dropUnread(meta map[string]any) {
 	delete(meta, "managedFields")
 	if annotations, ok := meta["annotations"].(map[string]any); ok {
@@ -187,6 +187,6 @@ func dropUnread(meta map[string]any) {
 }
 
 func otherVersion(has, reads schema.GroupVersionKind) string {
-	return "not judged: given at " + has.GroupVersion().String() + ", and the rules read " + reads.Kind + " at " +
+	return "not evaluated: the object is at version " + has.GroupVersion().String() + ", but the rules read " + reads.Kind + " at " +
 		reads.GroupVersion().String() + "; get it at that version"
 }

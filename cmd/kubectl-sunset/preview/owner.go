@@ -11,12 +11,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ownerGraph is what objects say of themselves as owners, and which owners they name.
+// ownerGraph holds, by UID, the owners of objects, and what keeps objects from being deleted as owners.
 type ownerGraph map[types.UID]ownerNode
 
 type ownerNode struct {
 	owners   []types.UID
-	obstacle map[engine.Allowed]error // what keeps it from going as an owner, by what the rule allows
+	obstacle map[engine.Allowed]error // why it cannot be deleted as an owner, by the exceptions of the rule
 }
 
 func (k ownerGraph) add(object map[string]any) {
@@ -39,14 +39,14 @@ func (k ownerGraph) add(object map[string]any) {
 	k[types.UID(uid)] = r
 }
 
-// deletesOwners reports whether some rule lets owners go.
+// deletesOwners reports whether any rule deletes owners.
 func (j *Judge) deletesOwners() bool {
 	return slices.ContainsFunc(j.Policies, func(p *policy.Policy) bool {
 		return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Owner })
 	})
 }
 
-// addOwners adds to the rows of what goes with its owner what is known of that.
+// addOwners adds propagation, number of dependents and obstacles to the rows of objects that are deleted with their owner.
 func (j *Judge) addOwners(result *Result, byWorker []*results) {
 	all := ownerGraph{}
 	for _, s := range byWorker {
@@ -71,12 +71,12 @@ func (j *Judge) addOwners(result *Result, byWorker []*results) {
 			continue
 		}
 		if why := all.obstacle(owner.UID, rule); why != nil {
-			row.Message = "not while its owner " + owner.String() + " " + why.Error()
+			row.Message = "blocked: owner " + owner.String() + " " + why.Error()
 		}
 	}
 }
 
-// owned are the dependents by owner.
+// owned returns the dependents of each owner.
 func (k ownerGraph) owned() map[types.UID][]types.UID {
 	owned := map[types.UID][]types.UID{}
 	for uid, r := range k {
@@ -87,7 +87,7 @@ func (k ownerGraph) owned() map[types.UID][]types.UID {
 	return owned
 }
 
-// ownedBy are an owner and all that it owns, directly or not.
+// ownedBy returns an owner and all its direct and indirect dependents.
 func ownedBy(uid types.UID, owned map[types.UID][]types.UID) map[types.UID]bool {
 	found, next := map[types.UID]bool{uid: true}, []types.UID{uid}
 	for len(next) > 0 {
@@ -104,7 +104,7 @@ func ownedBy(uid types.UID, owned map[types.UID][]types.UID) map[types.UID]bool 
 
 var errNotGiven = errors.New("is not among the objects")
 
-// obstacle is what keeps an owner from going on the word of a rule.
+// obstacle returns why a rule cannot delete an owner, or nil.
 func (k ownerGraph) obstacle(uid types.UID, rule *policy.Rule) error {
 	r, known := k[uid]
 	if !known {

@@ -16,7 +16,7 @@ import (
 
 var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// judge judges the objects of a text by the policies of the same text.
+// judge evaluates the objects of a text with the policies of the same text.
 func judge(t testing.TB, text string, change func(*preview.Input)) *preview.Result {
 	t.Helper()
 	compiler, err := engine.NewCompiler(engine.Options{})
@@ -79,7 +79,7 @@ func pod(namespace, name, more string) string {
 		"\n  creationTimestamp: 2026-03-01T00:00:00Z\n" + more
 }
 
-// rows says each row in one line.
+// rows formats each row as one line.
 func rows(r *preview.Result) []string {
 	var lines []string
 	for _, row := range r.Rows {
@@ -112,9 +112,9 @@ func TestWhatCannotBeJudgedIsTold(t *testing.T) {
 	}{
 		"another version": {
 			strings.Replace(pod("dev-a", "a", ""), "apiVersion: v1", "apiVersion: v2", 1),
-			preview.Failure{Namespace: "dev-a", Name: "a", Message: "not judged: given at v2, and the rules read Pod at v1; get it at that version"},
+			preview.Failure{Namespace: "dev-a", Name: "a", Message: "not evaluated: the object is at version v2, but the rules read Pod at v1; get it at that version"},
 		},
-		"a garbage creation time": {
+		"an invalid creation time": {
 			strings.Replace(pod("dev-a", "a", ""), "2026-03-01T00:00:00Z", "yesterday", 1),
 			preview.Failure{Namespace: "dev-a", Name: "a", Message: `metadata.creationTimestamp: "yesterday" is not a time in RFC 3339, such as 2026-03-01T12:00:00Z`},
 		},

@@ -8,23 +8,23 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// candidate is a subject whose verdict depends on others: it has to wait until all are known.
+// candidate is a subject whose decision depends on other subjects. It is decided after all are known.
 type candidate struct {
 	kind        schema.GroupVersionKind
 	subject     policy.Subject
 	evaluations []policy.Evaluation
 	image       *Image // nil for any other object
-	needed      string // why it is held though nobody has written so; empty when it is not
-	hidden      bool   // it only counts among the others
+	needed      string // why it is held without an annotation; empty if it is not
+	hidden      bool   // it affects the decisions about others, but is not shown
 }
 
-// Ranks reports whether the verdict on an object of a kind depends on others: of its namespace, or of all.
+// Ranks reports whether the decision about an object of a kind depends on other objects: of its namespace, or of all.
 func (j *Judge) Ranks(kind schema.GroupKind) (ranks, everywhere bool) {
 	ids := j.rules.snapshot.Ranked(kind)
 	return len(ids) > 0, slices.ContainsFunc(ids, func(id policy.RuleID) bool { return j.rules.ranking(kind, id).Fair.Bounded })
 }
 
-// ranked judges the candidates of all workers.
+// ranked decides about the candidates of all workers.
 func (j *Judge) ranked(byWorker []*results) *results {
 	var all []candidate
 	for _, s := range byWorker {
@@ -40,7 +40,7 @@ func (j *Judge) ranked(byWorker []*results) *results {
 	return verdicts
 }
 
-// rank gives every candidate its standing by each rule.
+// rank sets the standing of every candidate in the ranking of each rule.
 func (j *Judge) rank(candidates []candidate) {
 	kinds := map[schema.GroupKind][]*candidate{}
 	for i := range candidates {
@@ -54,7 +54,7 @@ func (j *Judge) rank(candidates []candidate) {
 	}
 }
 
-// rankBy gives the candidates their standing by one rule.
+// rankBy sets the standing of the candidates in the ranking of one rule.
 func rankBy(ranking policy.Ranking, id policy.RuleID, candidates []*candidate) {
 	members, of := membersOf(id, candidates)
 	for i, standing := range ranking.Rank(members) {
@@ -62,7 +62,7 @@ func rankBy(ranking policy.Ranking, id policy.RuleID, candidates []*candidate) {
 	}
 }
 
-// membersOf are the candidates that take part in the ranking of a rule, each with what the rule says of it.
+// membersOf returns the candidates in the ranking of a rule, each with the rule's evaluation.
 func membersOf(id policy.RuleID, candidates []*candidate) (members []policy.Candidate, of []*policy.Evaluation) {
 	for _, c := range candidates {
 		for i := range c.evaluations {

@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ranking is a policy about Pods that are due by age, with one more setting of the rule.
+// ranking returns a policy for Pods that count from their creation, with another setting of the rule.
 func ranking(setting string) string {
 	return `
 apiVersion: sunset.x-k8s.io/v1alpha1
@@ -28,7 +28,7 @@ spec:
 `
 }
 
-// aged is a Pod of some age in hours.
+// aged returns a Pod with an age in hours.
 func aged(namespace, name string, hours int, label string) string {
 	return fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {namespace: %s, name: %s, creationTimestamp: %q, labels: {app: %s}}\n",
 		namespace, name, at.Add(-time.Duration(hours)*time.Hour).Format("2006-01-02T15:04:05Z"), label)
@@ -51,29 +51,29 @@ func TestRanks(t *testing.T) {
 		change        func(*preview.Input)
 		want          []string // NAMESPACE/NAME REASON
 	}{
-		"the newest of each namespace":           {keepOne, "", nil, []string{"a/mid Expired", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
-		"the newest of each group":               {keepEach, "", nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
-		"as many as each namespace has room for": {atMost, "", nil, []string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
-		"as many as all have room for":           {fair, "", nil, []string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
+		"the newest of each namespace":         {keepOne, "", nil, []string{"a/mid Expired", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"the newest of each group":             {keepEach, "", nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"the capacity of each namespace":       {atMost, "", nil, []string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
+		"a capacity that all namespaces share": {fair, "", nil, []string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
 		"a part of the quota": {byQuota, quota("a", ""), nil,
 			[]string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
-		"the least of two quotas": {byQuota, quota("a", "") + strings.Replace(quota("a", ""), "count/pods: 4", "pods: 2", 1), nil,
+		"the lower of two quotas": {byQuota, quota("a", "") + strings.Replace(quota("a", ""), "count/pods: 4", "pods: 2", 1), nil,
 			[]string{"a/mid OverCapacity", "a/new WithinCapacity", "a/old OverCapacity", "b/only WithinCapacity"}},
-		"a quota with scopes is none": {byQuota, quota("a", ", scopes: [BestEffort]"), nil,
+		"a quota with scopes is ignored": {byQuota, quota("a", ", scopes: [BestEffort]"), nil,
 			[]string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old WithinCapacity", "b/only WithinCapacity"}},
-		"some of them, by label, among all": {keepOne, "", selecting("app=z"), []string{"a/mid Expired"}},
-		"some of them, by namespace, among all": {fair, "", func(in *preview.Input) { in.Namespace = "a" },
+		"all count, but only some labels are shown": {keepOne, "", selecting("app=z"), []string{"a/mid Expired"}},
+		"all count, but only one namespace is shown": {fair, "", func(in *preview.Input) { in.Namespace = "a" },
 			[]string{"a/mid WithinCapacity", "a/new WithinCapacity", "a/old OverCapacity"}},
-		"none can be judged": {
+		"no object can be evaluated": {
 			strings.Replace(keepEach, "metadata.labels['app']", "metadata.labels['app'] + object.metadata.labels['z']", 1), "", nil,
 			[]string{"a/mid EvaluationFailed", "a/new EvaluationFailed", "a/old EvaluationFailed", "b/only EvaluationFailed"},
 		},
-		"one that cannot be judged keeps nobody else": {
+		"an object that cannot be evaluated does not keep others": {
 			strings.Replace(keepOne, "ttl: 1h", "ttlExpression: \"duration(object.metadata.name == 'new' ? object.metadata.name : '1h')\"", 1), "", nil,
 			[]string{"a/mid KeptNewest", "a/new EvaluationFailed", "a/old Expired", "b/only KeptNewest"},
 		},
-		"a team keeps more": {keepOne, team("keepNewest: 2"), nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
-		"a team keeps some of what nobody ranks": {"ttl: 1h", team("keepNewest: 1"), nil,
+		"an override keeps more": {keepOne, team("keepNewest: 2"), nil, []string{"a/mid KeptNewest", "a/new KeptNewest", "a/old Expired", "b/only KeptNewest"}},
+		"an override keeps some objects of a rule without ranking": {"ttl: 1h", team("keepNewest: 1"), nil,
 			[]string{"a/mid Expired", "a/new KeptNewest", "a/old Expired", "b/only Expired"}},
 	}
 	for name, tc := range tests {
@@ -99,7 +99,7 @@ func selecting(text string) func(*preview.Input) {
 	}
 }
 
-// team is a RetentionPolicy of namespace a that changes the rule.
+// team returns a RetentionPolicy of namespace a that overrides the rule.
 func team(override string) string {
 	return "---\napiVersion: sunset.x-k8s.io/v1alpha1\nkind: RetentionPolicy\nmetadata: {namespace: a, name: team}\nspec:\n  mode: Enforce\n  overrides: [{policy: p, " + override + "}]\n"
 }
@@ -117,9 +117,9 @@ func TestTeams(t *testing.T) {
 		text string
 		want []string // NAMESPACE/NAME RULE DUE
 	}{
-		"an override counts in its namespace":         {ranking("ttl: 1d") + team("ttl: 2d"), []string{"a/x p/pods " + due(45), "b/z p/pods " + due(21)}},
-		"one that is shorter counts as far as it may": {ranking("ttl: 1d, override: {ttl: {min: 8h}}") + team("ttl: 1h"), []string{"a/x p/pods " + due(5), "b/z p/pods " + due(21)}},
-		"rules of its own judge its objects alone":    {ranking("ttl: 1d") + own, []string{"a/x a/p/pods " + due(213), "b/z p/pods " + due(21)}},
+		"an override applies in its namespace":                   {ranking("ttl: 1d") + team("ttl: 2d"), []string{"a/x p/pods " + due(45), "b/z p/pods " + due(21)}},
+		"a shorter override applies up to the minimum":           {ranking("ttl: 1d, override: {ttl: {min: 8h}}") + team("ttl: 1h"), []string{"a/x p/pods " + due(5), "b/z p/pods " + due(21)}},
+		"rules of a RetentionPolicy apply only in its namespace": {ranking("ttl: 1d") + own, []string{"a/x a/p/pods " + due(213), "b/z p/pods " + due(21)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -133,7 +133,7 @@ func TestTeams(t *testing.T) {
 	}
 }
 
-// TestMarks: what is not marked yet starts at the time asked about, and a mark of this very rule counts.
+// TestMarks: an object without a mark starts at Input.At, and only a mark of the same rule counts.
 func TestMarks(t *testing.T) {
 	marking := strings.NewReplacer("{name: p}", "{name: p, uid: u-1}", "startTime: object.metadata.creationTimestamp, ", "").Replace(ranking("ttl: 4h"))
 	compiler, err := engine.NewCompiler(engine.Options{})

@@ -15,22 +15,22 @@ type Record struct {
 	Decision
 	Message string `json:"message,omitempty"`
 
-	Image string `json:"image,omitempty"` // of an image, its first tag or digest
-	Bytes int64  `json:"bytes,omitempty"` // of an image
+	Image string `json:"image,omitempty"` // first tag or digest of an image
+	Bytes int64  `json:"bytes,omitempty"` // size of an image
 
-	Owner       *Owner `json:"owner,omitempty"`             // what is deleted instead, with the object
-	Propagation string `json:"propagationPolicy,omitempty"` // with owner only
-	Dependents  int    `json:"dependents,omitempty"`        // of the owner; with owner only, and where all objects are in files
+	Owner       *Owner `json:"owner,omitempty"`             // the owner that is deleted, with the object
+	Propagation string `json:"propagationPolicy,omitempty"` // only with owner
+	Dependents  int    `json:"dependents,omitempty"`        // of the owner; only with owner, and if all objects are in files
 }
 
-// Decision is a verdict in JSON and YAML, without the owner. The format is stable.
+// Decision is a policy.Verdict in JSON and YAML, without the owner. The format is stable.
 type Decision struct {
 	Action    string `json:"action"`
 	Reason    string `json:"reason"`
 	Policy    string `json:"policy,omitempty"`
 	Rule      string `json:"rule,omitempty"`
-	StartTime string `json:"startTime,omitempty"` // with dueTime only
-	TTL       string `json:"ttl,omitempty"`       // with dueTime only
+	StartTime string `json:"startTime,omitempty"` // only with dueTime
+	TTL       string `json:"ttl,omitempty"`       // only with dueTime
 	DueTime   string `json:"dueTime,omitempty"`
 }
 
@@ -41,7 +41,7 @@ type Owner struct {
 	Name       string `json:"name"`
 }
 
-// OwnerOf is the owner as it is written; nil for none.
+// OwnerOf converts an owner; nil for nil.
 func OwnerOf(o *policy.Owner) *Owner {
 	if o == nil {
 		return nil
@@ -49,7 +49,7 @@ func OwnerOf(o *policy.Owner) *Owner {
 	return &Owner{APIVersion: o.Kind.GroupVersion().String(), Kind: o.Kind.Kind, Name: o.Name}
 }
 
-// String is KIND/NAME; empty for none.
+// String returns KIND/NAME; empty for nil.
 func (o *Owner) String() string {
 	if o == nil {
 		return ""
@@ -57,7 +57,7 @@ func (o *Owner) String() string {
 	return o.Kind + "/" + o.Name
 }
 
-// Record is the row as it is written.
+// Record converts the row.
 func (r *Row) Record() Record {
 	record := Record{
 		APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, Decision: DecisionOf(r.Verdict), Message: r.Message,
@@ -69,7 +69,7 @@ func (r *Row) Record() Record {
 	return record
 }
 
-// DecisionOf is the verdict as it is written.
+// DecisionOf converts a decision.
 func DecisionOf(v policy.Verdict) Decision {
 	d := Decision{Action: v.Action.String(), Reason: string(v.Reason), Policy: v.Rule.Policy, Rule: v.Rule.Rule}
 	if v.Due.IsZero() {
@@ -82,13 +82,13 @@ func DecisionOf(v policy.Verdict) Decision {
 	return d
 }
 
-// Time is a time as it is written: with FormatTime, whatever its zone and year.
+// Time is a time that encodes with FormatTime, for any zone and year.
 type Time struct{ time.Time }
 
 // MarshalJSON implements json.Marshaler.
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + FormatTime(t.Time) + `"`), nil }
 
-// FormatTime is RFC 3339 in UTC, with fractions of a second where there are any; empty for the zero time.
+// FormatTime formats a time as RFC 3339 in UTC, with fractions of a second if there are any; empty for the zero time.
 func FormatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""

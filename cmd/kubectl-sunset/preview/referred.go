@@ -12,14 +12,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Referred is what refers to ConfigMaps and Secrets, as Referrers found it. It does not change, and is safe for concurrent
-// use. What refers to anything by nil, nobody knows.
+// Referred holds the references to ConfigMaps and Secrets that Referrers found. It is immutable and safe for concurrent use. A
+// nil Referred has no information.
 type Referred struct {
 	of       []references.Kind
-	by       map[references.Target][]Referrer // in order, each once
-	failures []Failure                        // why not everything is known; those about no object first
+	by       map[references.Target][]Referrer // sorted, without duplicates
+	failures []Failure                        // why references are unknown; failures without an object first
 	doubts   map[references.Kind]error
-	unseen   []schema.GroupVersionKind // declared kinds of which there was no object
+	unseen   []schema.GroupVersionKind // declared kinds without any object
 }
 
 // Referrer is an object that refers to another one.
@@ -32,13 +32,13 @@ func (r Referrer) compare(o Referrer) int {
 	return cmp.Or(cmp.Compare(r.Kind.Kind, o.Kind.Kind), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name), cmp.Compare(r.Kind.Group, o.Kind.Group))
 }
 
-// Uses is what is known of one object.
+// Uses holds the known references to one object.
 type Uses struct {
 	By    []Referrer // by kind, namespace and name
-	Doubt error      // why there may be more; nil when there are not
+	Doubt error      // why there may be more references; nil if the list is complete
 }
 
-// Of gives what refers to an object; nil where no rule asks.
+// Of returns the references to an object; nil if no rule reads them.
 func (r *Referred) Of(kind schema.GroupKind, namespace, name string) *Uses {
 	of := references.Kind(kind.Kind)
 	if r == nil || kind.Group != "" || !slices.Contains(r.of, of) {
@@ -47,7 +47,7 @@ func (r *Referred) Of(kind schema.GroupKind, namespace, name string) *Uses {
 	return &Uses{By: r.by[references.Target{Kind: of, Namespace: namespace, Name: name}], Doubt: r.doubts[of]}
 }
 
-// Failures are why not everything is known.
+// Failures returns why references are unknown.
 func (r *Referred) Failures() []Failure {
 	if r == nil {
 		return nil
@@ -55,7 +55,7 @@ func (r *Referred) Failures() []Failure {
 	return slices.Clone(r.failures)
 }
 
-// Unseen are the kinds of which a policy says what they refer to, and of which there was no object.
+// Unseen returns the kinds whose references a policy declares, but without any object.
 func (r *Referred) Unseen() []schema.GroupVersionKind {
 	if r == nil {
 		return nil
@@ -63,8 +63,8 @@ func (r *Referred) Unseen() []schema.GroupVersionKind {
 	return slices.Clone(r.unseen)
 }
 
-// References is what rules see of it. They count the time for which nothing must have referred to an object as over: what
-// is here is seen once.
+// References returns the references for rules. The quiet period, in which nothing may refer to an object, counts as over,
+// because a preview sees objects only once.
 func (u *Uses) References() *engine.References {
 	if u == nil {
 		return nil
@@ -78,13 +78,13 @@ func (u *Uses) References() *engine.References {
 	}}
 }
 
-// doubt is a source of references that is not known, or not completely.
+// doubt is a source of references that is unknown or incomplete.
 type doubt struct {
 	to []references.Kind
 	Failure
 }
 
-// summarize makes of all doubts one about each kind, which names the first.
+// summarize combines all doubts about each kind into one error, which names the first.
 func (r *Referred) summarize(all []doubt) {
 	r.doubts = map[references.Kind]error{}
 	for _, of := range r.of {
@@ -102,7 +102,7 @@ func (r *Referred) summarize(all []doubt) {
 		if more := len(about) - 1; more > 0 {
 			text += fmt.Sprintf("; and %d more", more)
 		}
-		r.doubts[of] = fmt.Errorf("the references to %s objects are not known completely: %s", of, text)
+		r.doubts[of] = fmt.Errorf("some references to %s objects are unknown: %s", of, text)
 	}
 	for _, d := range all {
 		r.failures = append(r.failures, d.Failure)
@@ -110,7 +110,7 @@ func (r *Referred) summarize(all []doubt) {
 	slices.SortFunc(r.failures, Failure.compare)
 }
 
-// inFull is the message with the object and the rule that it is about.
+// inFull returns the message with its object and rule.
 func (f Failure) inFull() string {
 	text := f.Message
 	if f.RuleID != (policy.RuleID{}) {

@@ -14,18 +14,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Referrers finds what refers to the ConfigMaps and Secrets that rules ask about.
+// Referrers finds the references to ConfigMaps and Secrets for rules that read them.
 type Referrers struct {
 	compiler *engine.Compiler
 	table    *extract.Table
 	of       []references.Kind
-	versions map[schema.GroupKind][]schema.GroupVersionKind // at which kinds are read that refer to those
-	mixed    bool                                           // the feed gives objects at other versions too
+	versions map[schema.GroupKind][]schema.GroupVersionKind // the versions at which referring kinds are read
+	mixed    bool                                           // the feed contains other versions too
 	doubts   []doubt
 }
 
-// Referrers are those that some rules ask about; nil where none of them asks. What counts as a reference is what Kubernetes has,
-// and what the policies of the input declare.
+// Referrers returns nil if none of the rules reads references. References are those that Kubernetes defines, and those that the
+// policies of the input declare.
 func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	r := &Referrers{compiler: in.Compiler, versions: map[schema.GroupKind][]schema.GroupVersionKind{}}
 	for _, rule := range rules {
@@ -40,12 +40,12 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	whole, refused := extract.NewTable(in.Compiler, declared(in.Policies, references.ValidReferences))
 	for _, d := range refused {
 		if slices.Contains(r.of, d.To) {
-			r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("what %s refers to is not known: %v", d.From.Kind, d.Err)}})
+			r.doubts = append(r.doubts, doubt{[]references.Kind{d.To}, Failure{Message: fmt.Sprintf("the references of %s are unknown: %v", d.From.Kind, d.Err)}})
 		}
 	}
 	for _, m := range declared(in.Policies, references.InvalidReferences) {
 		if slices.ContainsFunc(m.Kinds(), func(k references.Kind) bool { return slices.Contains(r.of, k) }) {
-			r.doubts = append(r.doubts, doubt{m.Kinds(), Failure{Message: fmt.Sprintf("%s is not understood: %s", m.From, m.Why)}})
+			r.doubts = append(r.doubts, doubt{m.Kinds(), Failure{Message: fmt.Sprintf("%s is invalid: %s", m.From, m.Why)}})
 		}
 	}
 	r.table = whole.About(r.of)
@@ -56,7 +56,7 @@ func (in *Input) Referrers(rules []*policy.Rule) *Referrers {
 	return r
 }
 
-// FindReferred finds what refers to what among all that the feed gives, where rules of the input ask.
+// FindReferred finds the references in all objects of the feed, if rules of the input read them.
 func (in *Input) FindReferred(ctx context.Context, feed Feed) error {
 	r := in.Referrers(in.rules())
 	if r == nil {
@@ -68,7 +68,7 @@ func (in *Input) FindReferred(ctx context.Context, feed Feed) error {
 	return err
 }
 
-// rules are those about the kinds of the input.
+// rules returns the rules for the kinds of the input.
 func (in *Input) rules() []*policy.Rule {
 	var rules []*policy.Rule
 	for _, p := range in.Policies {
@@ -81,16 +81,16 @@ func (in *Input) rules() []*policy.Rule {
 	return rules
 }
 
-// Table is how what may refer to that does so.
+// Table describes where referring kinds contain references.
 func (r *Referrers) Table() *extract.Table { return r.table }
 
-// NoteUnreadable says that the objects of a kind are not known, and why.
+// NoteUnreadable records that the objects of a kind are unknown, and why.
 func (r *Referrers) NoteUnreadable(kind schema.GroupVersionKind, why error) {
-	r.doubts = append(r.doubts, doubt{r.table.To(kind), Failure{Message: why.Error() + "; what it refers to is not known"}})
+	r.doubts = append(r.doubts, doubt{r.table.To(kind), Failure{Message: why.Error() + "; its references are unknown"}})
 }
 
-// Read reads the references of all objects that the feed gives. An error is that of the feed, or of a batch that cannot be
-// decoded. Lose may be called until it returns.
+// Read reads the references of all objects of the feed. It returns an error of the feed, or of a batch that cannot be decoded.
+// NoteUnreadable may be called until it returns.
 func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 	var readers []*reader
 	err := distribute(ctx, r.compiler, feed, func(e *engine.Evaluator) objectFunc {
@@ -122,7 +122,7 @@ func (r *Referrers) Read(ctx context.Context, feed Feed) (*Referred, error) {
 	return known, nil
 }
 
-// reader is where one goroutine reads references.
+// reader reads references in one goroutine.
 type reader struct {
 	*Referrers
 	evaluator *engine.Evaluator
@@ -131,7 +131,7 @@ type reader struct {
 	seen      sets.Set[schema.GroupVersionKind]
 }
 
-// read notes to what an object refers.
+// read records the references of an object.
 func (r *reader) read(object map[string]any) {
 	is := KindOf(object)
 	for _, kind := range r.versions[policy.StoredAs(is)] {
@@ -141,19 +141,19 @@ func (r *reader) read(object map[string]any) {
 		r.seen.Insert(kind)
 		found := r.table.Read(r.evaluator, kind, object)
 		if is != kind && !r.table.AnyVersion(kind) {
-			found.Err, found.Unread = fmt.Errorf("it is given at %s, and read at %s", is.GroupVersion(), kind.GroupVersion()), r.table.To(kind)
+			found.Err, found.Unread = fmt.Errorf("the object is at version %s, but it is read at %s", is.GroupVersion(), kind.GroupVersion()), r.table.To(kind)
 			found.Targets = nil
 		}
 		r.note(kind, found)
 	}
 }
 
-// note takes down what one object refers to.
+// note records the references of one object.
 func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 	if found.Err != nil {
 		r.doubts = append(r.doubts, doubt{found.Unread, Failure{
 			Namespace: found.Name.Namespace, Name: found.Name.Name,
-			Message: fmt.Sprintf("what this %s refers to is not known: %v", kind.Kind, found.Err),
+			Message: fmt.Sprintf("the references of this %s are unknown: %v", kind.Kind, found.Err),
 		}})
 	}
 	from := Referrer{Kind: kind.GroupKind(), Namespace: found.Name.Namespace, Name: found.Name.Name}
@@ -162,13 +162,13 @@ func (r *reader) note(kind schema.GroupVersionKind, found references.Referrer) {
 	}
 }
 
-// SameDeclarations reports whether some policies say the same about referrers as others.
+// SameDeclarations reports whether two sets of policies declare the same references.
 func SameDeclarations(some, others []*policy.Policy) bool {
 	return sets.New(declared(some, references.ValidReferences)...).Equal(sets.New(declared(others, references.ValidReferences)...)) &&
 		sets.New(declared(some, references.InvalidReferences)...).Equal(sets.New(declared(others, references.InvalidReferences)...))
 }
 
-// declared is what policies say about referrers.
+// declared returns the declarations of all policies.
 func declared[T any](policies []*policy.Policy, by func(*policy.Policy) []T) (all []T) {
 	for _, p := range policies {
 		all = append(all, by(p)...)

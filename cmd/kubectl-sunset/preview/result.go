@@ -11,41 +11,41 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Result is the answer about all objects.
+// Result holds the decisions about all objects.
 type Result struct {
 	At       time.Time
 	Rows     []Row        // by namespace, kind and name
-	Failures []Failure    // in the same order, those about no object first
+	Failures []Failure    // in the same order; failures without an object first
 	Counts   []RuleCounts // by policy and rule name; every rule has one
 
-	Compared bool     // with the rules in force
-	Changes  []Change // against them, in the order of the rows
+	Compared bool     // a comparison with the rules in force was made
+	Changes  []Change // from the rules in force, in the order of the rows
 }
 
-// Row is the verdict on one subject. Subjects that no rule selects have none.
+// Row is the decision about one subject. A subject that no rule selects has no row.
 type Row struct {
 	APIVersion, Kind string
 	Namespace, Name  string
 	Verdict          policy.Verdict
-	Message          string // more about the reason, where there is more to say
+	Message          string // details of the reason, if there are any
 	Image            *Image // nil for any other object
 
-	Propagation metav1.DeletionPropagation // where an owner goes: what becomes of what it owns
-	Dependents  int                        // of the owner that goes, directly or not; 0 where nobody has counted
+	Propagation metav1.DeletionPropagation // for a deleted owner: the propagation to its dependents
+	Dependents  int                        // of the deleted owner, direct and indirect; 0 if they were not counted
 
-	unchanged bool // against the rules in force: their row is gone already
+	unchanged bool // same decision by the rules in force, whose row is removed already
 }
 
 func (r Row) compare(o Row) int {
 	return cmp.Or(cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Name, o.Name), cmp.Compare(r.APIVersion, o.APIVersion))
 }
 
-// Failure is what a rule could not judge.
+// Failure is an object that a rule could not evaluate.
 //
-// This is also its format in JSON, YAML and want.yaml, which is stable.
+// Failure is also its format in JSON, YAML and want.yaml, which is stable.
 type Failure struct {
-	policy.RuleID        // zero when it is about what refers to an object
-	Namespace     string `json:"namespace,omitempty"` // with Name empty when it is about no object in particular
+	policy.RuleID        // zero if the failure concerns references
+	Namespace     string `json:"namespace,omitempty"` // with an empty Name if the failure concerns no particular object
 	Name          string `json:"name,omitempty"`
 	Message       string `json:"message"`
 }
@@ -54,16 +54,16 @@ func (f Failure) compare(o Failure) int {
 	return cmp.Or(cmp.Compare(f.Namespace, o.Namespace), cmp.Compare(f.Name, o.Name), f.RuleID.Compare(o.RuleID), cmp.Compare(f.Message, o.Message))
 }
 
-// RuleCounts is what a rule does. Each subject is counted, but for Matched, for the one rule that decided about it.
+// RuleCounts counts the subjects of a rule. Except in Matched, a subject counts only for the rule that decided about it.
 type RuleCounts struct {
 	Rule                 policy.RuleID
 	Matched              int   // subjects that the rule selects
-	Now, Hour, Day, Week Total // due by then, each including those before; in a dry run, what would be due
+	Now, Hour, Day, Week Total // due by then; each includes the ones before; for a dry run, what would be due
 	Later                Total // due after a week
 	Kept                 Total // the rest
 }
 
-// Total is a number of subjects, and the bytes of those that are images.
+// Total is a number of subjects, and the bytes of the images among them.
 type Total struct {
 	Subjects int
 	Bytes    int64
@@ -104,7 +104,7 @@ func (t *RuleCounts) merge(o *RuleCounts) {
 	t.Kept.add(o.Kept)
 }
 
-// results is what one goroutine found.
+// results holds the results of one goroutine.
 type results struct {
 	at       time.Time
 	rows     []Row
@@ -112,7 +112,7 @@ type results struct {
 	counts   map[policy.RuleID]*RuleCounts
 	// candidates have no row yet.
 	candidates []candidate
-	owners     ownerGraph // nil where nobody asks about owners
+	owners     ownerGraph // nil if owners are not needed
 	texts      map[string]string
 	versions   map[schema.GroupVersion]string
 }
@@ -126,14 +126,14 @@ func newResults(at time.Time) *results {
 	}
 }
 
-// add notes the verdict on one subject, if any rule selects it.
+// add adds the decision about one subject, if any rule selects it.
 func (s *results) add(c *candidate) {
 	kind, subject, evaluations := c.kind, c.subject, c.evaluations
 	for _, r := range evaluations {
 		if r.Facts.Selected {
 			s.countsOf(r.Rule.ID).Matched++
 		}
-		if r.Facts.Err != nil && !r.Facts.InDoubt() { // what is in doubt is told once for all objects
+		if r.Facts.Err != nil && !r.Facts.InDoubt() { // unknown references are reported once for all objects
 			s.fail(r.Rule.ID, subject, r.Facts.Err.Error())
 		}
 	}
@@ -168,10 +168,11 @@ func (s *results) countsOf(rule policy.RuleID) *RuleCounts {
 	return s.counts[rule]
 }
 
-// interned bounds the texts that are remembered: beyond, texts that differ each time gain nothing.
+// interned limits the number of stored strings. More of them would save nothing, because strings that differ each time are not
+// shared.
 const interned = 10_000
 
-// intern gives one copy of equal texts, such as the namespace of many objects.
+// intern returns one copy of equal strings, such as the namespace of many objects.
 func (s *results) intern(text string) string {
 	if known, ok := s.texts[text]; ok {
 		return known
@@ -191,7 +192,7 @@ func (s *results) version(gv schema.GroupVersion) string {
 	return text
 }
 
-// result merges the results of all workers. Every rule of the policies gets counts, so that one that selects nothing shows.
+// result merges the results of all workers. Every rule of the policies gets counts, so that a rule without subjects is visible.
 func (j *Judge) result(byWorker []*results) *Result {
 	all := newResults(j.At)
 	for _, p := range j.rules.snapshot.Policies() {
@@ -223,7 +224,7 @@ func (r *Result) sort() {
 	slices.SortFunc(r.Counts, func(a, b RuleCounts) int { return a.Rule.Compare(b.Rule) })
 }
 
-// Fail adds failures that came up on the way to the objects.
+// Fail adds failures that occurred while objects were read.
 func (r *Result) Fail(failures ...Failure) {
 	r.Failures = append(r.Failures, failures...)
 	r.sort()

@@ -9,13 +9,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ruleIndex knows which rules apply where, also in namespaces that are not described.
+// ruleIndex finds the rules that apply in a namespace, also if the input does not describe the namespace.
 type ruleIndex struct {
 	in       Input
 	snapshot *policy.Snapshot
 
 	mu          sync.Mutex
-	undescribed map[string]*policy.Snapshot // a snapshot for each namespace that is not among the known ones
+	undescribed map[string]*policy.Snapshot // a snapshot for each namespace that the input does not describe
 }
 
 func newRuleIndex(in Input) *ruleIndex {
@@ -26,7 +26,7 @@ func newRuleIndex(in Input) *ruleIndex {
 	}
 }
 
-// page is the rules that apply to a kind in a namespace.
+// page returns the rules that apply to a kind in a namespace.
 func (p *ruleIndex) page(kind schema.GroupKind, namespace string) *policy.EffectiveRules {
 	if p.snapshot.Knows(namespace) {
 		return p.snapshot.Effective(kind, namespace)
@@ -42,7 +42,7 @@ func (p *ruleIndex) page(kind schema.GroupKind, namespace string) *policy.Effect
 	return snapshot.Effective(kind, namespace)
 }
 
-// namespace is one that is known, or what is sure of any other.
+// namespace returns a namespace of the input, or one with only the name label.
 func (p *ruleIndex) namespace(name string) policy.Namespace {
 	if known, ok := p.in.Namespaces[name]; ok || name == "" {
 		return known
@@ -50,7 +50,7 @@ func (p *ruleIndex) namespace(name string) policy.Namespace {
 	return policy.Namespace{Labels: labels.Set{"kubernetes.io/metadata.name": name}}
 }
 
-// ranking is how a rule ranks, also in namespaces that are not described.
+// ranking returns the ranking of a rule, also for namespaces that the input does not describe.
 func (p *ruleIndex) ranking(kind schema.GroupKind, id policy.RuleID) policy.Ranking {
 	ranking := p.snapshot.Ranking(kind, id)
 	ranking.Room = func(namespace string) policy.Allowance { return p.page(kind, namespace).Allowance(id) }

@@ -9,18 +9,18 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Batch is a few objects that may not be decoded yet.
+// Batch is a few objects. They may not be decoded yet.
 type Batch interface {
 	Objects() ([]map[string]any, error)
 }
 
-// Feed gives batches one by one, and stops at the first error of yield, which it returns.
+// Feed yields batches one by one. It stops at the first error of yield and returns it.
 type Feed func(yield func(Batch) error) error
 
-// waiting is how many batches wait to be judged. It bounds what is held at a time.
+// waiting is the capacity of the queue of batches. It bounds memory.
 const waiting = 64
 
-// Run decodes and judges all that the feed gives, on all processors. An error is that of the feed, or of a batch that
+// Run decodes and evaluates all objects of the feed, on all processors. It returns an error of the feed, or of a batch that
 // cannot be decoded.
 func (j *Judge) Run(ctx context.Context, feed Feed) (*Result, error) {
 	var byWorker []*results
@@ -35,10 +35,10 @@ func (j *Judge) Run(ctx context.Context, feed Feed) (*Result, error) {
 	return j.result(byWorker), nil
 }
 
-// objectFunc sees objects, one at a time.
+// objectFunc processes objects one at a time.
 type objectFunc func(object map[string]any)
 
-// distribute gives each object to one of as many workers as there are processors. newWorker is called for one after the other.
+// distribute passes each object to one of GOMAXPROCS workers. It calls newWorker sequentially.
 func distribute(ctx context.Context, compiler *engine.Compiler, feed Feed, newWorker func(*engine.Evaluator) objectFunc) error {
 	batches := make(chan Batch, waiting)
 	group, ctx := errgroup.WithContext(ctx)

@@ -17,7 +17,7 @@ import (
 
 const jobPolicy = "../../../samples/finished-jobs/policy.yaml"
 
-// job is a finished Job of about 1.8 KB, as kubectl get -o yaml writes it in a list.
+// job is a finished Job of about 1.8 KB, in the format of a list by kubectl get -o yaml.
 const job = `- apiVersion: batch/v1
   kind: Job
   metadata:
@@ -101,7 +101,7 @@ func writeJobs(t testing.TB, n int) string {
 	return path
 }
 
-// stream judges the Jobs of a file. watch is called with the number of each.
+// stream evaluates the Jobs of a file. It calls watch with the number of each.
 func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -133,7 +133,7 @@ func stream(t testing.TB, path string, watch func(n int)) *preview.Result {
 	return result
 }
 
-// live is how much memory is in use, garbage not counted.
+// live returns the memory in use after garbage collection.
 func live() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -141,7 +141,8 @@ func live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A file of 5,000 Jobs is 9 MB, and 200 MB once decoded. What is held at any time is a few of them, and the rows.
+// TestAFileIsNeverHeldWhole: a file of 5,000 Jobs has 9 MB, and takes 200 MB when decoded. Memory never holds more than a few
+// Jobs and the rows.
 func TestAFileIsNeverHeldWhole(t *testing.T) {
 	const jobs, most = 5000, 6 << 20
 	path := writeJobs(t, jobs)
@@ -153,22 +154,22 @@ func TestAFileIsNeverHeldWhole(t *testing.T) {
 		}
 	})
 	if len(result.Rows) != jobs {
-		t.Errorf("%d verdicts on %d Jobs", len(result.Rows), jobs)
+		t.Errorf("%d decisions about %d Jobs", len(result.Rows), jobs)
 	}
 	if peak > most {
-		t.Errorf("%d kB are held, want at most %d kB", peak>>10, most>>10)
+		t.Errorf("memory peaks at %d kB, want at most %d kB", peak>>10, most>>10)
 	}
-	t.Logf("%d kB are held at most", peak>>10)
+	t.Logf("memory peaks at %d kB", peak>>10)
 }
 
-// BenchmarkPreview judges 100,000 Jobs in one file of 190 MB. sys-MB is all the memory the process took from the
-// system, the file's page cache excluded.
+// BenchmarkPreview evaluates 100,000 Jobs in one file of 190 MB. sys-MB is all memory that the process obtained from the
+// system, without the page cache of the file.
 func BenchmarkPreview(b *testing.B) {
 	const jobs = 100_000
 	path := writeJobs(b, jobs)
 	for b.Loop() {
 		if result := stream(b, path, func(int) {}); len(result.Rows) != jobs {
-			b.Fatalf("%d verdicts", len(result.Rows))
+			b.Fatalf("%d decisions", len(result.Rows))
 		}
 	}
 	var m runtime.MemStats

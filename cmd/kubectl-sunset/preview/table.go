@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// WriteTable writes a result for people: every subject, what each rule does, what changes, and what failed.
+// WriteTable writes a result as text: all subjects, the counts of each rule, changes, and failures.
 func WriteTable(w io.Writer, r *Result) error {
 	if len(r.Rows) == 0 {
 		fmt.Fprintln(w, "No rule selects any object.")
@@ -33,7 +33,7 @@ func writeVerdicts(w io.Writer, r *Result) error {
 	}
 	owners := slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Verdict.Owner != nil })
 	if owners {
-		header = append(header, "GOES WITH")
+		header = append(header, "DELETED WITH")
 	}
 	return WriteColumns(w, header, len(r.Rows), func(i int) []string {
 		row := &r.Rows[i]
@@ -49,7 +49,7 @@ func writeVerdicts(w io.Writer, r *Result) error {
 	})
 }
 
-// shownOwner is the owner that is deleted instead, and what is deleted with it.
+// shownOwner names the owner that is deleted, and its dependents.
 func (r *Row) shownOwner() string {
 	switch o := r.Verdict.Owner; {
 	case o == nil:
@@ -59,11 +59,11 @@ func (r *Row) shownOwner() string {
 	case r.Dependents > 0:
 		return fmt.Sprintf("%s and its %s", o, Count(r.Dependents, "dependent"))
 	default:
-		return o.String() + " and all it owns"
+		return o.String() + " and all its dependents"
 	}
 }
 
-// due is a time, and how far away it is.
+// due formats a time and its distance.
 func due(t, at time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -71,7 +71,7 @@ func due(t, at time.Time) string {
 	return fmt.Sprintf("%s (%s)", Away(t, at), FormatTime(t))
 }
 
-// Away says how far away a time is, the way kubectl tells ages: "in 3h", "2d ago", "now".
+// Away formats the distance to a time as kubectl formats ages: "in 3h", "2d ago", "now".
 func Away(t, at time.Time) string {
 	switch left := t.Sub(at); {
 	case left > 0:
@@ -95,7 +95,7 @@ func writeSummary(w io.Writer, counts []RuleCounts) error {
 	})
 }
 
-// failuresShown is how many failures a table shows; JSON and YAML have all.
+// failuresShown limits the failures in a table. JSON and YAML have all.
 const failuresShown = 20
 
 func writeFailures(w io.Writer, all []Failure) error {
@@ -107,12 +107,12 @@ func writeFailures(w io.Writer, all []Failure) error {
 		fmt.Fprintf(w, "  %s\n", f.inFull())
 	}
 	if more := len(all) - failuresShown; more > 0 {
-		fmt.Fprintf(w, "  and %d more; -o json has them all\n", more)
+		fmt.Fprintf(w, "  and %d more; use -o json to see all\n", more)
 	}
 	return nil
 }
 
-// OrDash is a text, or "-" where it is empty.
+// OrDash returns text, or "-" if it is empty.
 func OrDash(text string) string {
 	if text == "" {
 		return "-"
@@ -120,7 +120,7 @@ func OrDash(text string) string {
 	return text
 }
 
-// Count is a number with its noun.
+// Count returns a number with its noun.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

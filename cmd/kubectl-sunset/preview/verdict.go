@@ -8,8 +8,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Verdict is what happens to a subject. Where the rules in force say nothing, the dry runs are asked one by one: what
-// the soonest of them would delete is kept for the reason DryRun, with its due time.
+// Verdict returns the decision about a subject. If no enforced rule decides, it evaluates each dry run as if it were
+// enforced. The subject is then kept for reason DryRun, with the due time of the dry run that would delete it first.
 func Verdict(s policy.Subject, evaluations []policy.Evaluation, at time.Time) policy.Verdict {
 	v, _ := policy.Decide(s, evaluations, at)
 	if !v.Reason.SaysNothing() {
@@ -27,7 +27,7 @@ func Verdict(s policy.Subject, evaluations []policy.Evaluation, at time.Time) po
 	}
 }
 
-// forecasts gives, of all that the dry runs say, the soonest due and the first reason to keep.
+// forecasts returns, of all dry runs, the decision that is due first, and the first reason to keep.
 func forecasts(s policy.Subject, evaluations []policy.Evaluation, at time.Time) (due, kept policy.Verdict) {
 	kept.Reason = policy.NotSelected
 	for i, r := range evaluations {
@@ -52,7 +52,7 @@ func soonest(a, b policy.Verdict) policy.Verdict {
 	return a
 }
 
-// order is that in which the first reason that applies is reported.
+// order is the order in which the first applicable reason is reported.
 var order = policy.Reasons()
 
 func firstKept(a, b policy.Verdict) policy.Verdict {
@@ -63,7 +63,7 @@ func firstKept(a, b policy.Verdict) policy.Verdict {
 	return a
 }
 
-// explain is why, in words, where the reason alone does not say it.
+// explain returns details of the reason, if there are any.
 func explain(v policy.Verdict, c *candidate) string {
 	if v.Reason == policy.Held && !c.subject.Flags.Has(policy.IsHeld) {
 		return c.needed
@@ -76,7 +76,7 @@ func explain(v policy.Verdict, c *candidate) string {
 		case v.Reason == policy.RuleInvalid && r.Rule.Invalid():
 			return r.Rule.Problems[0].String()
 		case v.Reason == policy.NoOwner:
-			return "its ownerReferences name no controller"
+			return "its ownerReferences contain no controller"
 		}
 	}
 	return ""

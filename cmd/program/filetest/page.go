@@ -1,4 +1,4 @@
-// Package filetest holds the configuration files that docs/configuration.md shows to the flags of a program.
+// Package filetest compares the configuration files in docs/configuration.md with the flags of a program.
 package filetest
 
 import (
@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Flags are the settings of a program, as program.Flags has them.
+// Flags is the part of program.Flags that this package needs.
 type Flags interface {
 	Parse(args []string) error
 	VisitAll(fn func(*pflag.Flag))
 }
 
-// HasEverySetting fails the test unless the file of a kind in docs/configuration.md has every setting, with its default.
+// HasEverySetting fails the test unless the file of that kind in docs/configuration.md has every setting with its default.
 func HasEverySetting(t *testing.T, kind string, flags Flags) {
 	t.Helper()
 	text := onThePage(t, kind)
@@ -46,7 +46,7 @@ func HasEverySetting(t *testing.T, kind string, flags Flags) {
 	})
 }
 
-// onThePage is the file of a kind; the test is of a program in cmd.
+// onThePage returns the file of that kind. It must be called from a package directly below cmd.
 func onThePage(t *testing.T, kind string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/configuration.md")

@@ -13,13 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// answer is what the API server says, read piece by piece: each object is decoded before the next one is read. It implements
-// watch.Decoder.
+// answer is a response of the API server. It decodes each object before it reads the next one. It implements watch.Decoder.
 type answer struct {
 	body    io.ReadCloser
 	json    *jsontext.Decoder
 	decoder Decoder
-	held    []byte // the object of the event last read
+	held    []byte // the object of the last event
 }
 
 func newAnswer(body io.ReadCloser, d Decoder) *answer {
@@ -32,8 +31,8 @@ func newAnswer(body io.ReadCloser, d Decoder) *answer {
 // Close implements watch.Decoder.
 func (a *answer) Close() { _ = a.body.Close() }
 
-// Decode implements watch.Decoder: it reads the next event. io.EOF says that the watch has ended, io.ErrUnexpectedEOF
-// that it has ended in the middle of an event.
+// Decode implements watch.Decoder. It reads the next event. It returns io.EOF if the watch has ended, and io.ErrUnexpectedEOF
+// if the watch has ended in the middle of an event.
 func (a *answer) Decode() (watch.EventType, runtime.Object, error) {
 	eventType, data, err := a.event()
 	switch {
@@ -42,13 +41,13 @@ func (a *answer) Decode() (watch.EventType, runtime.Object, error) {
 	case err != nil:
 		return "", nil, err
 	case data == nil:
-		return "", nil, fmt.Errorf("an event %q without an object", eventType)
+		return "", nil, fmt.Errorf("event %q has no object", eventType)
 	}
 	object, err := a.about(eventType, data)
 	return eventType, object, err
 }
 
-// about gives what an event is about: an Object, where a watch stands for a bookmark, or a Status for an error.
+// about returns the object of an event: an Object, for a bookmark the metadata with its resourceVersion, or for an error a Status.
 func (a *answer) about(of watch.EventType, data []byte) (runtime.Object, error) {
 	switch of {
 	case watch.Added, watch.Modified:
@@ -62,10 +61,10 @@ func (a *answer) about(of watch.EventType, data []byte) (runtime.Object, error) 
 		status := &metav1.Status{}
 		return status, json.Unmarshal(data, status)
 	}
-	return nil, fmt.Errorf("an event of unknown type %q", of)
+	return nil, fmt.Errorf("unknown event type %q", of)
 }
 
-// event reads the parts of an event; the object is valid until the next is read.
+// event reads the next event. The object is valid until the event after it is read.
 func (a *answer) event() (eventType watch.EventType, object []byte, err error) {
 	err = a.object(func(field string) error {
 		value, err := a.json.ReadValue()
@@ -75,7 +74,7 @@ func (a *answer) event() (eventType watch.EventType, object []byte, err error) {
 		case field == "type":
 			return json.Unmarshal(value, &eventType)
 		case field == "object":
-			object = append(a.held[:0], value...) // what follows it may move the reader's buffer
+			object = append(a.held[:0], value...) // a copy: later reads may move the reader's buffer
 			a.held = object
 		}
 		return nil
@@ -83,7 +82,7 @@ func (a *answer) event() (eventType watch.EventType, object []byte, err error) {
 	return eventType, object, err
 }
 
-// page reads a page of a list. The error says that it is not whole.
+// page reads a page of a list. It returns an error if the page is incomplete.
 func (a *answer) page() (*List, error) {
 	list := &List{}
 	err := a.object(func(field string) error {
@@ -115,7 +114,7 @@ func (a *answer) page() (*List, error) {
 	return list, nil
 }
 
-// items reads the objects of a list; null is an empty one.
+// items reads the objects of a list; null is an empty list.
 func (a *answer) items(list *List) error {
 	begin, err := a.json.ReadToken()
 	if err != nil {
@@ -145,7 +144,7 @@ func (a *answer) items(list *List) error {
 	return err
 }
 
-// ended fails if there is more to read.
+// ended returns an error if more data follows.
 func (a *answer) ended() error {
 	switch _, err := a.json.ReadToken(); {
 	case err == nil:
@@ -159,12 +158,12 @@ func (a *answer) ended() error {
 
 var (
 	errNoObject = errors.New("not a JSON object")
-	errNoList   = errors.New("there is no list of items")
-	errMore     = errors.New("something follows the list")
-	errLost     = errors.New("more is left, and it does not say where")
+	errNoList   = errors.New("the response has no list of items")
+	errMore     = errors.New("unexpected data after the list")
+	errLost     = errors.New("incomplete list: remainingItemCount is set without a continue token")
 )
 
-// object reads one object; visit reads the value of each field.
+// object reads one JSON object; visit reads the value of each field.
 func (a *answer) object(visit func(field string) error) error {
 	begin, err := a.json.ReadToken()
 	if err != nil {

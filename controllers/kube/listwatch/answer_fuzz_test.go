@@ -14,8 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 )
 
-// FuzzPage compares a list that is read piece by piece with one that is read whole: it is taken only if it is one, to its last
-// byte, with as many objects, and cut off anywhere it is an error.
+// FuzzPage compares a list that is read piece by piece with a list that is read whole. A page is accepted only if the data is
+// one whole list, and it must have the same objects. If the data is cut off anywhere, the page is an error.
 func FuzzPage(f *testing.F) {
 	for _, data := range []string{
 		`{"kind":"List","metadata":{"resourceVersion":"7","continue":""},"items":[{"metadata":{"name":"a","uid":"u"}},{"metadata":{"uid":"v"}}]}`,
@@ -33,27 +33,27 @@ func FuzzPage(f *testing.F) {
 		}
 		var whole map[string]json.RawMessage
 		if json.Unmarshal([]byte(data), &whole) != nil {
-			t.Fatalf("%q is taken for a list", data)
+			t.Fatalf("%q was accepted as a list", data)
 		}
 		var items []json.RawMessage
 		if json.Unmarshal(whole["items"], &items) != nil || len(items) != len(page.Items) {
-			t.Fatalf("of %q %d objects are taken", data, len(page.Items))
+			t.Fatalf("%q: %d objects, want %d", data, len(page.Items), len(items))
 		}
 		for i, item := range items {
 			want, err := decoder{}.Object(item)
 			if err != nil || !cmp.Equal(want.(*object).metadata, page.Items[i].(*object).metadata) {
-				t.Errorf("object %d is %+v, and %s in the list", i, page.Items[i], item)
+				t.Errorf("object %d is %+v, want %s", i, page.Items[i], item)
 			}
 		}
 		if text := bytes.TrimSpace([]byte(data)); cut > 0 && cut < len(text) {
 			if half, err := listwatch.Page(string(text[:cut]), decoder{}); err == nil {
-				t.Errorf("of %q the first %d bytes are taken for a list of %d", data, cut, len(half.Items))
+				t.Errorf("%q: the first %d bytes were accepted as a list of %d objects", data, cut, len(half.Items))
 			}
 		}
 	})
 }
 
-// FuzzEvents reads anything as a watch: events that are whole, up to the first that is not, and then an error or the end.
+// FuzzEvents reads any data as a watch: it returns each whole event up to the first incomplete one, and then an error or the end.
 func FuzzEvents(f *testing.F) {
 	for _, data := range []string{
 		`{"type":"ADDED","object":{"metadata":{"uid":"u","resourceVersion":"7"}}}` + "\n" + `{"type":"DELETED","object":{"metadata":{"uid":"u"}}}`,
@@ -70,7 +70,7 @@ func FuzzEvents(f *testing.F) {
 			kind, o, err := events.Decode()
 			if err != nil {
 				if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && plain.More() {
-					t.Errorf("the watch ends before its end: %q", data)
+					t.Errorf("the watch ended before the end of the data: %q", data)
 				}
 				return
 			}
@@ -79,16 +79,17 @@ func FuzzEvents(f *testing.F) {
 				Object json.RawMessage `json:"object"`
 			}
 			if err := plain.Decode(&want); err != nil {
-				return // text that is no UTF-8, or fields that encoding/json takes for these
+				return // encoding/json rejects text that is not UTF-8, and ignores the case of field names
 			}
 			if kind != want.Type || !isSame(kind, o, want.Object) {
-				t.Errorf("%s %+v is read, and %s %s is there", kind, o, want.Type, want.Object)
+				t.Errorf("event %s %+v, want %s %s", kind, o, want.Type, want.Object)
 			}
 		}
 	})
 }
 
-// isSame compares an object of an event with the JSON of it; what bookmarks and errors say is client-go's.
+// isSame reports whether an object of an event is equal to its JSON. It does not compare bookmarks and errors, which client-go
+// decodes.
 func isSame(kind watch.EventType, o runtime.Object, data []byte) bool {
 	read, ok := o.(*object)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// object is what the decoder of the tests keeps of one.
+// object is what the decoder of the tests keeps of an object.
 type object struct {
 	listwatch.Rest
 	metadata struct{ Name, UID, ResourceVersion string }
@@ -28,7 +28,7 @@ func (o *object) DeepCopyObject() runtime.Object { return o }
 
 func (o *object) GetResourceVersion() string { return o.metadata.ResourceVersion }
 
-// decoder reads objects that have a UID.
+// decoder reads objects. An object without a UID is an error.
 type decoder struct{}
 
 func (decoder) Object(data []byte) (listwatch.Object, error) {
@@ -57,7 +57,7 @@ const (
 	other = `{"kind":"Job","metadata":{"name":"hourly","uid":"uid-2","resourceVersion":"18"}}`
 )
 
-// event is one event of a watch.
+// event returns one event of a watch.
 func event(of watch.EventType, object string) string {
 	return `{"type":"` + string(of) + `","object":` + object + "}\n"
 }
@@ -68,7 +68,7 @@ const (
 	expired  = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
 )
 
-// events reads a watch byte by byte, so that every part of an event is cut somewhere.
+// events reads a watch byte by byte, so that every part of an event is split.
 func events(text string) watch.Decoder {
 	return listwatch.Events(io.NopCloser(iotest.OneByteReader(strings.NewReader(text))), decoder{})
 }
@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 			expect.Equal(t, "is an object", test.name != "", isObject)
 			if isObject {
 				expect.Equal(t, "name", test.name, o.metadata.Name)
-				expect.Equal(t, "is gone", test.gone, o.gone)
+				expect.Equal(t, "is deleted", test.gone, o.gone)
 			}
 		})
 	}
@@ -124,11 +124,11 @@ func TestAWatchEnds(t *testing.T) {
 		body io.Reader
 		want error
 	}{
-		"between events":     {strings.NewReader(event(watch.Added, job)), io.EOF},
-		"after white space":  {strings.NewReader(event(watch.Added, job) + " \n"), io.EOF},
-		"within an event":    {strings.NewReader(event(watch.Added, job) + `{"type":"ADDED","object":{"a"`), io.ErrUnexpectedEOF},
-		"within the type":    {strings.NewReader(event(watch.Added, job) + `{"ty`), io.ErrUnexpectedEOF},
-		"with a broken line": {io.MultiReader(strings.NewReader(event(watch.Added, job)), iotest.ErrReader(broken)), broken},
+		"between events":    {strings.NewReader(event(watch.Added, job)), io.EOF},
+		"after white space": {strings.NewReader(event(watch.Added, job) + " \n"), io.EOF},
+		"within an event":   {strings.NewReader(event(watch.Added, job) + `{"type":"ADDED","object":{"a"`), io.ErrUnexpectedEOF},
+		"within the type":   {strings.NewReader(event(watch.Added, job) + `{"ty`), io.ErrUnexpectedEOF},
+		"with a read error": {io.MultiReader(strings.NewReader(event(watch.Added, job)), iotest.ErrReader(broken)), broken},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestAWatchEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, _, err := d.Decode()
-			// The reader of a watch compares the two ends without unwrapping.
+			// watch.StreamWatcher compares io.EOF and io.ErrUnexpectedEOF without unwrapping.
 			if err != test.want && (test.want != broken || !errors.Is(err, broken)) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
@@ -147,15 +147,15 @@ func TestAWatchEnds(t *testing.T) {
 
 func TestAnEventThatCannotBeRead(t *testing.T) {
 	for name, text := range map[string]string{
-		"no object":             `{"type":"ADDED"}`,
-		"no type":               `{"object":` + job + `}`,
-		"of unknown type":       event("RENAMED", job),
-		"of a type that is not": `{"type":{},"object":` + job + `}`,
-		"not an object":         `[]`,
-		"not JSON":              `{"type":"ADDED","object":nil}`,
-		"an object that is not": event(watch.Added, `7`),
-		"a Status as an object": event(watch.Modified, expired),
-		"who was deleted":       event(watch.Deleted, `{"metadata":{}}`),
+		"no object":                    `{"type":"ADDED"}`,
+		"no type":                      `{"object":` + job + `}`,
+		"unknown type":                 event("RENAMED", job),
+		"type is not a string":         `{"type":{},"object":` + job + `}`,
+		"not an object":                `[]`,
+		"not JSON":                     `{"type":"ADDED","object":nil}`,
+		"object is a number":           event(watch.Added, `7`),
+		"object is a Status":           event(watch.Modified, expired),
+		"deleted object without a UID": event(watch.Deleted, `{"metadata":{}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if of, object, err := events(text).Decode(); err == nil || errors.Is(err, io.EOF) {
@@ -171,11 +171,11 @@ func TestPages(t *testing.T) {
 		names []string
 		next  string
 	}{
-		"the last":          {`{"metadata":{"resourceVersion":"9"},"items":[` + job + `,` + other + `]}`, []string{"nightly", "hourly"}, ""},
-		"the first":         {`{"kind":"JobList","metadata":{"resourceVersion":"9","continue":"more"},"items":[` + other + "]}\n", []string{"hourly"}, "more"},
-		"metadata last":     {`{"items":[` + other + `],"metadata":{"continue":"more"}}`, []string{"hourly"}, "more"},
-		"without items":     {`{"items":[]}`, nil, ""},
-		"items that are no": {`{"items":null}`, nil, ""},
+		"last page":     {`{"metadata":{"resourceVersion":"9"},"items":[` + job + `,` + other + `]}`, []string{"nightly", "hourly"}, ""},
+		"first page":    {`{"kind":"JobList","metadata":{"resourceVersion":"9","continue":"more"},"items":[` + other + "]}\n", []string{"hourly"}, "more"},
+		"metadata last": {`{"items":[` + other + `],"metadata":{"continue":"more"}}`, []string{"hourly"}, "more"},
+		"empty items":   {`{"items":[]}`, nil, ""},
+		"null items":    {`{"items":null}`, nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -199,13 +199,13 @@ func TestAPageThatIsNotWhole(t *testing.T) {
 		}
 	}
 	for name, page := range map[string]string{
-		"no items":                 `{"metadata":{}}`,
-		"a Status":                 expired,
-		"items of another sort":    `{"items":"none"}`,
-		"a null item":              `{"items":[null]}`,
-		"an item without UID":      `{"items":[{"metadata":{"name":"x"}}]}`,
-		"something behind it":      whole + `{}`,
-		"no word where it goes on": `{"metadata":{"remainingItemCount":3},"items":[` + job + `]}`,
+		"no items":               `{"metadata":{}}`,
+		"a Status":               expired,
+		"items is a string":      `{"items":"none"}`,
+		"a null item":            `{"items":[null]}`,
+		"an item without UID":    `{"items":[{"metadata":{"name":"x"}}]}`,
+		"data after the list":    whole + `{}`,
+		"missing continue token": `{"metadata":{"remainingItemCount":3},"items":[` + job + `]}`,
 	} {
 		if _, err := listwatch.Page(page, decoder{}); err == nil {
 			t.Errorf("%s: no error", name)

@@ -19,25 +19,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// How objects are served: whole, or their metadata without spec and status.
+// The media types of whole objects, and of their metadata without spec and status.
 const (
 	AcceptJSON         = "application/json"
 	AcceptMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// Collection is what the API server serves at a path: the objects of a resource everywhere, or in one namespace. It
-// implements cache.ListerWatcherWithContext; all but FieldSelector is required.
+// Collection is what the API server serves at a path: all objects of a resource, or those in one namespace. It implements
+// cache.ListerWatcherWithContext. Client, Path and Decoder are required.
 type Collection struct {
 	Client        rest.Interface
 	Path          []string
-	MetadataOnly  bool   // objects are served without their spec and status
-	FieldSelector string // of the objects to be served; empty for all
+	MetadataOnly  bool   // read objects without their spec and status
+	FieldSelector string // selects the objects; empty for all
 	Decoder       Decoder
 }
 
-// get asks for the resource; metadata is the form in which its metadata alone is served. An answer that is no success
-// is an error.
+// get requests the resource; metadata is the media type for MetadataOnly. A response with an error code is an error.
 func (c *Collection) get(ctx context.Context, options metav1.ListOptions, metadata string) (*answer, error) {
 	accept := AcceptJSON
 	if c.MetadataOnly {
@@ -49,7 +48,7 @@ func (c *Collection) get(ctx context.Context, options metav1.ListOptions, metada
 		request := c.Client.Get().AbsPath(c.Path...).SetHeader("Accept", accept).
 			SpecificallyVersionedParams(&options, metav1.ParameterCodec, metav1.SchemeGroupVersion)
 		if ptr.Deref(options.SendInitialEvents, false) {
-			request.MaxRetries(1) // by itself it would come back ten times, as long after each other as it is told: see isPutOff
+			request.MaxRetries(1) // the default is 10 retries, each after the Retry-After of the server: see isPutOff
 		}
 		body, err = request.Stream(ctx)
 		return err
@@ -60,10 +59,10 @@ func (c *Collection) get(ctx context.Context, options metav1.ListOptions, metada
 	return newAnswer(body, c.Decoder), nil
 }
 
-// reconnects spaces the attempts to ask when the connection breaks before the answer begins: for a second in all.
+// reconnects is the backoff after a connection that breaks before the response begins: about a second in all.
 var reconnects = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 5}
 
-// isBroken reports whether the connection is to blame, which another attempt replaces.
+// isBroken reports whether the connection failed, so that a retry with another connection can succeed.
 func isBroken(err error) bool {
 	return net.IsProbableEOF(err) || net.IsConnectionReset(err) || net.IsHTTP2ConnectionLost(err) || net.IsTimeout(err)
 }
@@ -77,9 +76,9 @@ func (c *Collection) getPage(ctx context.Context, options metav1.ListOptions) (*
 	return answer.page()
 }
 
-// All gives the whole listing, read page by page: each page is decoded before the next is read. It always asks for the
-// newest state: a list that may be old could bring back what is gone. If the pages expire halfway it starts over without
-// pages, which cannot expire: a kind whose pages take longer than the API server keeps history would never be listed.
+// All returns the whole listing. It reads page by page, and decodes each page before it reads the next. It always requests the
+// newest state: an older list could bring back deleted objects. If the pages expire halfway, it starts again without pages, which
+// cannot expire. Otherwise a kind whose pages take longer than the API server keeps history would never be listed.
 func (c *Collection) All(ctx context.Context) (*List, error) {
 	whole := &List{}
 	options := metav1.ListOptions{Limit: PageSize}
@@ -101,7 +100,7 @@ func (c *Collection) All(ctx context.Context) (*List, error) {
 	}
 }
 
-// ListWithContext is All, whatever the options say.
+// ListWithContext is All. It ignores the options.
 func (c *Collection) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	all, err := c.All(ctx)
 	if err != nil {
@@ -110,7 +109,7 @@ func (c *Collection) ListWithContext(ctx context.Context, _ metav1.ListOptions) 
 	return all, nil
 }
 
-// WatchWithContext watches from where the options say. A listing that is streamed is of the newest state too.
+// WatchWithContext watches from the resourceVersion of the options. A streamed listing always has the newest state.
 func (c *Collection) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
 	listing := ptr.Deref(options.SendInitialEvents, false)
@@ -128,21 +127,21 @@ func (c *Collection) WatchWithContext(ctx context.Context, options metav1.ListOp
 	return watch.NewStreamWatcherWithLogger(log.FromContext(ctx), answer, unreadable), nil
 }
 
-// isPutOff reports whether the reflector would ask for a streamed listing again and again by itself, and nobody would know why
-// there is none. Any other error makes it ask for the pages, and the error of that is told.
+// isPutOff reports whether the reflector would retry a streamed listing endlessly and report no error. After any other error the
+// reflector lists pages, and reports the error of that.
 func isPutOff(err error) bool {
 	return apierrors.IsTooManyRequests(err) || net.IsConnectionRefused(err)
 }
 
-// List and Watch complete cache.ListerWatcher; the reflector calls the methods above.
+// List is ListWithContext without a context. It completes cache.ListerWatcher; the reflector does not call it.
 func (c *Collection) List(options metav1.ListOptions) (runtime.Object, error) {
 	return c.ListWithContext(context.Background(), options)
 }
 
-// Watch is WatchWithContext without a context.
+// Watch is WatchWithContext without a context. It completes cache.ListerWatcher; the reflector does not call it.
 func (c *Collection) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return c.WatchWithContext(context.Background(), options)
 }
 
-// PageSize bounds how many objects are asked for at a time where the server cannot stream a listing.
+// PageSize is how many objects a page has at most. Pages are used if the server cannot stream a listing.
 const PageSize = 500

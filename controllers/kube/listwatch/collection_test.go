@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// server answers with two pages, or with a watch that ends, and notes what it was asked.
+// server serves two pages, or a watch that ends, and records its requests.
 type server struct{ requests []*http.Request }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -34,16 +34,16 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer.Text(200, body), nil
 }
 
-// TestEveryRequestAsksForTheSame: pages and watches are of the same objects, in the same form.
+// TestEveryRequestAsksForTheSame: pages and watches have the same objects and media type.
 func TestEveryRequestAsksForTheSame(t *testing.T) {
 	for name, test := range map[string]struct {
 		collection listwatch.Collection
 		selector   string
 		metadata   bool
 	}{
-		"everything":                {listwatch.Collection{}, "", false},
-		"metadata":                  {listwatch.Collection{MetadataOnly: true}, "", true},
-		"the metadata of some only": {listwatch.Collection{MetadataOnly: true, FieldSelector: "type!=a"}, "type!=a", true},
+		"whole objects":            {listwatch.Collection{}, "", false},
+		"metadata":                 {listwatch.Collection{MetadataOnly: true}, "", true},
+		"metadata with a selector": {listwatch.Collection{MetadataOnly: true, FieldSelector: "type!=a"}, "type!=a", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, c := &server{}, test.collection
@@ -63,13 +63,13 @@ func TestEveryRequestAsksForTheSame(t *testing.T) {
 			for _, r := range s.requests {
 				expect.Equal(t, "path", "/apis/batch/v1/jobs", r.URL.Path)
 				expect.Equal(t, "selector", test.selector, r.URL.Query().Get("fieldSelector"))
-				expect.Equal(t, "asks for metadata alone", test.metadata, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"))
+				expect.Equal(t, "requests only metadata", test.metadata, strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"))
 			}
 		})
 	}
 }
 
-// TestAListingIsOfTheNewestState: one that may be as old as what is known could bring back what is gone.
+// TestAListingIsOfTheNewestState: an older listing could bring back deleted objects.
 func TestAListingIsOfTheNewestState(t *testing.T) {
 	for name, test := range map[string]struct {
 		options metav1.ListOptions
@@ -83,11 +83,11 @@ func TestAListingIsOfTheNewestState(t *testing.T) {
 			WatchWithContext(t.Context(), test.options)
 		expect.NoError(t, err)
 		watch.Stop()
-		expect.Equal(t, name+" begins at", test.want, s.requests[0].URL.Query().Get("resourceVersion"))
+		expect.Equal(t, "resourceVersion of "+name, test.want, s.requests[0].URL.Query().Get("resourceVersion"))
 	}
 }
 
-// putOff is a server that never begins to stream a listing, and says of pages why it has none.
+// putOff is a server that never begins to stream a listing. The error for pages says why.
 type putOff struct{}
 
 func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -99,7 +99,7 @@ func (putOff) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer.Text(code, body), nil
 }
 
-// TestAListingThatIsAlwaysPutOffIsTold: the reflector would ask again and again, and never say why there is none.
+// TestAListingThatIsAlwaysPutOffIsTold: the reflector must return the error for pages, and not retry the stream endlessly.
 func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -110,7 +110,7 @@ func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
 	}
 }
 
-// forgetful is a server whose pages expire before the second is asked for.
+// forgetful is a server whose pages expire before the second one is requested.
 type forgetful struct{ server }
 
 func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -124,7 +124,8 @@ func (s *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 	return page, err
 }
 
-// TestAnExpiredContinueTokenRelistsWithoutPages: a kind that takes longer to page than history is kept would never be listed.
+// TestAnExpiredContinueTokenRelistsWithoutPages: otherwise a kind whose pages take longer than history is kept would never be
+// listed.
 func TestAnExpiredContinueTokenRelistsWithoutPages(t *testing.T) {
 	s := &forgetful{}
 	all, err := (&listwatch.Collection{Client: client(t, s), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: decoder{}}).All(t.Context())
@@ -143,7 +144,7 @@ func client(t *testing.T, s http.RoundTripper) rest.Interface {
 	return c
 }
 
-// follower is a server of one Job: listed or streamed, then changed and deleted.
+// follower is a server of one Job, which it lists or streams, then changes and deletes.
 type follower struct{ streams bool }
 
 func (f follower) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -182,7 +183,7 @@ func (d fullDecoder) Object(data []byte) (listwatch.Object, error) {
 
 func (d fullDecoder) Deleted(data []byte) (listwatch.Object, error) { return d.Object(data) }
 
-// TestAReflectorCallsNoMethodOfRest: all that an Object does not have itself would panic, but for those of Rest's own.
+// TestAReflectorCallsNoMethodOfRest: a call of a method that neither the Object nor Rest implements would panic.
 func TestAReflectorCallsNoMethodOfRest(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		t.Run(fmt.Sprint("streamed ", streams), func(t *testing.T) {

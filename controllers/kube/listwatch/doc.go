@@ -1,7 +1,9 @@
-// Package listwatch reads what the API server serves of a kind piece by piece: page by page, event by event, object by object.
+// Package listwatch reads lists and watches of the API server piece by piece: page by page, event by event, object by object.
 //
-// It promises that each object is handed to a Decoder, and let go, before the next one is read, so that no listing is ever
-// held as objects; that half a listing is an error; and that what its Decoder does not read is held by nobody.
+// It promises:
+//   - It passes each object to a Decoder and releases it before it reads the next one. No listing is held in memory as objects.
+//   - An incomplete listing is an error.
+//   - It keeps nothing of an object except what the Decoder returns.
 //
-// It refuses to know what objects mean, and to try a listing or a watch again: a reflector does that.
+// It refuses to interpret objects, and to retry a listing or a watch: a reflector does that.
 package listwatch

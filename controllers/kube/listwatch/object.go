@@ -6,26 +6,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Decoder makes of the JSON of an object what is kept of it. The JSON is valid only during the call. It may be called by an
-// ending watch and the next listing at the same time.
+// Decoder turns the JSON of an object into what is kept of it. The JSON is valid only during the call. An ending watch and the
+// next listing may call it at the same time.
 type Decoder interface {
 	// Object reads an object as it is now.
 	Object(data []byte) (Object, error)
-	// Deleted reads an object that is gone.
+	// Deleted reads an object that was deleted.
 	Deleted(data []byte) (Object, error)
 }
 
-// Object is what is left of an object. Nothing is called but GetNamespace, GetName and GetResourceVersion, and what embeds
-// Rest has all else.
+// Object is what is kept of an object. An implementation has GetNamespace, GetName and GetResourceVersion, and embeds Rest for the
+// other methods.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// Rest is what an Object must have and nobody asks for.
+// Rest has the methods of an Object that the reflector does not need.
 type Rest struct{ metav1.Object }
 
-// GetAnnotations says that it is not the end of the initial events, which only a bookmark may be.
+// GetAnnotations returns nil: only a bookmark has the annotation that ends the initial events.
 func (Rest) GetAnnotations() map[string]string { return nil }
 
 // GetObjectKind implements runtime.Object.
@@ -40,5 +40,5 @@ type List struct {
 // GetObjectKind implements runtime.Object.
 func (l *List) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-// DeepCopyObject gives the list itself: it never changes.
+// DeepCopyObject returns the list itself, which never changes.
 func (l *List) DeepCopyObject() runtime.Object { return l }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Refused says to people what they can do where the API server refuses verbs on a resource.
+// Refused returns a message that names the missing permissions on a resource, and says how to grant them.
 func Refused(resource string, verbs ...string) string {
-	return fmt.Sprintf("Sunset may not %s %s: grant its service account %s on that resource",
+	return fmt.Sprintf("Sunset has no permission to %s %s; grant its ServiceAccount the verbs %s on that resource",
 		strings.Join(verbs, " and "), resource, strings.Join(verbs, ", "))
 }

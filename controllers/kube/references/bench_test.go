@@ -17,8 +17,8 @@ const (
 	manyConfigMaps = 10_000
 )
 
-// manyReferrers are Pods in 100 namespaces. Each refers to three ConfigMaps: one that is its own, one that 50 share, and
-// the one that every Pod of its namespace has mounted.
+// manyReferrers returns Pods in 100 namespaces. Each refers to three ConfigMaps: its own, one that 50 Pods share, and one that
+// every Pod of its namespace mounts.
 func manyReferrers() []references.Referrer {
 	all := make([]references.Referrer, manyPods)
 	for i := range all {
@@ -37,7 +37,7 @@ func manyReferrers() []references.Referrer {
 	return all
 }
 
-// BenchmarkPut takes Pods out and in again.
+// BenchmarkPut removes Pods and adds them again.
 func BenchmarkPut(b *testing.B) {
 	all := manyReferrers()
 	x := references.New(clock.RealClock{})
@@ -54,7 +54,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what 50,000 Pods that refer to 10,000 ConfigMaps take, beside the texts of their names.
+// BenchmarkMemory measures the memory of 50,000 Pods that refer to 10,000 ConfigMaps, without the strings of their names.
 func BenchmarkMemory(b *testing.B) {
 	all := manyReferrers()
 	for b.Loop() {
@@ -68,7 +68,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkOfInDoubt asks about a ConfigMap while one of 50,000 Pods cannot be read.
+// BenchmarkOfInDoubt looks up a ConfigMap while one of 50,000 Pods cannot be read.
 func BenchmarkOfInDoubt(b *testing.B) {
 	all := manyReferrers()
 	all[manyPods/2].Err = errUnread
@@ -78,12 +78,12 @@ func BenchmarkOfInDoubt(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if x.Of(all[0].Targets[0]).Doubt == nil {
-			b.Fatal("everything is known")
+			b.Fatal("Doubt is nil")
 		}
 	}
 }
 
-// BenchmarkPutMany gives one referrer 10,001 targets, and others, again and again.
+// BenchmarkPutMany switches one referrer between 10,001 targets and one.
 func BenchmarkPutMany(b *testing.B) {
 	few, many := manyTargets(0, 1), manyTargets(0, 10_001)
 	x := references.New(clock.RealClock{})

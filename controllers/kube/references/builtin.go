@@ -7,25 +7,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The kinds that may be referred to.
+// The kinds of targets.
 const (
 	ConfigMap Kind = "ConfigMap"
 	Secret    Kind = "Secret"
 )
 
-// Declared says how objects of a kind refer to others by name.
+// Declared says how objects of a kind refer to targets by name.
 type Declared struct {
 	From  schema.GroupVersionKind
 	To    Kind
-	Names string // CEL: a list of names, of the object's namespace, or of maps with name and namespace
+	Names string // CEL: a list of names in the object's namespace, or of maps with name and namespace
 }
 
-// BuiltIn are the referrers that Kubernetes has, and those of the Gateway API, which a cluster need not have. It is written
-// like what administrators write for their own kinds. The slice is the caller's.
+// BuiltIn returns the referrers of Kubernetes itself, and those of the Gateway API, which a cluster may not have. They have the
+// same form as the declarations of administrators for their own kinds. The slice is the caller's.
 //
-// What it does not have, nobody can find in an object: names that a program knows, that are templates (a StorageClass may
-// build the name of a Secret from that of a claim), or that are in the configuration of a controller. No object of these kinds
-// may put everything in doubt, so a field is read where it is, and what a namespace is missing for names nothing.
+// It cannot cover names that are in no object. Examples are names that a program knows, templates (a StorageClass may build the
+// name of a Secret from the name of a claim), and the configuration of a controller. No object of these kinds may make all
+// references unknown: an expression reads a field only if the field exists, and a reference without a namespace counts as none.
 func BuiltIn() []Declared {
 	var all []Declared
 	for _, of := range podSpecs {
@@ -45,7 +45,7 @@ func BuiltIn() []Declared {
 	return all
 }
 
-// IsBuiltIn reports whether Sunset knows by itself what objects of a kind refer to.
+// IsBuiltIn reports whether Sunset knows the references of a kind without a declaration.
 func IsBuiltIn(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(BuiltIn(), func(d Declared) bool { return d.From.GroupKind() == kind })
 }
@@ -54,8 +54,8 @@ func kind(group, version, name string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}
 }
 
-// podSpecs is where kinds have PodSpecs. All of them count, whether their Pods run or not: a ReplicaSet scaled to zero and a
-// ControllerRevision are what is rolled back to, and a suspended CronJob may be resumed.
+// podSpecs says where kinds have PodSpecs. Each PodSpec counts, whether its Pods run or not: a rollback needs a ReplicaSet that is
+// scaled to zero or a ControllerRevision, and a suspended CronJob may be resumed.
 var podSpecs = []struct {
 	kind schema.GroupVersionKind
 	spec string
@@ -72,7 +72,8 @@ var podSpecs = []struct {
 	{kind("batch", "v1", "Job"), "object.?spec.template.spec.orValue({})"},
 }
 
-// ofRevision is the PodSpec in a ControllerRevision. Its data may be anything: what has no PodSpec there refers to nothing.
+// ofRevision reads the PodSpec in the data of a ControllerRevision. The data can have any form; without a PodSpec it has no
+// references.
 const ofRevision = `(type(object.?data.orValue('')) == map && type(object.data.?spec.orValue('')) == map
 	&& type(object.data.spec.?template.orValue('')) == map && type(object.data.spec.template.?spec.orValue('')) == map
 	? object.data.spec.template.spec : {})`
@@ -84,11 +85,11 @@ var secrets = []Declared{
 		`object.?spec.tls.orValue([]).map(t, t.?secretName.orValue(''))`},
 }
 
-// reference is where objects of a kind say what they refer to in an object that has a kind itself, or means a Secret.
+// reference says where objects of a kind have references with a field kind. Without a kind, the reference is to a Secret.
 type reference struct {
 	from schema.GroupVersionKind
-	list string // CEL: of what has the reference
-	at   string // where in it, with a dot; empty for the thing itself
+	list string // CEL: a list of values that contain the reference
+	at   string // the path of the reference in each value, with a final dot; empty if the value is the reference
 }
 
 func (r reference) to(kind Kind) Declared {
@@ -120,8 +121,8 @@ var either = []reference{
 	{kind("networking.k8s.io", "v1", "IngressClass"), `[object.?spec.parameters]`, ""},
 }
 
-// parameters are those of admission policies, of a kind that the policy says and not the binding. Without a namespace it is
-// that of each request, and with a selector there is no name.
+// parameters returns the references to the parameters of admission policies. The kind is in the policy, not in the binding. A
+// reference without a namespace is not read: its namespace is that of each request. A reference with a selector has no name.
 func parameters(to Kind) []Declared {
 	const names = `object.?spec.paramRef.namespace.orValue('') == '' ? []
 		: [{'name': object.?spec.paramRef.name.orValue(''), 'namespace': object.?spec.paramRef.namespace.orValue('')}]`
@@ -131,8 +132,8 @@ func parameters(to Kind) []Declared {
 	}
 }
 
-// owners are ConfigMaps and Secrets that own others: the garbage collector takes these along, which may be in use. Of both
-// nothing but metadata is read.
+// owners returns the references of ConfigMaps and Secrets to their owners: if an owner is deleted, the garbage collector
+// deletes the owned object, which may be in use. Only metadata of both kinds is read.
 func owners(to Kind) []Declared {
 	names := `object.metadata.?ownerReferences.orValue([])
 		.map(o, o.?apiVersion.orValue('') == 'v1' && o.?kind.orValue('') == '` + string(to) + `', o.?name.orValue(''))`

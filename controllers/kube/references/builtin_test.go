@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// podSpec has one reference of each sort.
+// podSpec has one reference of each form.
 const podSpec = `{
   imagePullSecrets: [{name: registry}],
   volumes: [{name: v, configMap: {name: site}}, {name: s, secret: {secretName: tls}},
@@ -99,7 +99,7 @@ var (
 	}
 )
 
-// builtIn reads objects by all that the table has of their kind.
+// builtIn reads objects with all built-in expressions of their kind.
 type builtIn struct {
 	*testing.T
 	compiler *engine.Compiler
@@ -128,19 +128,19 @@ func (b builtIn) read(kind string, object map[string]any) (map[references.Kind][
 			return nil, err
 		}
 		if all[d.To] = append(all[d.To], found...); d.From.Kind == "Secret" && !extractor.MetadataOnly() {
-			b.Error("more is read of Secrets than their metadata")
+			b.Error("an expression reads more of Secrets than their metadata")
 		}
 	}
 	return all, nil
 }
 
-// TestBuiltInReferrers: each kind of the table gives what one of its objects refers to, and nothing of an object that refers
-// to nothing, and is an error where it cannot tell.
+// TestBuiltInReferrers: the expressions of each kind return the references of an object, none for an object without references,
+// and an error if they cannot read the object.
 func TestBuiltInReferrers(t *testing.T) {
 	table := newBuiltIn(t)
 	for _, d := range references.BuiltIn() {
 		if _, known := referring[d.From.Kind]; !known {
-			t.Errorf("there is no %s to be tested with", d.From.Kind)
+			t.Errorf("the test has no object of kind %s", d.From.Kind)
 		}
 	}
 	sorted := cmpopts.SortSlices(func(a, b engine.Reference) bool { return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name })
@@ -151,10 +151,10 @@ func TestBuiltInReferrers(t *testing.T) {
 				t.Errorf("%v, -want +got\n%s", err, diff)
 			}
 			if got, err := table.read(kind, object(t, `{spec: {template: {spec: {}}, jobTemplate: {spec: {template: {spec: {}}}}}, template: {spec: {}}}`, "")); err != nil || len(nonempty(got)) > 0 {
-				t.Errorf("of an empty one %v, %v", got, err)
+				t.Errorf("empty spec: %v, %v; want nothing", got, err)
 			}
 			if got, err := table.read(kind, object(t, `{}`, "")); err != nil || len(nonempty(got)) > 0 {
-				t.Errorf("of one without a spec %v, %v", got, err)
+				t.Errorf("no spec: %v, %v; want nothing", got, err)
 			}
 			if !strings.Contains(test.object, "%s") {
 				return
@@ -174,16 +174,16 @@ func nonempty(all map[references.Kind][]engine.Reference) map[references.Kind][]
 	return all
 }
 
-// TestWhatNobodyCanFindIsNothing: an object that a cluster takes does not put everything in doubt.
+// TestWhatNobodyCanFindIsNothing: an object that the API server accepts does not make all references unknown.
 func TestWhatNobodyCanFindIsNothing(t *testing.T) {
 	table := newBuiltIn(t)
 	for what, test := range map[string]struct{ kind, object string }{
-		"a revision of anything":        {"ControllerRevision", `{data: text}`},
-		"one of a list":                 {"ControllerRevision", `{data: {spec: [a]}}`},
-		"one without a template":        {"ControllerRevision", `{data: {spec: {template: text}}}`},
-		"one of something else":         {"ControllerRevision", `{data: {spec: {template: {spec: 7}}}}`},
-		"one without data":              {"ControllerRevision", `{revision: 1}`},
-		"one of nothing":                {"ControllerRevision", `{data: null}`},
+		"revision with a string":        {"ControllerRevision", `{data: text}`},
+		"revision with a list as spec":  {"ControllerRevision", `{data: {spec: [a]}}`},
+		"revision without a template":   {"ControllerRevision", `{data: {spec: {template: text}}}`},
+		"revision with another spec":    {"ControllerRevision", `{data: {spec: {template: {spec: 7}}}}`},
+		"revision without data":         {"ControllerRevision", `{revision: 1}`},
+		"revision with null data":       {"ControllerRevision", `{data: null}`},
 		"a binding without a namespace": {"ValidatingAdmissionPolicyBinding", `{spec: {paramRef: {name: a}}}`},
 		"a binding with a selector":     {"MutatingAdmissionPolicyBinding", `{spec: {paramRef: {namespace: a, selector: {}}}}`},
 		"a reference without a name":    {"PersistentVolume", `{spec: {csi: {nodeStageSecretRef: {}}}}`},

@@ -6,16 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Changes is what may be referred to by others than before.
+// Changes is the targets to which references may have changed.
 type Changes struct {
 	Targets []Target
-	Whole   []Kind // everything of these, as doubt came or went
+	Whole   []Kind // all targets of these kinds, for example because doubt began or ended
 }
 
-// Changed has an element while Take would give something.
+// Changed returns a channel that has an element while Take would return changes.
 func (x *Index) Changed() <-chan struct{} { return x.wake }
 
-// Take gives what has changed since it was last called.
+// Take returns what has changed since the last call of Take.
 func (x *Index) Take() Changes {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -36,7 +36,7 @@ func (x *Index) Take() Changes {
 	return c
 }
 
-// touch notes that all of some kinds may have changed, as a source of theirs has.
+// touch records that all targets of some kinds may have changed, because one of their sources has.
 func (x *Index) touch(kinds []Kind) {
 	x.settle(kinds)
 	for _, k := range kinds {
@@ -52,7 +52,7 @@ func (x *Index) ring() {
 	}
 }
 
-// put makes a referrer what it is now. One that refers to the same as before costs a comparison.
+// put adds or updates a referrer. If its references are the same as before, that costs only a comparison.
 func (x *Index) put(f *from, r *Referrer) {
 	known := f.referrers[r.UID]
 	if known == nil {
@@ -75,7 +75,7 @@ func (x *Index) put(f *from, r *Referrer) {
 	x.linkAll(known, wanted)
 }
 
-// linkAll adds edges to those of some targets that a referrer has none to.
+// linkAll adds the missing edges from a referrer to some targets.
 func (x *Index) linkAll(r *referrer, wanted []Target) {
 	if len(wanted) <= fewTargets {
 		for _, t := range wanted {
@@ -97,7 +97,7 @@ func (x *Index) linkAll(r *referrer, wanted []Target) {
 	}
 }
 
-// blind are the kinds of which a referrer of a source may refer to more than is known.
+// blind returns the kinds to which a referrer of a source may have more references than are known.
 func (r *Referrer) blind(f *from) []Kind {
 	switch {
 	case r.Err == nil:
@@ -108,7 +108,7 @@ func (r *Referrer) blind(f *from) []Kind {
 	return r.Unread
 }
 
-// refersTo reports whether a referrer has an edge to each of some targets, in this order.
+// refersTo reports whether the edges of a referrer lead to some targets in this order. The caller has compared the numbers.
 func (r *referrer) refersTo(all []Target) bool {
 	for i := range all {
 		if r.edges[i].to.Target != all[i] {
@@ -140,7 +140,7 @@ func (x *Index) link(r *referrer, t Target) {
 	x.note(t)
 }
 
-// unlink removes the edges of a referrer, but for those to some targets.
+// unlink removes the edges of a referrer, except those to some targets.
 func (x *Index) unlink(r *referrer, but []Target) {
 	stay := setOf(but)
 	kept := r.edges[:0]
@@ -156,7 +156,7 @@ func (x *Index) unlink(r *referrer, but []Target) {
 	r.edges = kept
 }
 
-// cut takes an edge away from its target, whose last one moves to its place.
+// cut removes an edge from its target. The last edge of the target moves to its place.
 func (x *Index) cut(e edge) {
 	to := e.to
 	last := len(to.by) - 1
@@ -171,10 +171,10 @@ func (x *Index) cut(e edge) {
 	x.note(to.Target)
 }
 
-// changedAtMost bounds how many targets wait to be taken, as nobody need be there to take them.
+// changedAtMost limits how many targets wait for Take, which may never be called.
 const changedAtMost = 10_000
 
-// note notes that others refer to a target than before. Beyond a bound it may be others to anything.
+// note records that the references to a target have changed. Beyond changedAtMost it records whole kinds instead.
 func (x *Index) note(t Target) {
 	x.changed[t] = struct{}{}
 	if len(x.changed) > changedAtMost {

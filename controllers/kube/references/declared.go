@@ -4,14 +4,14 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// InvalidReference is something that a policy says about referrers and nobody understands: it may refer to anything.
+// InvalidReference is an invalid declaration of references in a policy. The declared objects may refer to any target.
 type InvalidReference struct {
 	From SourceID
-	To   Kind // what it is about; empty where nobody knows
+	To   Kind // the kind of the targets; empty if unknown
 	Why  string
 }
 
-// Kinds are those that it may be about.
+// Kinds returns the possible kinds of the targets.
 func (m InvalidReference) Kinds() []Kind {
 	if m.To == ConfigMap || m.To == Secret {
 		return []Kind{m.To}
@@ -19,7 +19,7 @@ func (m InvalidReference) Kinds() []Kind {
 	return []Kind{ConfigMap, Secret}
 }
 
-// ValidReferences is what a policy says about referrers, as far as it is understood.
+// ValidReferences returns the valid declarations of references in a policy.
 func ValidReferences(p *policy.Policy) []Declared {
 	var all []Declared
 	for _, r := range p.References {
@@ -30,7 +30,7 @@ func ValidReferences(p *policy.Policy) []Declared {
 	return all
 }
 
-// InvalidReferences is what else it says about them.
+// InvalidReferences returns the invalid declarations of references in a policy.
 func InvalidReferences(p *policy.Policy) []InvalidReference {
 	var all []InvalidReference
 	for _, m := range p.InvalidReferences() {

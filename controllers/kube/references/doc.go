@@ -1,9 +1,9 @@
-// Package references knows what refers to ConfigMaps and Secrets.
+// Package references tracks the references to ConfigMaps and Secrets.
 //
-// It promises to follow each change of a referrer at a cost that depends on what that one refers to, not on how much there
-// is; and that nothing counts as unreferenced while a kind of referrers is not known completely, or one of them could not be
-// read.
+// It promises:
+//   - The cost of a change of a referrer depends on the references of this referrer, not on the number of all references.
+//   - No object counts as unreferenced while a kind of referrers is not completely known, or a referrer could not be read.
 //
-// It refuses to watch anything and to evaluate CEL: whoever does tells it who refers to what. What an unreferenced object
-// comes to is the policy's business.
+// It refuses to watch anything and to evaluate CEL: its callers do so and pass it the references. Policies decide what happens
+// to an unreferenced object.
 package references

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// Doubted is a source that is not known completely.
+// Doubted is a source that is not completely known.
 type Doubted struct {
 	From SourceID
 	Why  error
 }
 
-// Doubts are the sources in doubt that refer to a kind, by name, for people; none when everything is known.
+// Doubts returns the sources whose references to a kind are not completely known, sorted by name, for messages. It returns none if
+// all references are known.
 func (x *Index) Doubts(kind Kind) []Doubted {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -27,14 +28,15 @@ func (x *Index) Doubts(kind Kind) []Doubted {
 	return all
 }
 
-// Doubt is why nothing of a kind is known to be unreferenced, one reason of perhaps many; nil when it is known.
+// Doubt returns why the Index cannot tell which objects of a kind are unreferenced; nil if it can. Of several reasons it
+// returns one.
 func (x *Index) Doubt(kind Kind) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.doubt(kind)
 }
 
-// doubt gives the first reason by the name of its source, so that it does not change from one question to the next.
+// doubt returns the first reason by the name of its source, so that the reason stays the same from one call to the next.
 func (x *Index) doubt(kind Kind) error {
 	if _, complete := x.complete[kind]; complete {
 		return nil
@@ -49,12 +51,12 @@ func (x *Index) doubt(kind Kind) error {
 		}
 	}
 	if why == nil {
-		return fmt.Errorf("the references to %s objects are not known: no kind is watched", kind)
+		return fmt.Errorf("the references to %s objects are unknown: no kind is watched", kind)
 	}
-	return fmt.Errorf("the references to %s objects are not known completely: %s: %w", kind, first, why)
+	return fmt.Errorf("some references to %s objects are unknown: %s: %w", kind, first, why)
 }
 
-// settle notes since when each of some kinds is known completely, after a source of theirs has changed.
+// settle records since when all references to each of the kinds are known, after one of their sources has changed.
 func (x *Index) settle(kinds []Kind) {
 	for _, kind := range kinds {
 		_, was := x.complete[kind]
@@ -67,7 +69,7 @@ func (x *Index) settle(kinds []Kind) {
 	}
 }
 
-// isDoubted reports whether a kind has a source in doubt, or none at all.
+// isDoubted reports whether a kind has a source in doubt, or has no source.
 func (x *Index) isDoubted(kind Kind) bool {
 	sources := 0
 	for _, f := range x.froms {
@@ -84,7 +86,7 @@ func (x *Index) isDoubted(kind Kind) bool {
 
 func (f *from) isDoubted(kind Kind) bool { return f.lost != nil || len(f.unread[kind].all) > 0 }
 
-// doubtOf is why a source makes a kind doubtful; nil when it does not.
+// doubtOf returns why the references of a source to a kind are not completely known; nil if they are.
 func (f *from) doubtOf(kind Kind) error {
 	if !slices.Contains(f.to, kind) || !f.isDoubted(kind) {
 		return nil

@@ -1,16 +1,16 @@
 package references
 
-// Remembered is how many targets are known, and how many of them were left by their last reference.
+// Remembered returns how many targets are known, and how many of their removals are kept.
 func (x *Index) Remembered() (targets, left int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.targets), len(x.left)
 }
 
-// ChangedAtMost bounds how many targets wait to be taken.
+// ChangedAtMost limits how many targets wait for Take.
 const ChangedAtMost = changedAtMost
 
-// Waiting is how many wait.
+// Waiting returns how many targets wait for Take.
 func (x *Index) Waiting() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -12,80 +12,80 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/lockorder"
 )
 
-// Kind is a kind of what is referred to: ConfigMap or Secret.
+// Kind is the kind of a target: ConfigMap or Secret.
 type Kind string
 
-// Target is something that may be referred to, whether it exists or not.
+// Target is an object that other objects may refer to, whether it exists or not.
 type Target struct {
 	Kind            Kind
 	Namespace, Name string
 }
 
-// SourceID names a source of referrers: a kind of objects and how their references are read.
+// SourceID identifies a source of referrers: a kind of objects, and how their references are read.
 type SourceID string
 
-// Name is what a referrer is called.
+// Name identifies a referrer in messages.
 type Name struct{ Kind, Namespace, Name string }
 
 // Referrer is an object that refers to targets, perhaps to none.
 type Referrer struct {
 	UID     types.UID
 	Name    Name
-	Targets []Target // in any order, perhaps one of them twice
-	Err     error    // its references could not be read
-	Unread  []Kind   // those of these kinds, where there is Err; nil for all. Targets of them do not count
+	Targets []Target // in any order, possibly with duplicates
+	Err     error    // why its references could not be read
+	Unread  []Kind   // with Err: the kinds to which they could not be read; nil for all. Targets of these kinds do not count
 }
 
-// Index is who refers to what. The zero value is not usable; see New. It is safe for concurrent use.
+// Index knows which objects refer to which targets. Use New; the zero value is not usable. It is safe for concurrent use.
 type Index struct {
 	clock clock.PassiveClock
 
 	mu       lockorder.Mutex[lockorder.References]
 	froms    map[SourceID]*from
-	complete map[Kind]time.Time // since when all sources of a kind are known completely; those in doubt are not there
-	targets  map[Target]*target // that something refers to, or did a short while ago
-	edges    map[Kind]int       // how many references there are
-	left     []tombstones       // the latter, and some that are referred to again, the first to be forgotten first
+	complete map[Kind]time.Time // since when all sources of a kind are completely known; without kinds in doubt
+	targets  map[Target]*target // targets with references, now or a short while ago
+	edges    map[Kind]int       // the number of references
+	left     []tombstones       // targets without references, and some that have references again; the oldest removal first
 	changed  map[Target]struct{}
-	whole    map[Kind]struct{} // of which everything may have changed
-	wake     chan struct{}     // has one element while something changed
+	whole    map[Kind]struct{} // kinds of which every target may have changed
+	wake     chan struct{}     // has one element while there are changes
 }
 
 // from is one source.
 type from struct {
 	to        []Kind
-	lost      error // why it is not known completely; nil when it is
-	paused    bool  // what happens is not told for now
+	lost      error // why it is not completely known; nil if it is
+	paused    bool  // changes are not reported for now
 	referrers map[types.UID]*referrer
-	unread    map[Kind]*unread // of each in to, the referrers of which what they refer to of it could not be read
+	unread    map[Kind]*unread // by each kind in to: the referrers whose references to the kind could not be read
 }
 
 type referrer struct {
 	name  Name
 	err   error
-	blind []Kind // of what err is about
+	blind []Kind // the kinds that err is about
 	edges []edge
 }
 
-// edge is a reference, seen from who refers.
+// edge is a reference on the side of the referrer.
 type edge struct {
 	to *target
-	at int // of its counterpart in to.by
+	at int // index of its counterpart in to.by
 }
 
-// target is what is referred to, seen from there.
+// target is a target and its references on this side.
 type target struct {
 	Target
 	by   []back
-	less nanos // when a reference last went away; 0 when none did, or longer than remembered ago
+	less nanos // when a reference was last removed; 0 if never, or longer than remembered ago
 }
 
 type back struct {
 	from *referrer
-	at   int // of its counterpart in from.edges
+	at   int // index of its counterpart in from.edges
 }
 
-// New makes an Index of no source.
+// New returns an Index without sources.
 func New(clock clock.PassiveClock) *Index {
 	return &Index{
 		clock: clock, froms: map[SourceID]*from{}, complete: map[Kind]time.Time{}, targets: map[Target]*target{}, edges: map[Kind]int{},
@@ -95,8 +95,8 @@ func New(clock clock.PassiveClock) *Index {
 
 var errUnlisted = errors.New("it has not been listed yet")
 
-// Expect says that a source exists, which refers to targets of some kinds. Until Replace, nothing of these kinds is known
-// to be unreferenced. A source that exists already stays as it is.
+// Expect adds a source that refers to targets of some kinds. Until Replace, no target of these kinds is known to be
+// unreferenced. Expect does not change an existing source.
 func (x *Index) Expect(name SourceID, to ...Kind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,7 +111,7 @@ func (x *Index) Expect(name SourceID, to ...Kind) {
 	x.touch(to)
 }
 
-// Forget says that a source exists no more. What its referrers refer to they do not by it.
+// Forget removes a source and its references. References from other sources stay.
 func (x *Index) Forget(name SourceID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -126,7 +126,7 @@ func (x *Index) Forget(name SourceID) {
 	x.touch(f.to)
 }
 
-// Lose says that a source is not known completely any more, and why. What it has told stays until Replace.
+// Lose records that a source is no longer completely known, and why. Its known references stay until Replace.
 func (x *Index) Lose(name SourceID, why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -138,7 +138,7 @@ func (x *Index) Lose(name SourceID, why error) {
 	}
 }
 
-// Replace gives all referrers of a source, which is known completely from now on.
+// Replace sets all referrers of a source, which is completely known from then on.
 func (x *Index) Replace(name SourceID, all []Referrer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -162,7 +162,7 @@ func (x *Index) Replace(name SourceID, all []Referrer) {
 	}
 }
 
-// Put gives a referrer of a source as it is now.
+// Put adds or updates a referrer of a source.
 func (x *Index) Put(name SourceID, r Referrer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -171,7 +171,7 @@ func (x *Index) Put(name SourceID, r Referrer) {
 	}
 }
 
-// Remove says that a referrer of a source exists no more.
+// Remove removes a referrer of a source that no longer exists.
 func (x *Index) Remove(name SourceID, uid types.UID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -180,19 +180,19 @@ func (x *Index) Remove(name SourceID, uid types.UID) {
 	}
 }
 
-// Uses is what is known of a target.
+// Uses is what is known about the references to a target.
 type Uses struct {
-	// Count is how many objects refer to it. An object that does so by several sources counts once for each.
+	// Count is the number of objects that refer to it. An object counts once for each of its sources.
 	Count int
-	// Doubt is why there may be more than Count; nil when there are not.
+	// Doubt is why there may be more than Count; nil if there are not.
 	Doubt error
-	// Since is since when no more than Count are known to: the later of when all sources of its kind became known completely
-	// and when a reference to it last went away. What went away longer than a minute ago may be forgotten where nothing is
-	// left: Since is too early then, but at least a minute ago. It is zero while there is Doubt.
+	// Since is the time since which no more than Count objects have referred to it. It is the later of two times: when all sources of
+	// its kind became completely known, and when a reference to it was last removed. If no reference is left, the Index may forget a
+	// removal after a minute. Then Since is too early, but at least a minute ago. It is zero while there is Doubt.
 	Since time.Time
 }
 
-// Of gives what is known of a target.
+// Of returns what is known about the references to a target.
 func (x *Index) Of(t Target) Uses {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -208,7 +208,7 @@ func (x *Index) Of(t Target) Uses {
 	return u
 }
 
-// By lists what is known to refer to a target, by kind, namespace and name. The slice is the caller's.
+// By returns the known referrers of a target, sorted by kind, namespace and name. The slice is the caller's.
 func (x *Index) By(t Target) []Name {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -27,12 +27,12 @@ const (
 // start is when every test begins.
 var start = fixture.Now
 
-// model is the same as an Index, in the way nobody can get wrong: all referrers, looked through at each question.
+// model is a simple implementation of an Index: each lookup searches all referrers.
 type model struct {
 	froms    map[references.SourceID]*source
 	now      time.Time
-	complete map[references.Kind]time.Time   // since when, as last looked at; those in doubt are not there
-	less     map[references.Target]time.Time // when there were fewer than at the look before
+	complete map[references.Kind]time.Time   // since when, as of the last look; without kinds in doubt
+	less     map[references.Target]time.Time // when a reference was last removed
 }
 
 func newModel(now time.Time) *model {
@@ -42,7 +42,7 @@ func newModel(now time.Time) *model {
 	}
 }
 
-// look compares with what was before.
+// look updates complete after a change.
 func (m *model) look() {
 	for _, k := range []references.Kind{configMap, secret} {
 		if _, known := m.complete[k]; m.doubts(k) {
@@ -53,7 +53,7 @@ func (m *model) look() {
 	}
 }
 
-// leaves notes which targets lose a referrer that is replaced by another, or by none.
+// leaves records which targets lose a referrer when it changes from before to after.
 func (m *model) leaves(before, after references.Referrer) {
 	for _, t := range before.Targets {
 		if refers(before, t) && !refers(after, t) {
@@ -62,17 +62,17 @@ func (m *model) leaves(before, after references.Referrer) {
 	}
 }
 
-// unread reports whether nobody knows which objects of a kind somebody refers to.
+// unread reports whether the references of a referrer to a kind are unknown.
 func unread(r references.Referrer, k references.Kind) bool {
 	return r.Err != nil && (r.Unread == nil || slices.Contains(r.Unread, k))
 }
 
-// refers reports whether somebody is known to refer to a target.
+// refers reports whether a referrer is known to refer to a target.
 func refers(r references.Referrer, t references.Target) bool {
 	return slices.Contains(r.Targets, t) && !unread(r, t.Kind)
 }
 
-// replace gives a source other referrers.
+// replace sets all referrers of a source.
 func (m *model) replace(s *source, all map[types.UID]references.Referrer) {
 	for uid, before := range s.all {
 		m.leaves(before, all[uid])
@@ -126,17 +126,17 @@ func (m *model) doubts(k references.Kind) bool {
 	return sources == 0
 }
 
-// seen is all that can be asked about some targets.
+// seen is everything that an Index returns about some targets.
 type seen map[references.Target]answer
 
 type answer struct {
 	Count int
 	Doubt bool
 	By    []references.Name
-	Since time.Time // zero where there is doubt
+	Since time.Time // zero if there is doubt
 }
 
-// asOf is what can be asked a minute after the last change, when nobody need know any more when that was.
+// asOf returns s without times that are more than a minute ago: an Index may forget them.
 func (s seen) asOf(now time.Time) seen {
 	all := maps.Clone(s)
 	for t, a := range all {
@@ -196,8 +196,8 @@ func referrer(r *rand.Rand, from references.SourceID) references.Referrer {
 	return made
 }
 
-// TestIndexIsWhatALookAtEverythingWouldSay: after every one of many random changes the index gives the answers of the model,
-// and has told of every answer that changed.
+// TestIndexIsWhatALookAtEverythingWouldSay: after each of many random changes the index returns the same as the model, and Take
+// has returned each target whose result changed.
 func TestIndexIsWhatALookAtEverythingWouldSay(t *testing.T) {
 	froms := []references.SourceID{"Pod", "Deployment", "Ingress"}
 	to := map[references.SourceID][]references.Kind{"Pod": {configMap, secret}, "Deployment": {configMap}, "Ingress": {secret}}
@@ -218,14 +218,14 @@ func TestIndexIsWhatALookAtEverythingWouldSay(t *testing.T) {
 				continue
 			}
 			if missed := untold(told, want, x); len(missed) > 0 {
-				t.Fatalf("seed %d, step %d: nobody is told of %v", seed, step, missed)
+				t.Fatalf("seed %d, step %d: Take did not return %v", seed, step, missed)
 			}
 			told = want
 		}
 	}
 }
 
-// change does one random thing to both.
+// change makes one random change to both.
 func change(r *rand.Rand, x *references.Index, m *model, from references.SourceID, to map[references.SourceID][]references.Kind) {
 	defer m.look()
 	s := m.froms[from]
@@ -238,7 +238,7 @@ func change(r *rand.Rand, x *references.Index, m *model, from references.SourceI
 		m.replace(s, nil)
 		delete(m.froms, from)
 	case op == 1:
-		x.Lose(from, errors.New("no right to list"))
+		x.Lose(from, errors.New("no permission to list"))
 		s.lost = true
 	case op < 5:
 		all := map[types.UID]references.Referrer{}
@@ -262,7 +262,7 @@ func change(r *rand.Rand, x *references.Index, m *model, from references.SourceI
 	}
 }
 
-// untold are the targets whose answer changed and which no change names.
+// untold returns the targets whose answer changed, but which Take does not return.
 func untold(before, now seen, x *references.Index) (missed []references.Target) {
 	var rung bool
 	select {
@@ -293,11 +293,11 @@ func TestDoubtSaysWhoCannotBeRead(t *testing.T) {
 		kind  references.Kind
 		doubt string
 	}{
-		{"a Pod cannot be read", func() {}, configMap, "the references to ConfigMap objects are not known completely: Pod: shop/web: no such field"},
-		{"it can", func() { pod.Err = nil; x.Put("Pod", pod) }, configMap, ""},
-		{"no right to list", func() { x.Lose("Gateway", errors.New("forbidden")) }, secret, "the references to Secret objects are not known completely: Gateway: forbidden"},
+		{"a Pod cannot be read", func() {}, configMap, "some references to ConfigMap objects are unknown: Pod: shop/web: no such field"},
+		{"the Pod can be read", func() { pod.Err = nil; x.Put("Pod", pod) }, configMap, ""},
+		{"no permission to list", func() { x.Lose("Gateway", errors.New("forbidden")) }, secret, "some references to Secret objects are unknown: Gateway: forbidden"},
 		{"the other kind is known", func() {}, configMap, ""},
-		{"the source is no more", func() { x.Forget("Gateway") }, secret, ""},
+		{"the source is removed", func() { x.Forget("Gateway") }, secret, ""},
 	} {
 		want.do()
 		got := ""
@@ -308,7 +308,7 @@ func TestDoubtSaysWhoCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestDoubtIsOfTheKindThatCannotBeRead: what is read of the others counts.
+// TestDoubtIsOfTheKindThatCannotBeRead: references to other kinds count.
 func TestDoubtIsOfTheKindThatCannotBeRead(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("Pod", configMap, secret)
@@ -316,21 +316,21 @@ func TestDoubtIsOfTheKindThatCannotBeRead(t *testing.T) {
 	x.Replace("Pod", []references.Referrer{pod})
 	x.Take()
 	if u := x.Of(targets[0]); u.Doubt != nil || u.Count != 1 {
-		t.Errorf("a ConfigMap: %+v", u)
+		t.Errorf("ConfigMap: %+v, want one reference and no doubt", u)
 	}
 	if x.Doubt(secret) == nil {
-		t.Error("Secrets are known")
+		t.Error("no doubt about Secrets")
 	}
 	x.Remove("Pod", "1")
 	if c := x.Take(); !gocmp.Equal(c.Whole, []references.Kind{secret}) {
-		t.Errorf("%v have changed", c.Whole)
+		t.Errorf("changed kinds %v, want Secret", c.Whole)
 	}
 }
 
 func TestDoubtsAreAllSourcesInDoubt(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	if x.Doubt(configMap) == nil {
-		t.Error("without any source everything is known")
+		t.Error("no doubt without a source")
 	}
 	x.Expect("Pod", configMap, secret)
 	x.Expect("Job", configMap)
@@ -340,7 +340,7 @@ func TestDoubtsAreAllSourcesInDoubt(t *testing.T) {
 	var names []references.SourceID
 	for _, d := range x.Doubts(secret) {
 		if d.Why == nil {
-			t.Errorf("%s without a reason", d.From)
+			t.Errorf("%s has no reason", d.From)
 		}
 		names = append(names, d.From)
 	}
@@ -349,11 +349,11 @@ func TestDoubtsAreAllSourcesInDoubt(t *testing.T) {
 	}
 	x.Replace("Pod", nil)
 	if all := x.Doubts(configMap); len(all) > 0 {
-		t.Errorf("%v", all)
+		t.Errorf("doubts %v, want none", all)
 	}
 }
 
-// TestSince: every step comes a second after the one before.
+// TestSince: each step comes a second after the previous one.
 func TestSince(t *testing.T) {
 	second := func(n int) time.Time { return start.Add(time.Duration(n) * time.Second) }
 	target := targets[0]
@@ -370,26 +370,26 @@ func TestSince(t *testing.T) {
 	other := func(x *references.Index) { x.Expect("Job", configMap) }
 	tests := map[string]struct {
 		steps steps
-		since time.Time // zero where nobody knows
+		since time.Time // zero if unknown
 	}{
-		"not listed yet":                        {nil, time.Time{}},
-		"listed":                                {steps{listed()}, second(1)},
-		"listed twice":                          {steps{listed(), listed()}, second(1)},
-		"its last reference went away":          {steps{listed(pod(target)), gone}, second(2)},
-		"it went away unseen":                   {steps{listed(pod(target)), listed()}, second(2)},
-		"who refers refers to others":           {steps{listed(pod(target)), put(pod(targets[1]))}, second(2)},
-		"another one is referred to no more":    {steps{listed(pod(targets[1])), gone}, second(1)},
-		"referred to since":                     {steps{listed(), put(pod(target)), gone}, second(3)},
-		"it cannot be listed":                   {steps{listed(), lost}, time.Time{}},
-		"it can again":                          {steps{listed(), lost, listed()}, second(3)},
-		"there is another source":               {steps{listed(), other}, time.Time{}},
-		"that is known too":                     {steps{listed(), other, func(x *references.Index) { x.Replace("Job", nil) }}, second(3)},
-		"there is no other source any more":     {steps{listed(), other, func(x *references.Index) { x.Forget("Job") }}, second(3)},
-		"a known source is no more":             {steps{listed(), other, func(x *references.Index) { x.Replace("Job", nil) }, func(x *references.Index) { x.Forget("Job") }}, second(3)},
-		"a referrer that cannot be read":        {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread})}, time.Time{}},
-		"it can be read":                        {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread}), put(pod())}, second(3)},
-		"it is gone":                            {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread}), gone}, second(3)},
-		"one of Secrets alone cannot be listed": {steps{listed(), func(x *references.Index) { x.Expect("Gateway", secret) }}, second(1)},
+		"not listed yet":                      {nil, time.Time{}},
+		"listed":                              {steps{listed()}, second(1)},
+		"listed twice":                        {steps{listed(), listed()}, second(1)},
+		"last reference removed":              {steps{listed(pod(target)), gone}, second(2)},
+		"last reference removed by a listing": {steps{listed(pod(target)), listed()}, second(2)},
+		"the referrer has other references":   {steps{listed(pod(target)), put(pod(targets[1]))}, second(2)},
+		"reference to another target removed": {steps{listed(pod(targets[1])), gone}, second(1)},
+		"reference added and removed":         {steps{listed(), put(pod(target)), gone}, second(3)},
+		"source lost":                         {steps{listed(), lost}, time.Time{}},
+		"source lost and listed again":        {steps{listed(), lost, listed()}, second(3)},
+		"second source":                       {steps{listed(), other}, time.Time{}},
+		"second source listed":                {steps{listed(), other, func(x *references.Index) { x.Replace("Job", nil) }}, second(3)},
+		"second source removed":               {steps{listed(), other, func(x *references.Index) { x.Forget("Job") }}, second(3)},
+		"second source listed and removed":    {steps{listed(), other, func(x *references.Index) { x.Replace("Job", nil) }, func(x *references.Index) { x.Forget("Job") }}, second(3)},
+		"a referrer cannot be read":           {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread})}, time.Time{}},
+		"the referrer can be read again":      {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread}), put(pod())}, second(3)},
+		"the unreadable referrer is deleted":  {steps{listed(), put(references.Referrer{UID: "1", Err: errUnread}), gone}, second(3)},
+		"a source of Secrets is not listed":   {steps{listed(), func(x *references.Index) { x.Expect("Gateway", secret) }}, second(1)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -407,7 +407,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftIsForgotten: what nothing has referred to for a minute takes no room any more.
+// TestWhatIsLeftIsForgotten: a target without references for a minute uses no memory.
 func TestWhatIsLeftIsForgotten(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(start)
 	x := references.New(clock)
@@ -419,16 +419,16 @@ func TestWhatIsLeftIsForgotten(t *testing.T) {
 		x.Put("Pod", references.Referrer{UID: "1", Targets: []references.Target{target}})
 	}
 	if known, left := x.Remembered(); known > 70 || left > 70 {
-		t.Errorf("%d are known, %d are left", known, left)
+		t.Errorf("%d targets and %d removals, want at most 70", known, left)
 	}
 	clock.SetTime(clock.Now().Add(2 * time.Minute))
 	x.Take()
 	if known, left := x.Remembered(); known != 1 || left != 0 {
-		t.Errorf("%d are known, %d are left", known, left)
+		t.Errorf("%d targets and %d removals, want 1 and 0", known, left)
 	}
 }
 
-// TestWhatNobodyTakesIsBounded: beyond that everything of the kind may have changed.
+// TestWhatNobodyTakesIsBounded: beyond the limit, all targets of the kind may have changed.
 func TestWhatNobodyTakesIsBounded(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("Pod", configMap, secret)
@@ -442,13 +442,13 @@ func TestWhatNobodyTakesIsBounded(t *testing.T) {
 	}
 	refer(configMap, 0, references.ChangedAtMost)
 	if taken := x.Take(); len(taken.Targets) != references.ChangedAtMost || len(taken.Whole) > 0 {
-		t.Errorf("took %d by name, and %v", len(taken.Targets), taken.Whole)
+		t.Errorf("took %d targets and kinds %v", len(taken.Targets), taken.Whole)
 	}
 	refer(configMap, references.ChangedAtMost, references.ChangedAtMost+1)
-	refer(configMap, 0, 1) // which changes nothing
+	refer(configMap, 0, 1) // no change
 	refer(secret, 0, 1)
 	expect.Equal(t, "wait", 1, x.Waiting())
 	if taken := x.Take(); len(taken.Targets) != 1 || !slices.Equal(taken.Whole, []references.Kind{configMap}) {
-		t.Errorf("took %d by name, and %v", len(taken.Targets), taken.Whole)
+		t.Errorf("took %d targets and kinds %v", len(taken.Targets), taken.Whole)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 )
 
-// TestDoubtNamesTheFirst: of all that cannot be read it is the first by name, whatever came and went before.
+// TestDoubtNamesTheFirst: the doubt names the first unreadable referrer by name, after any sequence of changes.
 func TestDoubtNamesTheFirst(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	x := references.New(clocktesting.NewFakePassiveClock(start))
@@ -35,7 +35,7 @@ func TestDoubtNamesTheFirst(t *testing.T) {
 		}
 		want := ""
 		for _, first := range slices.Sorted(maps.Keys(unread)) {
-			want = "the references to ConfigMap objects are not known completely: Pod: shop/" + first + ": no such field"
+			want = "some references to ConfigMap objects are unknown: Pod: shop/" + first + ": no such field"
 			break
 		}
 		if got := x.Of(targets[0]).Doubt; (got != nil || want != "") && fmt.Sprint(got) != want {
@@ -44,7 +44,7 @@ func TestDoubtNamesTheFirst(t *testing.T) {
 	}
 }
 
-// atMost ends a test of what takes a second, and took minutes when everything was compared with everything.
+// atMost fails the test if do takes longer than d. With quadratic algorithms it took minutes, now it takes a second.
 func atMost(t *testing.T, d time.Duration, do func()) {
 	t.Helper()
 	begun := time.Now()
@@ -53,7 +53,7 @@ func atMost(t *testing.T, d time.Duration, do func()) {
 	}
 }
 
-// TestAskingInDoubtIsCheap: who refers is not looked through to tell who cannot be read.
+// TestAskingInDoubtIsCheap: a lookup does not search all referrers for the unreadable one.
 func TestAskingInDoubtIsCheap(t *testing.T) {
 	all := manyReferrers()
 	all[manyPods/2].Err = errUnread
@@ -63,13 +63,13 @@ func TestAskingInDoubtIsCheap(t *testing.T) {
 	atMost(t, time.Minute, func() {
 		for i := range 200_000 {
 			if x.Of(all[i%manyPods].Targets[0]).Doubt == nil {
-				t.Fatal("everything is known")
+				t.Fatal("Doubt is nil")
 			}
 		}
 	})
 }
 
-// TestOneReferrerOfVeryMany: it has the edges that one of few would have.
+// TestOneReferrerOfVeryMany: a referrer with very many targets has exactly these references.
 func TestOneReferrerOfVeryMany(t *testing.T) {
 	const n = 200_000
 	x := references.New(clocktesting.NewFakePassiveClock(start))
@@ -79,7 +79,7 @@ func TestOneReferrerOfVeryMany(t *testing.T) {
 	for _, step := range []struct {
 		when     string
 		from, to int
-	}{{"all", 0, n}, {"half of them and as many others", n / 4, n}, {"in another order", 0, n / 2}, {"none", 0, 0}} {
+	}{{"all", 0, n}, {"without the first quarter", n / 4, n}, {"the first half", 0, n / 2}, {"none", 0, 0}} {
 		wanted := slices.Clone(all[step.from:step.to])
 		slices.Reverse(wanted)
 		atMost(t, time.Minute, func() { x.Put("Pod", references.Referrer{UID: "1", Targets: append(wanted, wanted...)}) })
@@ -92,7 +92,7 @@ func TestOneReferrerOfVeryMany(t *testing.T) {
 				want = 1
 			}
 			if got := x.Of(all[i]).Count; got != want {
-				t.Errorf("%s: %d refer to %s", step.when, got, all[i].Name)
+				t.Errorf("%s: %d references to %s, want %d", step.when, got, all[i].Name, want)
 			}
 		}
 	}

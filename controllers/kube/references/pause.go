@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Pause says that what happens to the referrers of a source is not told for now. What it has told still counts: nothing of
-// it is in doubt, and it may be out of date.
+// Pause records that changes of a source are not reported for now. The known references of the source still count and are not in
+// doubt, but they may be out of date.
 func (x *Index) Pause(name SourceID) { x.pause(name, true) }
 
-// Resume says that what happens to the referrers of a source is told again, and that nothing is left to be told of before.
+// Resume records that changes of a source are reported again, and that all earlier changes have been reported.
 func (x *Index) Resume(name SourceID) { x.pause(name, false) }
 
 func (x *Index) pause(name SourceID, paused bool) {
@@ -20,8 +20,8 @@ func (x *Index) pause(name SourceID, paused bool) {
 	}
 }
 
-// Paused is why what is known of a kind may be out of date right now, one reason of perhaps many; nil when it is not. What
-// is in doubt is not paused.
+// Paused returns why the known references to a kind may be out of date right now; nil if they are not. Of several reasons it
+// returns one. Sources in doubt do not count as paused.
 func (x *Index) Paused(kind Kind) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -34,5 +34,5 @@ func (x *Index) Paused(kind Kind) error {
 	if first == "" {
 		return nil
 	}
-	return fmt.Errorf("the references to %s objects are not watched for a moment: %s", kind, first)
+	return fmt.Errorf("the references to %s objects may be out of date: the watch of %s is interrupted", kind, first)
 }

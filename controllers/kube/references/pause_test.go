@@ -10,14 +10,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAPauseIsNoDoubt: nothing changes but that what is known may be out of date.
+// TestAPauseIsNoDoubt: a pause changes only the result of Paused.
 func TestAPauseIsNoDoubt(t *testing.T) {
 	x := references.New(clocktesting.NewFakePassiveClock(start))
 	x.Expect("Pod", configMap, secret)
 	x.Expect("Ingress", secret)
 	x.Pause("Pod")
 	if err := x.Paused(configMap); err != nil {
-		t.Errorf("what is not known is paused: %v", err)
+		t.Errorf("a source in doubt is paused: %v", err)
 	}
 	x.Replace("Pod", nil)
 	x.Replace("Ingress", nil)
@@ -28,11 +28,11 @@ func TestAPauseIsNoDoubt(t *testing.T) {
 		do                func()
 		configMap, secret bool
 	}{
-		{"a pause outlives a listing", func() {}, true, true},
-		{"the pause is over", func() { x.Resume("Pod") }, false, false},
-		{"of Secrets alone", func() { x.Pause("Ingress") }, false, true},
-		{"of a source that is no more", func() { x.Forget("Ingress") }, false, false},
-		{"of one that is unknown", func() { x.Pause("Ingress") }, false, false},
+		{"the pause continues after a listing", func() {}, true, true},
+		{"the pause ends", func() { x.Resume("Pod") }, false, false},
+		{"pause of a source of Secrets", func() { x.Pause("Ingress") }, false, true},
+		{"the paused source is removed", func() { x.Forget("Ingress") }, false, false},
+		{"pause of an unknown source", func() { x.Pause("Ingress") }, false, false},
 	} {
 		step.do()
 		expect.Equal(t, step.when+": ConfigMaps are paused", step.configMap, x.Paused(configMap) != nil)
@@ -40,13 +40,13 @@ func TestAPauseIsNoDoubt(t *testing.T) {
 		if got := x.Of(targets[0]); got != before {
 			t.Errorf("%s: %v, was %v", step.when, got, before)
 		}
-		if whole := x.Take().Whole; step.when != "of a source that is no more" && len(whole) > 0 {
-			t.Errorf("%s: %v have changed", step.when, whole)
+		if whole := x.Take().Whole; step.when != "the paused source is removed" && len(whole) > 0 {
+			t.Errorf("%s: changed kinds %v, want none", step.when, whole)
 		}
 	}
 	x.Pause("Pod")
-	x.Lose("Pod", errors.New("no right to list"))
+	x.Lose("Pod", errors.New("no permission to list"))
 	if err := x.Paused(configMap); err != nil {
-		t.Errorf("what is in doubt is paused: %v", err)
+		t.Errorf("a lost source is paused: %v", err)
 	}
 }

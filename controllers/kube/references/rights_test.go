@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestThePageGrantsWhatIsWatched: whoever applies the ClusterRole of docs/operations.md has no referrer in doubt for want of
-// rights, and grants nothing that is not needed.
+// TestThePageGrantsWhatIsWatched: the ClusterRole in docs/operations.md grants all permissions that the watches of referrers
+// need, and no others.
 func TestThePageGrantsWhatIsWatched(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/operations.md")
 	expect.NoError(t, err)
@@ -28,7 +28,7 @@ func TestThePageGrantsWhatIsWatched(t *testing.T) {
 	granted := map[string]bool{}
 	for _, rule := range role.Rules {
 		if got := strings.Join(rule.Verbs, " "); got != "list watch" {
-			t.Errorf("verbs %s of %s", got, rule.Resources)
+			t.Errorf("verbs %s on %s, want list watch", got, rule.Resources)
 		}
 		for _, resource := range rule.Resources {
 			granted[resource+"."+rule.APIGroups[0]] = true
@@ -37,7 +37,7 @@ func TestThePageGrantsWhatIsWatched(t *testing.T) {
 	needed := map[string]bool{}
 	for _, d := range references.BuiltIn() {
 		resource, _ := meta.UnsafeGuessKindToResource(d.From)
-		plural := strings.Replace(resource.Resource, "gatewaies", "gateways", 1) // which is what English says
+		plural := strings.Replace(resource.Resource, "gatewaies", "gateways", 1) // the guess is wrong
 		needed[plural+"."+resource.Group] = true
 	}
 	for resource := range needed {

@@ -2,11 +2,11 @@ package references
 
 import "slices"
 
-// fewTargets are looked through faster than a map of them is made. Nearly every referrer has fewer; one that has thousands
-// must not hold everybody up.
+// fewTargets is how many targets can be searched faster than a map of them can be built. Nearly every referrer has fewer. A
+// referrer with thousands must not delay others.
 const fewTargets = 16
 
-// set tells which of many targets there are.
+// set is a set of targets.
 type set struct {
 	few  []Target // while many is nil
 	many map[Target]struct{}

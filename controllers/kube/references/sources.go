@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Source is what an Index knows of one source.
+// Source is what an Index knows about one source.
 type Source struct {
 	From      SourceID
-	To        []Kind // what it may refer to
-	Doubted   []Kind // of which it is not known completely what it refers to
-	Referrers int    // objects, those included that refer to nothing
+	To        []Kind // the kinds that it may refer to
+	Doubted   []Kind // the kinds to which its references are not completely known
+	Referrers int    // number of objects, including those without references
 }
 
-// Sources are all sources, by name.
+// Sources returns all sources, sorted by name.
 func (x *Index) Sources() []Source {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -27,7 +27,7 @@ func (x *Index) Sources() []Source {
 	return all
 }
 
-// Len is how many references there are to targets of a kind, as far as they are known.
+// Len returns the number of known references to targets of a kind.
 func (x *Index) Len(kind Kind) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()

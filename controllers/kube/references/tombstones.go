@@ -6,17 +6,17 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// remembered is how long a target is known that nothing refers to any more. Longer than the quiet period it makes no
-// difference.
+// remembered is how long a target is kept after its last reference was removed. After the quiet period, the time of the removal
+// makes no difference.
 const remembered = 2 * policy.QuietPeriod
 
-// tombstones is a target that its last reference has left.
+// tombstones is a target whose last reference was removed.
 type tombstones struct {
 	target *target
 	at     nanos
 }
 
-// nanos is a time as what it takes little room to keep: since 1970, or 0 for none.
+// nanos is a time in nanoseconds since 1970, or 0 for none. It needs less memory than time.Time.
 type nanos int64
 
 func nanosOf(t time.Time) nanos { return nanos(t.UnixNano()) }
@@ -28,16 +28,16 @@ func (n nanos) time() time.Time {
 	return time.Unix(0, int64(n)).UTC()
 }
 
-// leave notes that a reference to a target has gone away.
+// leave records that a reference to a target was removed.
 func (x *Index) leave(t *target) {
 	t.less = nanosOf(x.clock.Now())
 	if len(t.by) == 0 {
 		x.left = append(x.left, tombstones{t, t.less})
 	}
-	x.forget() // not before: it may have been left long ago, too
+	x.forget() // after t.less is set: otherwise an old tombstone could drop t
 }
 
-// forget drops the targets that nothing has referred to for so long that it makes no difference.
+// forget drops the targets whose last reference was removed so long ago that it makes no difference.
 func (x *Index) forget() {
 	if len(x.left) == 0 {
 		return

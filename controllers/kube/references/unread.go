@@ -2,10 +2,10 @@ package references
 
 import "slices"
 
-// unread are the referrers of one source of which what they refer to of one kind could not be read. The zero value has none.
+// unread is the referrers of one source whose references to one kind could not be read. The zero value is empty.
 type unread struct {
 	all   map[*referrer]struct{}
-	first *referrer // by name; nil when it has to be looked for
+	first *referrer // by name; nil if unknown
 }
 
 func (u *unread) add(r *referrer) {
@@ -25,8 +25,8 @@ func (u *unread) remove(r *referrer) {
 	}
 }
 
-// foremost is the one to tell people of; nil when there is none. There may be many, and everybody who asks about a target is
-// told, so it is looked for only after the one before has gone.
+// foremost returns the first referrer by name, for messages; nil if there is none. Every lookup of a target calls it and there
+// may be many referrers, so it searches only after the previous first one was removed.
 func (u *unread) foremost() *referrer {
 	if u.first != nil {
 		return u.first
@@ -39,7 +39,7 @@ func (u *unread) foremost() *referrer {
 	return u.first
 }
 
-// noteUnreadable notes whether a referrer could be read, and of which kinds not.
+// noteUnreadable records whether the references of a referrer could be read, and to which kinds not.
 func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
 	if r.err == nil && err == nil {
 		return
@@ -63,7 +63,7 @@ func (x *Index) noteUnreadable(f *from, r *referrer, err error, blind []Kind) {
 	}
 }
 
-// blindTo says of each kind that referrers of a source may refer to whether one of them could not be read.
+// blindTo returns for each kind in to whether the references of some referrer to it could not be read.
 func (f *from) blindTo() []bool {
 	blind := make([]bool, len(f.to))
 	for i, kind := range f.to {

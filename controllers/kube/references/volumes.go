@@ -2,7 +2,8 @@ package references
 
 import "strings"
 
-// volumes are the Secrets of volumes, outside of what every PodSpec says in its own namespace.
+// volumes returns the references of volumes to Secrets, except the references of a PodSpec to its own namespace that secretsIn
+// reads.
 func volumes() []Declared {
 	all := []Declared{
 		{kind("", "v1", "PersistentVolume"), Secret, strings.ReplaceAll(ofVolume, "SPEC", "object.?spec") + ofProvisioner},
@@ -15,12 +16,13 @@ func volumes() []Declared {
 	return all
 }
 
-// ofInline are the attributes that drivers read which look for a Secret themselves.
+// ofInline reads the attributes of inline volumes whose drivers read a Secret themselves.
 const ofInline = `SPEC.?volumes.orValue([]).map(v, v.?csi.volumeAttributes.secretName.hasValue(),
 	{'name': v.csi.volumeAttributes.secretName, 'namespace': v.?csi.volumeAttributes.secretNamespace.orValue('')})`
 
-// ofVolume are the CSI fields, attributes of drivers that look for a Secret themselves, and the fields of volumes from before
-// CSI. A namespace that is missing, or null as in azureFile, is that of the claim. Without a claim nobody reads the Secret.
+// ofVolume reads the CSI fields, the attributes of drivers that read a Secret themselves, and the fields of volume types that
+// are older than CSI. If a namespace is missing, or null as in azureFile, it is that of the claim. Without a claim, no driver
+// reads the Secret.
 const ofVolume = `
 	[SPEC.csi.controllerPublishSecretRef, SPEC.csi.controllerExpandSecretRef, SPEC.csi.nodeStageSecretRef,
 	 SPEC.csi.nodePublishSecretRef, SPEC.csi.nodeExpandSecretRef,
@@ -31,14 +33,14 @@ const ofVolume = `
 	+ [SPEC.azureFile, SPEC.csi.volumeAttributes].map(r, {'name': r.?secretName.orValue(''),
 		'namespace': optional.ofNonZeroValue(r.?secretNamespace.orValue('')).or(SPEC.claimRef.namespace).orValue('')})`
 
-// ofProvisioner is what the external provisioner notes for the deletion.
+// ofProvisioner reads the annotations in which the external provisioner records the Secret for the deletion.
 const ofProvisioner = `
 	+ [{'name': object.metadata.?annotations[?'volume.kubernetes.io/provisioner-deletion-secret-name'].orValue(''),
 		'namespace': object.metadata.?annotations[?'volume.kubernetes.io/provisioner-deletion-secret-namespace'].orValue('')}]`
 
-// ofStorageClass are the parameters that name a Secret, as CSI writes them (provisioner-secret-name) or drivers do
-// (adminSecretName), each beside one for the namespace. What is built with ${...} can be no name: the name of a Secret that was
-// built from that of a claim is in the PersistentVolume that came of it.
+// ofStorageClass reads the parameters that name a Secret, in the form of CSI (provisioner-secret-name) or of drivers
+// (adminSecretName), each with the parameter for its namespace. A value with ${...} cannot be a name: the provisioned
+// PersistentVolume has the name that was built from it.
 const ofStorageClass = `
 	object.?parameters.orValue({})
 	.transformList(key, name, key.lowerAscii().endsWith('secretname') || key.lowerAscii().endsWith('secret-name'),

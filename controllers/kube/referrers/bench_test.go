@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// ordinaryPod is a Pod as a cluster has many, with %s for its UID.
+// ordinaryPod is a typical Pod, with %s for its UID.
 var ordinaryPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-7d9c5b8f6d-x2x7k","generateName":"web-7d9c5b8f6d-","namespace":"shop","uid":"%s",
 "resourceVersion":"8123456","creationTimestamp":"2026-03-01T12:00:00Z","labels":{"app":"web","pod-template-hash":"7d9c5b8f6d","team":"shop"},
 "annotations":{"prometheus.io/scrape":"true","prometheus.io/port":"9090","checksum/config":"6f1d7a643c1e4f0b9a55"},
@@ -56,7 +56,7 @@ func ran(name string) string {
 	return fmt.Sprintf(`{"name":%q,"state":{"running":{"startedAt":"2026-03-01T12:00:05Z"}},"lastState":{},"ready":true,"restartCount":0,"image":"registry.example.org/shop/%s","imageID":"registry.example.org/shop/%s@sha256:0a8e3c1c4b3b","containerID":"containerd://0a8e3c1c4b3b4f3b8b3b3b3b3b3b3b3b","started":true}`, name, name, name)
 }
 
-// BenchmarkAPodThatChanges is what an event costs of a Pod that refers to the same as before: nearly all of them.
+// BenchmarkAPodThatChanges measures an event of a Pod whose references have not changed, like most events.
 func BenchmarkAPodThatChanges(b *testing.B) {
 	for name, to := range map[string][]references.Kind{"ConfigMaps": {references.ConfigMap}, "Secrets": {references.Secret}, "both": {references.ConfigMap, references.Secret}} {
 		b.Run(name, func(b *testing.B) {

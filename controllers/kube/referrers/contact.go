@@ -10,61 +10,61 @@ import (
 )
 
 const (
-	// outOfTouch is for how long there may be no watch before what happens counts as unseen. A watch that has come to its
-	// end is taken up again within milliseconds.
+	// outOfTouch is how long a kind may be without a watch before changes count as missed. After a watch has ended, the next one
+	// starts within milliseconds.
 	outOfTouch = 5 * time.Second
-	// silence is for how long a listing may say nothing, and a watch that has sent bookmarks: they come each minute.
+	// silence is how long a listing may send nothing, and a watch that has sent bookmarks: they come each minute.
 	silence = 90 * time.Second
-	// longSilence is for how long any other watch may: none is asked to last for more than ten minutes.
+	// longSilence is how long any other watch may send nothing: Sunset requests watches of at most ten minutes.
 	longSilence = 11 * time.Minute
-	// span is how long a watch is looked at to see whether reading what it tells takes longer than what happens.
+	// span is the period in which the time to read events is measured, to find out whether a watch is behind.
 	span = time.Second
-	// framing bounds how long the stream needs to find the end of an object, in times of what reading the object took: an object of
-	// 256 KiB took 0.5 ms to find and 0.12 ms to read. A longer gap is waiting. Objects that took less than slow are found at once.
+	// framing limits how long the stream takes to find the end of an object, as a multiple of the time to read the object. For an
+	// object of 256 KiB these times were 0.5 ms and 0.12 ms. A longer gap is waiting. If reading took less than slow, the gap is
+	// ignored.
 	framing = 5
 	slow    = 100 * time.Microsecond
-	// settling is for how long a new watch may still be telling what happened before it was there.
+	// settling is how long a new watch may still send earlier events.
 	settling = time.Second
 )
 
-// elapsed is how much time may have passed since then, by the monotonic or by the wall clock, or by how far they have come
-// apart, whichever says most: the one stands still while a machine is suspended, the other can be set, either way. A clock
-// that is set by little makes little of it, unlike lease.Elapsed: doubt is dear here.
+// elapsed returns how much time may have passed since then: the maximum of the monotonic time, the wall time and their
+// difference. The monotonic clock stops while a machine is suspended, and the wall clock can be set forward or back. Unlike in
+// lease.Elapsed, a small change of the clock is a short time, because false positives are expensive here.
 func elapsed(now, then time.Time) time.Duration {
 	monotonic, wall := now.Sub(then), now.Round(0).Sub(then.Round(0))
 	return max(monotonic, wall.Abs(), (wall - monotonic).Abs())
 }
 
-// contact is whether what happens to the objects of a kind reaches us. A watch that is open and says nothing may be frozen,
-// which nobody would notice otherwise. One that has just been opened tells what happened before, or that it cannot: until it
-// has settled it counts for nothing.
+// contact tracks whether the changes of the objects of a kind arrive. An open watch that sends nothing may be frozen, which is
+// otherwise not noticed. A new watch first sends earlier events, or an error if it cannot. It is not live until it has settled.
 //
-// So does one that tells more than can be read in time, until that has been caught up with.
+// A watch that sends more events than can be read in time is not live until Sunset has caught up.
 //
-// What it cannot see is an API server that answers and is behind the others.
+// It cannot detect an API server that responds but is behind the others.
 type contact struct {
 	clock clock.PassiveClock
-	tell  func(live bool) // whether what happens is told as it happens, when that changes
+	tell  func(live bool) // is called when live changes
 
 	mu      sync.Mutex
-	attempt context.CancelFunc // ends the listing or watch under way; nil for none
-	streams bool               // a watch is open that still gives a listing
-	open    bool               // one is that tells what happens
-	live    bool               // it has settled
-	marked  bool               // it sends bookmarks
-	heard   time.Time          // when something came
-	since   time.Time          // when it was opened
+	attempt context.CancelFunc // ends the current listing or watch; nil for none
+	streams bool               // a watch is open that still sends a listing
+	open    bool               // a watch is open that sends changes
+	live    bool               // the open watch has settled and is not behind
+	marked  bool               // the watch sends bookmarks
+	heard   time.Time          // when something last arrived
+	since   time.Time          // when the watch was opened or has caught up
 	closed  time.Time          // since when no watch has been live
 
-	began   time.Time     // of the span
-	busy    time.Duration // of it, with reading what came
+	began   time.Time     // when the span began
+	busy    time.Duration // time of the span spent on reading
 	reading time.Time     // since when an object is being read; zero for none
-	took    time.Duration // reading the latest, until ended
-	ended   time.Time
-	behind  bool // nearly all of the latest span: what is read now may have been told long ago
+	took    time.Duration // time to read the last object
+	ended   time.Time     // when it had been read
+	behind  bool          // reading took nearly all of the last span: the objects that are read now may be old
 }
 
-// begin is called before something is asked for. The context ends when nothing has come for too long, or with end.
+// begin is called before a request. The context ends if nothing arrives for too long, or with end.
 func (c *contact) begin(ctx context.Context) (limited context.Context, end func()) {
 	limited, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -82,8 +82,8 @@ func (c *contact) begin(ctx context.Context) (limited context.Context, end func(
 	})
 }
 
-// opened says that what was begun is a watch, which is there now, and whether it streams a listing first: a server that can
-// do so sends bookmarks.
+// opened records that the request has opened a watch, and whether the watch streams a listing first. A server that can stream
+// listings sends bookmarks.
 func (c *contact) opened(lists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +91,7 @@ func (c *contact) opened(lists bool) {
 	c.streams, c.open, c.marked, c.since = lists, !lists, lists, c.heard
 }
 
-// listed says that a listing is complete, and reports whether a watch is open that goes on from there.
+// listed records that a listing is complete, and reports whether a watch is open that continues from it.
 func (c *contact) listed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *contact) listed() bool {
 	return c.open
 }
 
-// settle is called now and then.
+// settle makes a watch live once it has settled. It is called regularly.
 func (c *contact) settle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,13 +112,13 @@ func (c *contact) settle() {
 	}
 }
 
-// hear says that something has come, and gives what to call when it has been read.
+// hear records that an object has arrived, and returns a func to call when the object has been read.
 func (c *contact) hear() (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	came := c.clock.Now()
 	if gap := came.Sub(c.ended); c.took >= slow && gap <= framing*c.took {
-		c.busy += gap // with finding where the object ends
+		c.busy += gap // time to find the end of the object
 	}
 	c.heard, c.reading = came, came
 	return func() {
@@ -138,10 +138,10 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// look ends a span that is over. A listing is read as fast as it comes, which says nothing.
+// look ends a span that is over. A listing is never behind: it is read as fast as it arrives.
 func (c *contact) look(now time.Time) {
 	took := now.Sub(c.began)
-	if took >= 0 && took < span { // a clock that was set back begins again
+	if took >= 0 && took < span { // after a clock was set back, a new span begins
 		return
 	}
 	was, busy := c.behind, c.busy
@@ -159,14 +159,14 @@ func (c *contact) look(now time.Time) {
 	c.began, c.busy = now, 0
 }
 
-// mark says that the watch has sent a bookmark.
+// mark records that the watch has sent a bookmark.
 func (c *contact) mark() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.marked, c.heard = true, c.clock.Now()
 }
 
-// doubt is why changes may have been missed; nil when there is no reason. It ends what has said nothing for too long.
+// doubt returns why changes may have been missed; nil if they were not. It ends a request that has received nothing for too long.
 func (c *contact) doubt() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,21 +181,21 @@ func (c *contact) doubt() error {
 	}
 	switch {
 	case c.open && quiet:
-		return fmt.Errorf("its watch has received nothing for %s", limit)
+		return fmt.Errorf("the watch has received nothing for %s", limit)
 	case !c.open && elapsed(now, c.closed) > outOfTouch:
-		return fmt.Errorf("it has not been watched for %s", elapsed(now, c.closed).Truncate(time.Second))
+		return fmt.Errorf("the watch has been interrupted for %s", elapsed(now, c.closed).Truncate(time.Second))
 	}
 	return nil
 }
 
-// mute makes it tell nothing any more.
+// mute ends the calls of tell.
 func (c *contact) mute() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tell = func(bool) {}
 }
 
-// cut ends what is under way.
+// cut ends the current listing or watch.
 func (c *contact) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

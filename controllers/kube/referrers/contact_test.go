@@ -15,7 +15,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// listed runs a test with Pods that have been listed and watched for a while.
+// listed runs a test with Pods that have been listed and watched for some seconds.
 func listed(t *testing.T, test func(w *harness)) {
 	t.Helper()
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
@@ -36,7 +36,7 @@ func listed(t *testing.T, test func(w *harness)) {
 	}
 }
 
-// TestTheEndOfAWatchIsNoLoss: it is taken up where it was.
+// TestTheEndOfAWatchIsNoLoss: the next watch continues where the last one ended.
 func TestTheEndOfAWatchIsNoLoss(t *testing.T) {
 	listed(t, func(w *harness) {
 		_ = w.watchOf(fixture.Pods).Close()
@@ -44,20 +44,20 @@ func TestTheEndOfAWatchIsNoLoss(t *testing.T) {
 		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
 		requests := w.asked(pathOf(fixture.Pods))
 		expect.Equal(w.t, "requests", 1, len(requests))
-		expect.Equal(w.t, "goes on from", "101", requests[0].URL.Query().Get("resourceVersion"))
+		expect.Equal(w.t, "resourceVersion", "101", requests[0].URL.Query().Get("resourceVersion"))
 		w.event(fixture.Pods, "ADDED", mounting("b", "site"))
-		w.expectUses("goes on", site, 2)
+		w.expectUses("after an event on the next watch", site, 2)
 	})
 }
 
-// TestAWatchThatExpiredIsListedAnew: that is a loss only if the listing fails, or takes long.
+// TestAWatchThatExpiredIsListedAnew: references become unknown only if the new listing fails or takes long.
 func TestAWatchThatExpiredIsListedAnew(t *testing.T) {
 	listed(t, func(w *harness) {
 		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{mounting("b", "other")} })
 		w.event(fixture.Pods, "ERROR", answer.StatusText(410))
 		bubble.Pass(2 * time.Second)
 		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
-		w.expectUses("listed anew", site, 0)
+		w.expectUses("listed again", site, 0)
 		w.event(fixture.Pods, "MODIFIED", mounting("b", "other"))
 
 		w.change(func() { w.fails[pathOf(fixture.Pods)] = 500 })
@@ -66,25 +66,25 @@ func TestAWatchThatExpiredIsListedAnew(t *testing.T) {
 		w.expectDoubt("not listed", references.ConfigMap, "Pod: cannot list and watch pods")
 		w.change(func() { w.fails[pathOf(fixture.Pods)] = 0 })
 		bubble.Pass(20 * time.Second)
-		w.expectUses("listed in the end", site, 0)
+		w.expectUses("after a successful retry", site, 0)
 	})
 }
 
-// TestAnEventNobodyUnderstandsIsALoss: what the object refers to is not known until a listing can be read.
+// TestAnEventNobodyUnderstandsIsALoss: the references of the object are unknown until a listing can be read.
 func TestAnEventNobodyUnderstandsIsALoss(t *testing.T) {
 	listed(t, func(w *harness) {
 		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{`{"metadata":{"name":"b"}}`} })
 		w.event(fixture.Pods, "ADDED", `{"metadata":{"name":"b"}}`)
-		w.expectDoubt("at once", references.ConfigMap, "Pod /b has no name and UID")
+		w.expectDoubt("at once", references.ConfigMap, "Pod /b has no name or no UID")
 		bubble.Pass(5 * time.Second)
-		w.expectDoubt("listed anew", references.ConfigMap, "has no name and UID")
+		w.expectDoubt("listed again", references.ConfigMap, "has no name or no UID")
 		w.change(func() { w.objects[pathOf(fixture.Pods)] = []string{mounting("b", "site")} })
 		bubble.Pass(20 * time.Second)
-		w.expectUses("mended", site, 1)
+		w.expectUses("fixed", site, 1)
 	})
 }
 
-// TestAServerThatIsGone: the watch is tried again for as long as it takes, and meanwhile nobody knows what happens.
+// TestAServerThatIsGone: the watcher retries until the server is back, and the references are unknown until then.
 func TestAServerThatIsGone(t *testing.T) {
 	listed(t, func(w *harness) {
 		w.change(func() { w.broken[pathOf(fixture.Pods)] = true })
@@ -92,19 +92,19 @@ func TestAServerThatIsGone(t *testing.T) {
 		bubble.Pass(4 * time.Second)
 		expect.Equal(w.t, "wavered at once", false, w.wavered(references.ConfigMap))
 		bubble.Pass(4 * time.Second)
-		// Which of both is told depends on when it was tried again last.
-		w.expectDoubt("after some seconds", references.ConfigMap, "has not been watched for", "connection refused")
+		// The reason depends on the time of the last retry.
+		w.expectDoubt("after some seconds", references.ConfigMap, "the watch has been interrupted for", "connection refused")
 		w.asked("")
 		w.change(func() {
 			w.broken[pathOf(fixture.Pods)] = false
 			w.objects[pathOf(fixture.Pods)] = nil
 		})
 		bubble.Pass(2 * time.Minute)
-		w.expectUses("listed anew", site, 0)
+		w.expectUses("listed again", site, 0)
 	})
 }
 
-// TestAWatchThatIsFrozen: nothing tells it from one to which nothing happens, but for the bookmarks that do not come.
+// TestAWatchThatIsFrozen: only missing bookmarks distinguish a frozen watch from a watch without events.
 func TestAWatchThatIsFrozen(t *testing.T) {
 	listed(t, func(w *harness) {
 		frozen := w.watchOf(fixture.Pods)
@@ -119,11 +119,11 @@ func TestAWatchThatIsFrozen(t *testing.T) {
 		bubble.Pass(time.Minute)
 		expect.Equal(w.t, "wavered", true, w.wavered(references.ConfigMap))
 		expect.Equal(w.t, "ended", true, frozen.ctx.Err() != nil)
-		w.expectUses("listed anew", site, 0)
+		w.expectUses("listed again", site, 0)
 	})
 }
 
-// TestAWatchWithoutBookmarksLastsLonger: not every server sends them, but each ends a watch when it was asked to.
+// TestAWatchWithoutBookmarksLastsLonger: some servers send no bookmarks, but every server ends a watch after the requested time.
 func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
 	s := newServer(false)
 	s.quiet[pathOf(fixture.Pods)] = true
@@ -137,11 +137,11 @@ func TestAWatchWithoutBookmarksLastsLonger(t *testing.T) {
 		bubble.Pass(2 * time.Minute)
 		expect.Equal(t, "wavered", true, w.wavered(references.ConfigMap))
 		expect.Equal(t, "ended", true, quiet.ctx.Err() != nil)
-		w.expectUses("listed anew", site, 0)
+		w.expectUses("listed again", site, 0)
 	})
 }
 
-// TestAListingThatIsFrozen is given up.
+// TestAListingThatIsFrozen: the watcher ends a frozen listing and retries.
 func TestAListingThatIsFrozen(t *testing.T) {
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		t.Run(way, func(t *testing.T) {
@@ -153,17 +153,17 @@ func TestAListingThatIsFrozen(t *testing.T) {
 				w.expectDoubt("frozen", references.ConfigMap, "Pod: it has not been listed yet")
 				w.change(func() { w.frozen[pathOf(fixture.Pods)] = false })
 				bubble.Pass(4 * time.Minute)
-				w.expectUses("given up", site, 0)
+				w.expectUses("after a retry", site, 0)
 			})
 		})
 	}
 }
 
-// paused reports whether what refers to ConfigMaps may be out of date.
+// paused reports whether the references to ConfigMaps may be out of date.
 func (w *harness) paused() bool { return w.index.Paused(references.ConfigMap) != nil }
 
-// TestWithoutAWatchNothingIsTold: that is no doubt, and nothing goes by what was known, nor while a new watch may still tell
-// what happened before.
+// TestWithoutAWatchNothingIsTold: without a watch, the kind is paused but not in doubt. It stays paused while a new watch may
+// still send earlier events.
 func TestWithoutAWatchNothingIsTold(t *testing.T) {
 	listed(t, func(w *harness) {
 		bubble.Pass(time.Second)
@@ -172,20 +172,20 @@ func TestWithoutAWatchNothingIsTold(t *testing.T) {
 		_ = w.watchOf(fixture.Pods).Close()
 		synctest.Wait()
 		expect.Equal(w.t, "paused at once", true, w.paused())
-		expect.Equal(w.t, "Secrets are, which Pods name too", true, w.index.Paused(references.Secret) != nil)
-		bubble.Pass(500 * time.Millisecond) // sooner than it is tried again
+		expect.Equal(w.t, "Secrets are paused, because Pods refer to them too", true, w.index.Paused(references.Secret) != nil)
+		bubble.Pass(500 * time.Millisecond) // before the retry
 		w.change(func() { w.broken[pathOf(fixture.Pods)] = false })
 		for w.watchOf(fixture.Pods) == nil {
 			bubble.Pass(100 * time.Millisecond)
 		}
-		expect.Equal(w.t, "paused when it is watched again", true, w.paused())
+		expect.Equal(w.t, "paused when the new watch is open", true, w.paused())
 		bubble.Pass(2 * time.Second)
-		expect.Equal(w.t, "paused then", false, w.paused())
+		expect.Equal(w.t, "paused when the new watch has settled", false, w.paused())
 		expect.Equal(w.t, "wavered", false, w.wavered(references.ConfigMap))
 	})
 }
 
-// TestANewWatchSettles: it begins with what happened before.
+// TestANewWatchSettles: a new watch begins with earlier events.
 func TestANewWatchSettles(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use(nil, configMaps)
@@ -197,7 +197,7 @@ func TestANewWatchSettles(t *testing.T) {
 	})
 }
 
-// TestAWatchThatEndsAtOnceIsNone, however often it is opened.
+// TestAWatchThatEndsAtOnceIsNone: watches that end at once do not count, even if there are many.
 func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
 	s := newServer(false)
 	watching(t, s, func(w *harness) {
@@ -211,48 +211,48 @@ func TestAWatchThatEndsAtOnceIsNone(t *testing.T) {
 			expect.Equal(t, "paused", true, w.paused())
 		}
 		bubble.Pass(4 * time.Second)
-		w.expectDoubt("never watched", references.ConfigMap, "has not been watched for")
+		w.expectDoubt("never watched", references.ConfigMap, "the watch has been interrupted for")
 		w.change(func() { w.expires[pathOf(fixture.Pods)] = false })
 		bubble.Pass(time.Minute)
 		w.expectUses("watched again", site, 0)
-		expect.Equal(t, "paused in the end", false, w.paused())
+		expect.Equal(t, "paused after that", false, w.paused())
 	})
 }
 
-// TestAListingThatIsStreamedIsNoWatch until it is complete.
+// TestAListingThatIsStreamedIsNoWatch: a streamed listing counts as a watch only when it is complete.
 func TestAListingThatIsStreamedIsNoWatch(t *testing.T) {
 	listed(t, func(w *harness) {
 		w.change(func() { w.frozen[pathOf(fixture.Pods)] = true })
 		w.event(fixture.Pods, "ERROR", answer.StatusText(410))
 		expect.Equal(w.t, "paused", true, w.paused())
 		bubble.Pass(8 * time.Second)
-		w.expectDoubt("listed for long", references.ConfigMap, "has not been watched for")
+		w.expectDoubt("listed for long", references.ConfigMap, "the watch has been interrupted for")
 	})
 }
 
-// TestWhoHasEndedTellsNothing of the source that has its name by then.
+// TestWhoHasEndedTellsNothing: a source that has ended does not change a new source of the same name.
 func TestWhoHasEndedTellsNothing(t *testing.T) {
 	listed(t, func(w *harness) {
 		for range 3 {
 			w.Use(nil, nil)
 			w.Use(nil, configMaps)
 			bubble.Pass(3 * time.Second)
-			w.expectUses("anew", site, 1)
+			w.expectUses("with a new source", site, 1)
 			expect.Equal(w.t, "paused", false, w.paused())
 		}
 	})
 }
 
-// TestASleepIsALoss, of the machine or by a clock that is set: nobody can tell since when something is as it is.
+// TestASleepIsALoss: after the machine was suspended or a clock was set, the age of the references is unknown.
 func TestASleepIsALoss(t *testing.T) {
 	for name, test := range map[string]struct {
 		by   time.Duration
 		want bool
 	}{
-		"it sleeps":                    {20 * time.Second, true},
-		"a clock is set back":          {-20 * time.Second, true},
-		"a clock is set back a little": {-time.Second, false},
-		"the machine is busy":          {2 * time.Second, false},
+		"the machine is suspended":            {20 * time.Second, true},
+		"the clock is set back":               {-20 * time.Second, true},
+		"the clock is set back by one second": {-time.Second, false},
+		"the machine is busy":                 {2 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			listed(t, func(w *harness) {
@@ -264,14 +264,14 @@ func TestASleepIsALoss(t *testing.T) {
 				expect.Equal(t, "the watch has ended", test.want, watch.ctx.Err() != nil)
 				bubble.Pass(10 * time.Second)
 				w.expectUses("listed", site, 1)
-				expect.Equal(t, "is known anew", test.want, !w.index.Of(site).Since.Equal(before))
+				expect.Equal(t, "Since has changed", test.want, !w.index.Of(site).Since.Equal(before))
 				expect.Equal(t, "paused", false, w.paused())
 			})
 		})
 	}
 }
 
-// TestAnObjectThatTookTooLongIsReadAgain: perhaps nobody ever changes it, and it makes everything doubtful.
+// TestAnObjectThatTookTooLongIsReadAgain: the object may never change, and would make all references unknown until then.
 func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
 	listed(t, func(w *harness) {
 		referrers.Late(w.Watcher, fixture.Pods)
@@ -283,18 +283,18 @@ func TestAnObjectThatTookTooLongIsReadAgain(t *testing.T) {
 	})
 }
 
-// TestAWatchThatTellsMoreThanCanBeReadIsBehind: what is read was told some time ago, and what has been told since is not known.
+// TestAWatchThatTellsMoreThanCanBeReadIsBehind: the events that are read are old, and newer events are not known.
 func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 	for name, test := range map[string]struct {
 		each, every time.Duration
 		behind      bool
 	}{
-		"a hundred events a second, read at once":    {100 * time.Microsecond, 10 * time.Millisecond, false},
-		"a tenth of the time":                        {time.Millisecond, 10 * time.Millisecond, false},
-		"large ones, most of it to find their ends":  {2 * time.Millisecond, 10 * time.Millisecond, true},
-		"events that take many seconds each":         {15 * time.Second, 15 * time.Second, true},
-		"nearly all of the time":                     {9500 * time.Microsecond, 10 * time.Millisecond, true},
-		"one event that takes longer than the other": {2 * time.Second, 2 * time.Second, true},
+		"a hundred events a second, read at once":     {100 * time.Microsecond, 10 * time.Millisecond, false},
+		"reading takes a tenth of the time":           {time.Millisecond, 10 * time.Millisecond, false},
+		"large objects, whose ends take long to find": {2 * time.Millisecond, 10 * time.Millisecond, true},
+		"each event takes many seconds":               {15 * time.Second, 15 * time.Second, true},
+		"reading takes nearly all of the time":        {9500 * time.Microsecond, 10 * time.Millisecond, true},
+		"each event takes longer than a span":         {2 * time.Second, 2 * time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(fixture.Now)
@@ -303,7 +303,7 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 			clock.Step(2 * time.Second)
 			c.Settle()
 			if !live {
-				t.Fatal("not live though nothing comes")
+				t.Fatal("not live without events")
 			}
 			events := func(span time.Duration, each time.Duration) {
 				for begun := clock.Now(); clock.Since(begun) < span; clock.Step(test.every - min(each, test.every)) {
@@ -312,7 +312,7 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 							clock.Step(min(left, time.Second))
 							c.Settle()
 							if test.behind && live && clock.Since(begun) > 3*time.Second {
-								t.Fatal("live while it is being read")
+								t.Fatal("live while an event is being read")
 							}
 						}
 					})
@@ -321,7 +321,7 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 			}
 			events(10*time.Second, test.each)
 			if live == test.behind {
-				t.Errorf("live: %v", live)
+				t.Errorf("live %v, want %v", live, !test.behind)
 			}
 			events(5*time.Second, 0)
 			for range 3 {
@@ -329,7 +329,7 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 				c.Settle()
 			}
 			if !live {
-				t.Error("not live once it has caught up")
+				t.Error("not live after it has caught up")
 			}
 			events(5*time.Second, test.each)
 			clock.Step(3 * time.Second)
@@ -337,7 +337,7 @@ func TestAWatchThatTellsMoreThanCanBeReadIsBehind(t *testing.T) {
 			clock.Step(3 * time.Second)
 			c.Settle()
 			if !live {
-				t.Error("not live once nothing comes any more")
+				t.Error("not live after the last event")
 			}
 		})
 	}

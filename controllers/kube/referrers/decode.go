@@ -16,28 +16,28 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// item is what is left of an object: what it refers to.
+// item is what is kept of an object: its identity and its references.
 type item struct {
 	listwatch.Rest
 	references.Referrer
 	version string
 }
 
-// DeepCopyObject gives the item itself: it never changes.
+// DeepCopyObject returns the item itself, which never changes.
 func (i *item) DeepCopyObject() runtime.Object { return i }
 
 func (i *item) GetNamespace() string       { return i.Name.Namespace }
 func (i *item) GetName() string            { return i.Name.Name }
 func (i *item) GetResourceVersion() string { return i.version }
 
-// decoder turns the JSON of objects of one kind into what they refer to. It implements stream.Decoder.
+// decoder reads the references in the JSON of objects of one kind. It implements listwatch.Decoder.
 type decoder struct {
 	row   *extract.Row
 	kind  schema.GroupVersionKind // as it is served
-	heard func() (done func())    // is called for each object, and done when it has been read
-	lose  func(error)             // is called for each that cannot be read
+	heard func() (done func())    // is called for each object, and done when the object has been read
+	lose  func(error)             // is called for each object that cannot be read
 
-	mu        sync.Mutex // an ending watch, the next listing and the end of it all may overlap
+	mu        sync.Mutex // the ending watch, the next listing and the end of the source may overlap
 	closed    bool
 	evaluator *engine.Evaluator
 	json      *engine.Decoder
@@ -51,7 +51,7 @@ func newDecoder(ctx context.Context, c *engine.Compiler, r *extract.Row, kind sc
 	}
 }
 
-// close gives the evaluator back. Whoever is still reading gets an error.
+// close releases the evaluator. Later reads return errClosed.
 func (d *decoder) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,16 +61,15 @@ func (d *decoder) close() {
 	}
 }
 
-// Object implements stream.Decoder.
+// Object implements listwatch.Decoder.
 func (d *decoder) Object(data []byte) (listwatch.Object, error) { return d.told(d.json, data, d.read) }
 
-// Deleted implements stream.Decoder: it gives who it was.
+// Deleted implements listwatch.Decoder. It returns the identity of the object.
 func (d *decoder) Deleted(data []byte) (listwatch.Object, error) {
 	return d.told(d.identity, data, func(object map[string]any) references.Referrer { return extract.Identify(d.row.Kind, object) })
 }
 
-// told reads an object. Of one that cannot be read nobody knows what it refers to, from now on and not only once the watch
-// that told of it is over.
+// told reads an object. If the object cannot be read, its references are unknown at once, and not only after the watch has ended.
 func (d *decoder) told(with *engine.Decoder, data []byte, read func(map[string]any) references.Referrer) (listwatch.Object, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,19 +88,19 @@ func (d *decoder) told(with *engine.Decoder, data []byte, read func(map[string]a
 	return nil, err
 }
 
-var errClosed = errors.New("nobody reads any more")
+var errClosed = errors.New("the source is closed")
 
 func (d *decoder) decode(with *engine.Decoder, data []byte) (map[string]any, error) {
 	object, err := with.Decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", d.kind.Kind, err)
 	}
-	// In lists objects do not say what they are, and a metadata-only answer says something else.
+	// Objects in lists have no apiVersion and kind, and objects in metadata-only responses have others.
 	object["apiVersion"], object["kind"] = d.kind.GroupVersion().String(), d.kind.Kind
 	return object, nil
 }
 
-// attempts is how often an object is read that took too long: the machine may have been busy.
+// attempts limits how often an object is read if reading takes too long: the machine may have been busy.
 const attempts = 3
 
 func (d *decoder) read(object map[string]any) (r references.Referrer) {
@@ -113,12 +112,12 @@ func (d *decoder) read(object map[string]any) (r references.Referrer) {
 	return r
 }
 
-// item refuses an object that does not say who it is.
+// item returns an error if the object has no name or no UID.
 func (d *decoder) item(r references.Referrer, object map[string]any) (*item, error) {
 	if r.UID == "" || r.Name.Name == "" {
-		return nil, fmt.Errorf("%s %s/%s has no name and UID", d.kind.Kind, r.Name.Namespace, r.Name.Name)
+		return nil, fmt.Errorf("%s %s/%s has no name or no UID", d.kind.Kind, r.Name.Namespace, r.Name.Name)
 	}
-	// Many objects share a namespace, and names of what they refer to: they hold one text.
+	// Many objects share namespaces and names of targets. To save memory, equal strings are stored once.
 	r.Name.Namespace = unique.Make(r.Name.Namespace).Value()
 	for i, t := range r.Targets {
 		r.Targets[i].Namespace, r.Targets[i].Name = unique.Make(t.Namespace).Value(), unique.Make(t.Name).Value()

@@ -16,12 +16,12 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 )
 
-// discovery asks the API server what it serves. It remembers nothing: what was absent a moment ago may be there now.
+// discovery asks the API server what it serves. It caches nothing: an absent kind may be installed at any time.
 type discovery struct{ client rest.Interface }
 
-// served is where the API server serves a kind.
+// served says where the API server serves a kind.
 type served struct {
-	kind     schema.GroupVersionKind // perhaps of another version than was asked for
+	kind     schema.GroupVersionKind // possibly of another version than requested
 	resource string
 }
 
@@ -40,14 +40,15 @@ func root(gv schema.GroupVersion) []string {
 	return []string{"/apis", gv.Group, gv.Version}
 }
 
-// patience is how long an answer about what is served may take.
+// patience limits how long the discovery of a kind may take.
 const patience = 10 * time.Second
 
-// find gives where a kind is served; nil when the API server says that it does not have it: there is no such group, or each
-// of its versions has answered and has no such kind. Anything else is an error, as the kind may be there.
+// find returns where a kind is served. It returns nil only if the API server says that it does not have the kind: the group
+// does not exist, or each version of the group was read and does not have the kind. Anything else is an error, because the kind
+// may exist.
 //
-// A kind that Kubernetes has is also read at another version than that of the table: where it refers to others it is the
-// same in all. What a policy declares it declares of one version.
+// With anyVersion it may return another version than that of kind. Built-in kinds have the same references in all versions. A
+// policy declares the references of one version.
 func (d discovery) find(ctx context.Context, kind schema.GroupVersionKind, anyVersion bool) (*served, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -69,13 +70,13 @@ func (d discovery) find(ctx context.Context, kind schema.GroupVersionKind, anyVe
 		}
 	}
 	if elsewhere != nil {
-		return nil, fmt.Errorf("it is served as %s and not as %s, of which a policy says what it refers to: write the former in from.apiVersion",
+		return nil, fmt.Errorf("the API server serves it as %[1]s, but a policy declares its references as %[2]s; set from.apiVersion to %[1]s",
 			elsewhere.kind.GroupVersion(), kind.GroupVersion())
 	}
 	return nil, nil
 }
 
-// versions are those of the kind's group, the kind's own first.
+// versions returns the versions of the kind's group, the version of kind first.
 func (d discovery) versions(ctx context.Context, kind schema.GroupVersionKind) ([]string, error) {
 	if kind.Group == "" {
 		return []string{"v1"}, nil
@@ -98,7 +99,7 @@ func (d discovery) versions(ctx context.Context, kind schema.GroupVersionKind) (
 	return versions, nil
 }
 
-// at looks for a kind in a version of its group.
+// at looks up a kind in a version of its group.
 func (d discovery) at(ctx context.Context, kind schema.GroupVersionKind) (*served, error) {
 	var list metav1.APIResourceList
 	there, err := d.get(ctx, &list, root(kind.GroupVersion())...)
@@ -106,7 +107,7 @@ func (d discovery) at(ctx context.Context, kind schema.GroupVersionKind) (*serve
 	case err != nil:
 		return nil, err
 	case !there:
-		return nil, fmt.Errorf("the API server lists %s and does not serve it", kind.GroupVersion())
+		return nil, fmt.Errorf("the API server lists %s but does not serve it", kind.GroupVersion())
 	case list.GroupVersion != kind.GroupVersion().String():
 		return nil, fmt.Errorf("the discovery document of %s is invalid", kind.GroupVersion())
 	}
@@ -123,7 +124,7 @@ func (d discovery) at(ctx context.Context, kind schema.GroupVersionKind) (*serve
 	return found, nil
 }
 
-// get reads a document; false when there is none.
+// get reads a discovery document. It returns false if the document does not exist.
 func (d discovery) get(ctx context.Context, into any, path ...string) (bool, error) {
 	data, err := listwatch.Body(d.client.Get().AbsPath(path...).SetHeader("Accept", listwatch.AcceptJSON).Do(ctx))
 	if apierrors.IsNotFound(err) {
@@ -133,7 +134,7 @@ func (d discovery) get(ctx context.Context, into any, path ...string) (bool, err
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		return false, fmt.Errorf("nobody knows whether it exists: %s: %w", strings.Join(path, "/"), err)
+		return false, fmt.Errorf("cannot discover whether the kind exists: %s: %w", strings.Join(path, "/"), err)
 	}
 	return true, nil
 }

@@ -1,16 +1,16 @@
-// Package referrers watches what refers to ConfigMaps and Secrets, and tells an index of references.
+// Package referrers watches the objects that refer to ConfigMaps and Secrets, and passes their references to an index.
 //
-// It promises that what is not known completely counts as that: a kind that may not be listed, whose watch is broken or says
-// nothing for long, of which nobody can say whether it exists, or one of whose objects cannot be read, makes everything that
-// it may refer to doubtful until it is mended. A kind counts as empty only where the API server says that it does not have
-// it.
+// It promises that references count as unknown until they are completely known. A kind makes all its possible targets doubtful
+// if Sunset cannot list it, its watch is broken or silent for long, its existence is unknown, or one of its objects cannot be
+// read. This lasts until the cause is fixed. A kind counts as empty only if the API server says that it does not have the kind.
 //
-// While a kind is known and has no open watch, or one that is new, the index is told of a pause: what is known stands, and
-// nothing should go by it. A watch that takes longer to come back than a few seconds is a loss, and so is a sleep of the machine.
+// While the watch of a known kind is interrupted or new, it pauses the kind in the index: known references still count, but
+// nothing should be deleted because of them. If the watch does not come back within a few seconds, the references are unknown.
+// The same applies after the machine was suspended.
 //
-// What it cannot see is how old an answer is: an API server may be behind the others, or late to tell, and what refers to
-// an object since then is not known. Within milliseconds is usual; nobody promises it. A watch that is frozen looks like one
-// to which nothing happens until a bookmark is due, or for 11 minutes where the API server sends none.
+// It cannot detect how old a response is: an API server may be behind the others or send events late, and newer references are
+// then not known. A delay of milliseconds is usual, but not guaranteed. A frozen watch looks like a watch without events until
+// a bookmark is due, or for 11 minutes if the API server sends no bookmarks.
 //
-// It refuses to hold objects: each is dropped once its references are read.
+// It refuses to keep objects: it drops each object after reading its references.
 package referrers

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Reader reads objects of a kind as a watch does that rules about some kinds need.
+// Reader returns a func that reads objects of a kind like the watch for rules about some kinds.
 func Reader(ctx context.Context, c *engine.Compiler, t *extract.Table, kind schema.GroupVersionKind, to ...references.Kind) func(data []byte) (references.Referrer, error) {
 	var asked *extract.Row
 	for _, r := range t.Rows(to) {
@@ -30,7 +30,7 @@ func Reader(ctx context.Context, c *engine.Compiler, t *extract.Table, kind sche
 	}
 }
 
-// Late tells a Watcher that an object of a kind took too long to be read.
+// Late makes a Watcher handle an object of a kind that took too long to read.
 func Late(w *Watcher, kind schema.GroupVersionKind) {
 	for _, s := range w.all() {
 		if s.row.Kind == kind {
@@ -39,12 +39,12 @@ func Late(w *Watcher, kind schema.GroupVersionKind) {
 	}
 }
 
-// Troubles lists the states of kinds that are not known completely.
+// The states of kinds that are not completely known.
 func (w *Watcher) Troubles() []State {
 	return slices.DeleteFunc(w.States(), func(s State) bool { return s.Phase != Unknown })
 }
 
-// Contact is a watch that is open, and what is told of it.
+// Contact is an open watch that reports whether it is live.
 type Contact struct{ contact }
 
 // OpenContact opens a watch.
@@ -54,12 +54,12 @@ func OpenContact(clock clock.PassiveClock, tell func(live bool)) *Contact {
 	return c
 }
 
-// Read reads an object that has come, which takes as long as during.
+// Read reads an object that has arrived, which takes as long as during.
 func (c *Contact) Read(during func()) {
 	done := c.hear()
 	during()
 	done()
 }
 
-// Settle is called now and then.
+// Settle is called regularly.
 func (c *Contact) Settle() { c.settle() }

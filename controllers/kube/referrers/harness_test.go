@@ -32,11 +32,11 @@ type server struct {
 	mu       sync.Mutex
 	kinds    map[schema.GroupVersionKind]bool
 	objects  map[string][]string // JSON, by the path of the collection
-	fails    map[string]int      // status of everything at a path
-	watches  map[string]int      // status of watches of a path, that are no listings
+	fails    map[string]int      // status of every request for a path
+	watches  map[string]int      // status of watches of a path, except streamed listings
 	broken   map[string]bool     // connections for a path are refused
-	garbage  map[string]bool     // what is at a path is no JSON
-	frozen   map[string]bool     // what is at a path never comes
+	garbage  map[string]bool     // responses for a path are not JSON
+	frozen   map[string]bool     // responses for a path never end
 	quiet    map[string]bool     // watches of a path send no bookmarks
 	expires  map[string]bool     // watches of a path end with an error at once
 	open     map[string]*opened
@@ -77,7 +77,7 @@ func resourceOf(kind string) string {
 	return strings.ToLower(kind) + "s"
 }
 
-// pathOf is where a kind is served.
+// pathOf returns the path of a kind.
 func pathOf(kind schema.GroupVersionKind) string {
 	if kind.Group == "" {
 		return "/api/" + kind.Version + "/" + resourceOf(kind.Kind)
@@ -195,7 +195,7 @@ func (s *server) bookmark(ctx context.Context, w io.Writer, path string) {
 	}
 }
 
-// watchOf is the latest watch of a kind; nil for none.
+// watchOf returns the open watch of a kind; nil for none.
 func (s *server) watchOf(kind schema.GroupVersionKind) *opened {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,13 +205,13 @@ func (s *server) watchOf(kind schema.GroupVersionKind) *opened {
 	return nil
 }
 
-// event sends one event on the latest watch of a kind.
+// event sends one event on the open watch of a kind.
 func (s *server) event(kind schema.GroupVersionKind, event, object string) {
 	answer.Event(s.watchOf(kind), event, object)
 	synctest.Wait()
 }
 
-// asked gives the requests for a path since it was last called.
+// asked returns the requests for a path since its last call.
 func (s *server) asked(path string) []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +234,7 @@ type harness struct {
 	*bubble.Clock
 }
 
-// watching runs a test with a Watcher that runs.
+// watching runs a test with a running Watcher.
 func watching(t *testing.T, s *server, test func(w *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -262,7 +262,7 @@ func newHarness(t *testing.T, s *server) *harness {
 	return &harness{server: s, Watcher: watcher, t: t, index: index, Clock: clock}
 }
 
-// expectUses compares what is known of a target.
+// expectUses checks the number of references to a target.
 func (w *harness) expectUses(when string, of references.Target, want int) {
 	w.t.Helper()
 	if u := w.index.Of(of); u.Doubt != nil || u.Count != want {
@@ -270,7 +270,7 @@ func (w *harness) expectUses(when string, of references.Target, want int) {
 	}
 }
 
-// expectDoubt expects that nobody knows what refers to a kind, for one of these reasons.
+// expectDoubt checks that the references to a kind are unknown for one of these reasons.
 func (w *harness) expectDoubt(when string, of references.Kind, reasons ...string) {
 	w.t.Helper()
 	err := w.index.Doubt(of)
@@ -279,7 +279,7 @@ func (w *harness) expectDoubt(when string, of references.Kind, reasons ...string
 	}
 }
 
-// wavered reports whether doubt about a kind came or went since it was last asked.
+// wavered reports whether doubt about a kind began or ended since its last call.
 func (w *harness) wavered(kind references.Kind) bool {
 	for _, k := range w.index.Take().Whole {
 		if k == kind {
@@ -289,12 +289,12 @@ func (w *harness) wavered(kind references.Kind) bool {
 	return false
 }
 
-// object is the JSON of an object in namespace shop, with more after its metadata.
+// object returns the JSON of an object in namespace shop, with more after its metadata.
 func object(name, more string) string {
 	return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":%q,"uid":"uid-%s","resourceVersion":"101"}%s}`, name, name, more)
 }
 
-// mounting is the JSON of a Pod that mounts a ConfigMap.
+// mounting returns the JSON of a Pod that mounts a ConfigMap.
 func mounting(name, configMap string) string {
 	return object(name, fmt.Sprintf(`,"spec":{"volumes":[{"configMap":{"name":%q}}]}`, configMap))
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 )
 
-// line is a Collection that tells its source whether there is a watch.
+// line is a Collection that reports to its source whether a watch is open.
 type line struct {
 	*listwatch.Collection
 	source  *source
 	contact *contact
 }
 
-// ListWithContext lists all there is.
+// ListWithContext lists all objects.
 func (l *line) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.source.begin()
 	ctx, end := l.contact.begin(ctx)
@@ -29,11 +29,12 @@ func (l *line) ListWithContext(ctx context.Context, options metav1.ListOptions) 
 	return l.Collection.ListWithContext(ctx, options)
 }
 
-// WatchWithContext watches, unless something may have been missed since the last listing.
+// WatchWithContext watches. If changes may have been missed since the last listing, it returns an error, so that the reflector
+// lists again.
 func (l *line) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	lists := ptr.Deref(options.SendInitialEvents, false)
 	if !lists && !l.source.resumes() {
-		return nil, apierrors.NewResourceExpired("something may have been missed")
+		return nil, apierrors.NewResourceExpired("changes may have been missed")
 	}
 	if lists {
 		l.source.begin()
@@ -51,19 +52,19 @@ func (l *line) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	return &ending{w, end}, nil
 }
 
-// ending is a watch that tells when it is over.
+// ending is a watch that calls end when it is over.
 type ending struct {
 	watch.Interface
 	end func()
 }
 
-// Stop implements watch.Interface. The reflector calls it after every watch, whatever ended it.
+// Stop implements watch.Interface. The reflector calls it after every watch, for any cause of its end.
 func (e *ending) Stop() {
 	e.end()
 	e.Interface.Stop()
 }
 
-// store hands what the reflector sees to a source. It implements cache.ReflectorStore and cache.ReflectorBookmarkStore.
+// store passes what the reflector sees to a source. It implements cache.ReflectorStore and cache.ReflectorBookmarkStore.
 type store struct{ source *source }
 
 func (s store) Add(obj any) error {
@@ -97,5 +98,5 @@ func (s store) Bookmark(string) error {
 
 func (s store) Resync() error { return nil }
 
-// manyReferrers is from which size on the garbage of a listing is worth collecting at once.
+// manyReferrers is the size of a listing after which memory is freed at once.
 const manyReferrers = 10_000

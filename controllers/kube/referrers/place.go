@@ -9,14 +9,14 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/kube/references/extract"
 )
 
-// Place is where the API server serves the objects of a kind of a Table.
+// Place says where the API server serves the objects of a kind of a Table.
 type Place struct {
 	Path         []string
-	MetadataOnly bool // that is enough to read what they refer to
+	MetadataOnly bool // the metadata is enough to read their references
 }
 
-// Find asks the API server where it serves a kind of a Table, perhaps at another version. It is nil where the API server
-// says that it does not have the kind; in any doubt there is an error.
+// Find asks the API server where it serves a kind of a Table, possibly at another version. It returns nil if the API server
+// says that it does not have the kind, or the Table does not have it. If this is unknown, it returns an error.
 func Find(ctx context.Context, client rest.Interface, t *extract.Table, kind schema.GroupVersionKind) (*Place, error) {
 	r := t.Row(kind)
 	if r == nil {

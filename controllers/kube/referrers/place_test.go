@@ -16,11 +16,11 @@ func TestATableAboutOneKind(t *testing.T) {
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
 		references.Declared{From: accountKind, To: references.Secret, Names: "[object.metadata.name]"})
 	about := table.About([]references.Kind{references.ConfigMap})
-	expect.Equal(t, "to, of a Pod", []references.Kind{references.ConfigMap}, about.To(fixture.Pods))
-	expect.Equal(t, "to, of what refers to nothing else", nil, about.To(accountKind))
+	expect.Equal(t, "targets of Pods", []references.Kind{references.ConfigMap}, about.To(fixture.Pods))
+	expect.Equal(t, "targets of a kind that refers only to Secrets", nil, about.To(accountKind))
 	for _, kind := range about.Kinds() {
 		if kind == accountKind {
-			t.Errorf("%s refers to no ConfigMap", kind)
+			t.Errorf("the table contains %s, which does not refer to ConfigMaps", kind)
 		}
 	}
 	e := fixture.Compiler(t).NewEvaluator(t.Context())
@@ -28,7 +28,7 @@ func TestATableAboutOneKind(t *testing.T) {
 	r := about.Read(e, appKind, map[string]any{
 		"metadata": map[string]any{"namespace": "shop", "name": "a"}, "spec": map[string]any{"config": "c"},
 	})
-	expect.Equal(t, "targets, though it has no secret to be read", []references.Target{configMap("shop", "c")}, r.Targets)
+	expect.Equal(t, "targets, without reading spec.secret", []references.Target{configMap("shop", "c")}, r.Targets)
 	for kind, want := range map[schema.GroupVersionKind]bool{fixture.Pods: true, accountKind: false, appKind: false, fixture.Secrets: true, fixture.Nodes: false} {
 		expect.Equal(t, "any version of "+kind.Kind, want, table.AnyVersion(kind))
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// FuzzReferrer reads any object as one of each kind that Kubernetes has. Nothing may panic; what cannot be read is an error
-// that says of which kinds, and gives no reference of these; and the part of the object that is read says what all of it does.
+// FuzzReferrer reads any object as an object of each built-in kind. Nothing may panic. If references cannot be read, Read
+// returns an error with the kinds of their targets, and no reference to these kinds. The decoded fields have the same
+// references as the whole object.
 func FuzzReferrer(f *testing.F) {
 	for _, data := range []string{
 		`{"metadata":{"name":"a","namespace":"shop","uid":"u"},"spec":{"volumes":[{"configMap":{"name":"c"}}],"template":{"spec":{"containers":[{"envFrom":[{"secretRef":{"name":"s"}}]}]}}}}`,
@@ -40,26 +41,26 @@ func FuzzReferrer(f *testing.F) {
 		for _, kind := range table.Kinds() {
 			got := table.Read(e, kind, whole)
 			if (got.Err != nil) != (len(got.Unread) > 0) {
-				t.Errorf("%s: error %v, unread %v", kind.Kind, got.Err, got.Unread)
+				t.Errorf("%s: error %v, unread kinds %v", kind.Kind, got.Err, got.Unread)
 			}
 			for _, to := range got.Targets {
 				if slices.Contains(got.Unread, to.Kind) || to.Name == "" || to.Namespace == "" {
-					t.Errorf("%s refers to %+v, and unread are %v", kind.Kind, to, got.Unread)
+					t.Errorf("%s refers to %+v; unread kinds %v", kind.Kind, to, got.Unread)
 				}
 			}
 			part, err := table.NewDecoder(kind).Decode(data)
 			if err != nil {
-				t.Fatalf("%v for what encoding/json reads", err)
+				t.Fatalf("%v; encoding/json decodes it", err)
 			}
 			read := table.Read(e, kind, part)
 			if read.UID != got.UID || read.Name != got.Name || !cmp.Equal(read.Unread, got.Unread) || !cmp.Equal(targetsOf(read), targetsOf(got)) {
-				t.Errorf("%s %s is %+v; what is read of it is %+v", kind.Kind, data, got, read)
+				t.Errorf("%s %s: whole object %+v, decoded fields %+v", kind.Kind, data, got, read)
 			}
 		}
 	})
 }
 
-// targetsOf forgets the order, which a loop over a map does not have.
+// targetsOf returns the targets in a fixed order: expressions iterate over maps in any order.
 func targetsOf(r references.Referrer) []string {
 	var all []string
 	for _, to := range r.Targets {

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	absentEvery  = time.Second     // how often to ask for a kind that is absent
-	resolveEvery = 5 * time.Second // and while nobody knows whether it is there
-	steadyAfter  = 2 * time.Minute // a watch that lived so long has forgotten earlier failures
-	lateAgain    = 5 * time.Minute // after which all is read again if an object took too long to be read
+	absentEvery  = time.Second     // between lookups of a kind that does not exist
+	resolveEvery = 5 * time.Second // between lookups of a kind whose existence is unknown
+	steadyAfter  = 2 * time.Minute // a watch that lasted this long resets the backoff
+	lateAgain    = 5 * time.Minute // until everything is listed again, if reading an object took too long
 )
 
-// source is one referring kind, read by one set of extractors. The index expects it.
+// source is one kind of referrers, read with one set of extractors. The index expects it.
 type source struct {
 	watcher *Watcher
 	from    references.SourceID
@@ -35,19 +35,19 @@ type source struct {
 	stop    context.CancelFunc // nil until it runs
 
 	mu      sync.Mutex
-	closed  bool                 // it says nothing any more
-	served  schema.GroupResource // where it was found last
+	closed  bool                 // it reports nothing any more
+	served  schema.GroupResource // where it was last found
 	phase   Phase
-	why     error                 // of Unknown
+	why     error                 // of phase Unknown
 	listed  []references.Referrer // by a listing whose watch is not open yet
 	waiting bool                  // for that watch
-	contact *contact              // nil while nothing is watched
-	again   time.Time             // when to read all again; zero for never
+	contact *contact              // nil while the kind is neither listed nor watched
+	again   time.Time             // when to list everything again; zero for never
 }
 
 var errUnlisted = errors.New("it has not been listed yet")
 
-// run follows the kind until ctx ends.
+// run lists and watches the kind until ctx ends.
 func (s *source) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		again := resolveEvery
@@ -99,16 +99,16 @@ func (s *source) follow(ctx context.Context, at *served) {
 			s.lose(why)
 		}
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			return // it may be there no more
+			return // the kind may no longer exist
 		}
 		s.pause(ctx, delay())
 	}
 }
 
-// denied is why a source knows nothing for want of rights.
+// denied is the reason of a source for which the permission to list and watch is missing.
 type denied struct{ error }
 
-// reason is what a failed list or watch means; nil where listing again is the answer.
+// reason returns why references are unknown after a failed list or watch; nil if a new list is enough.
 func reason(err error, resource string) error {
 	switch {
 	case err == nil, apierrors.IsResourceExpired(err), apierrors.IsGone(err):
@@ -120,7 +120,7 @@ func reason(err error, resource string) error {
 	}
 }
 
-// retries spaces the attempts to list a kind.
+// retries returns the backoff between attempts to list and watch a kind.
 func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
 }
@@ -143,7 +143,7 @@ func (s *source) touch() *contact {
 	return s.contact
 }
 
-// tell says whether what happens is told as it happens.
+// tell resumes the source in the index if its watch is live, and pauses it otherwise.
 func (s *source) tell(live bool) {
 	if live {
 		s.watcher.index.Resume(s.from)
@@ -158,7 +158,7 @@ func (s *source) untouch() {
 	s.contact = nil
 }
 
-// check doubts what is known when changes may have been missed. It is called every second.
+// check makes the references unknown if changes may have been missed. It is called every second.
 func (s *source) check() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,9 +176,9 @@ func (s *source) check() {
 	}
 }
 
-var errSlept = errors.New("this process has slept, or a clock was set: it has to be listed again")
+var errSlept = errors.New("the machine was suspended or its clock changed; Sunset lists the kind again")
 
-// restart reads everything again.
+// restart lists everything again.
 func (s *source) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *source) restart() {
 	}
 }
 
-// lose says that the kind is not known completely, and why.
+// lose records that the references of the kind are not completely known, and why.
 func (s *source) lose(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (s *source) loseLocked(why error) {
 	s.watcher.index.Lose(s.from, why)
 }
 
-// absent says that there is no such kind, and so no object of it.
+// absent records that the kind does not exist, and so has no objects.
 func (s *source) absent() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,14 +217,14 @@ func (s *source) absent() {
 	}
 }
 
-// begin is called before a listing: one that no watch has gone on from counts no more.
+// begin is called before a listing. It drops an earlier listing that no watch has continued.
 func (s *source) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listed, s.waiting = nil, false
 }
 
-// replace takes a listing. It counts once a watch is open that tells what happens from there on.
+// replace takes a listing. The listing counts once a watch is open that continues from it.
 func (s *source) replace(all []references.Referrer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,15 +237,15 @@ func (s *source) replace(all []references.Referrer) {
 	}
 }
 
-// resumes reports whether a watch may go on from where the listing or the watch before it ended. If something may have been
-// missed meanwhile, only a listing helps.
+// resumes reports whether a watch may continue where the previous listing or watch ended. If changes may have been missed in
+// between, a new listing is necessary.
 func (s *source) resumes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting || s.phase == Watched
 }
 
-// opened says that a watch is open.
+// opened records that a watch is open.
 func (s *source) opened() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +262,7 @@ func (s *source) know() {
 	s.phase, s.why, s.listed, s.waiting = Watched, nil, nil, false
 }
 
-// marked says that the watch has sent a bookmark.
+// marked records that the watch has sent a bookmark.
 func (s *source) marked() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,7 +289,7 @@ func (s *source) remove(uid types.UID) {
 	}
 }
 
-// close ends the source: from now on it says nothing, whatever is still under way.
+// close ends the source. From then on it reports nothing, even if requests are still in flight.
 func (s *source) close() {
 	if s.stop != nil {
 		s.stop()
@@ -303,7 +303,7 @@ func (s *source) close() {
 	s.watcher.index.Forget(s.from)
 }
 
-// noteLate plans to read all again if an object took too long to be read: nobody may ever touch it again.
+// noteLate schedules a new listing if reading an object took too long: the object may never change again.
 func (s *source) noteLate(r *references.Referrer) {
 	if r.Err != nil && s.again.IsZero() && errors.Is(r.Err, engine.ErrDeadline) {
 		s.again = s.watcher.clock.Now().Add(lateAgain)

@@ -46,10 +46,10 @@ func TestATableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 		references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"},
 		references.Declared{From: accountKind, To: references.ConfigMap, Names: "[object.metadata.name]"})
 	both := []references.Kind{references.ConfigMap, references.Secret}
-	expect.Equal(t, "to, of what has a PodSpec", both, table.To(fixture.Pods))
-	expect.Equal(t, "to, of what is built in and declared", both, table.To(accountKind))
-	expect.Equal(t, "to, of what is declared", both[1:], table.To(appKind))
-	expect.Equal(t, "to, of another", nil, table.To(fixture.Nodes))
+	expect.Equal(t, "targets of a kind with a PodSpec", both, table.To(fixture.Pods))
+	expect.Equal(t, "targets of a built-in kind with a declaration", both, table.To(accountKind))
+	expect.Equal(t, "targets of a declared kind", both[1:], table.To(appKind))
+	expect.Equal(t, "targets of another kind", nil, table.To(fixture.Nodes))
 	kinds := table.Kinds()
 	expect.Equal(t, "kinds", 26, len(kinds))
 	for _, d := range references.BuiltIn() {
@@ -59,7 +59,7 @@ func TestATableHasWhatIsBuiltInAndWhatIsDeclared(t *testing.T) {
 	}
 }
 
-// TestWhatAnObjectRefersTo reads objects as they are read from a watch: no more of them than is needed.
+// TestWhatAnObjectRefersTo reads the references of whole objects, and of the fields that a watch decodes.
 func TestWhatAnObjectRefersTo(t *testing.T) {
 	table := newTable(t,
 		references.Declared{From: appKind, To: references.Secret, Names: "object.spec.secrets"},
@@ -71,24 +71,24 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 		targets []references.Target
 		fails   string
 	}{
-		"of its own namespace": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["x","y"],"config":["c"]}}`,
+		"in its own namespace": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["x","y"],"config":["c"]}}`,
 			[]references.Target{configMap("shop", "c"), secret("shop", "x"), secret("shop", "y")}, ""},
-		"of another namespace": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":[{"name":"x","namespace":"certs"},{"name":"y"}]}}`,
+		"in another namespace": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":[{"name":"x","namespace":"certs"},{"name":"y"}]}}`,
 			[]references.Target{secret("certs", "x"), secret("shop", "y")}, ""},
-		"of a namespace, by what has none": {appKind, `{"metadata":{"name":"a"},"spec":{"secrets":[{"name":"x","namespace":"certs"}]}}`,
+		"with a namespace, from a cluster-scoped object": {appKind, `{"metadata":{"name":"a"},"spec":{"secrets":[{"name":"x","namespace":"certs"}]}}`,
 			[]references.Target{secret("certs", "x")}, ""},
-		"of no namespace": {appKind, `{"metadata":{"name":"a"},"spec":{"secrets":["x"],"config":[]}}`, nil, `names Secret "x" without a namespace`},
-		"nothing":         {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":[]}}`, nil, ""},
-		"one of two in question": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"config":["c"]}}`,
+		"without a namespace": {appKind, `{"metadata":{"name":"a"},"spec":{"secrets":["x"],"config":[]}}`, nil, `the reference to Secret "x" has no namespace`},
+		"no references":       {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":[]}}`, nil, ""},
+		"one of two kinds unknown": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"config":["c"]}}`,
 			[]references.Target{configMap("shop", "c")}, "no such key: secrets"},
 		"a Pod": {fixture.Pods, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"c"}}],"imagePullSecrets":[{"name":"x"}]}}`,
 			[]references.Target{configMap("shop", "c"), secret("shop", "x")}, ""},
-		"a Secret, by its metadata": {fixture.Secrets, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"}},"data":{"key":"dmFsdWU="}}`,
+		"the metadata of a Secret": {fixture.Secrets, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"}},"data":{"key":"dmFsdWU="}}`,
 			[]references.Target{secret("shop", "b")}, ""},
-		"a name that nothing can have": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["shop/x"]}}`, nil, `nothing can be called "shop/x"`},
-		"one in a Pod": {fixture.Pods, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"A"}},{"configMap":{"name":"c"}}]}}`,
+		"an invalid name": {appKind, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"secrets":["shop/x"]}}`, nil, `no object can have the name "shop/x"`},
+		"an invalid name in a Pod": {fixture.Pods, `{"metadata":{"namespace":"shop","name":"a"},"spec":{"volumes":[{"configMap":{"name":"A"}},{"configMap":{"name":"c"}}]}}`,
 			[]references.Target{configMap("shop", "c")}, ""},
-		"a name without a namespace, in a field that Kubernetes knows": {classKind, `{"metadata":{"name":"a"},"parameters":{"secretName":"x","adminSecretName":"y","adminSecretNamespace":"csi"}}`,
+		"a name without a namespace in a built-in field": {classKind, `{"metadata":{"name":"a"},"parameters":{"secretName":"x","adminSecretName":"y","adminSecretNamespace":"csi"}}`,
 			[]references.Target{secret("csi", "y")}, ""},
 		"the owners of a Secret": {fixture.Secrets, `{"metadata":{"namespace":"shop","name":"a","labels":{"twin":"b"},"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"c"}]}}`,
 			[]references.Target{configMap("shop", "c"), secret("shop", "b")}, ""},
@@ -114,8 +114,8 @@ func TestWhatAnObjectRefersTo(t *testing.T) {
 	}
 }
 
-// TestAFailingExpressionKeepsEveryNamespace: the expression may name an object of any namespace, so that a failure on an object of
-// one namespace keeps the Secrets of all. ConfigMaps are not affected.
+// TestAFailingExpressionKeepsEveryNamespace: an expression may name an object of any namespace. If it fails on an object of one
+// namespace, the Secrets of all namespaces are kept. ConfigMaps are not affected.
 func TestAFailingExpressionKeepsEveryNamespace(t *testing.T) {
 	table := newTable(t, references.Declared{From: appKind, To: references.Secret, Names: "[object.spec.secret]"})
 	e := fixture.Compiler(t).NewEvaluator(t.Context())
@@ -139,7 +139,7 @@ func TestAFailingExpressionKeepsEveryNamespace(t *testing.T) {
 	}
 	index.Put("App", read("team-b", "secret"))
 	if u := index.Of(secret("team-c", "other")); u.Doubt != nil || u.Count != 0 {
-		t.Errorf("after the object was corrected: %+v", u)
+		t.Errorf("after the object was fixed: %+v", u)
 	}
 }
 
@@ -160,10 +160,10 @@ func TestWhatIsRefused(t *testing.T) {
 		declared references.Declared
 		want     string
 	}{
-		"what does not compile":    {references.Declared{From: appKind, To: references.Secret, Names: "object.spec."}, "names:1"},
-		"nothing":                  {references.Declared{From: appKind, To: references.Secret}, "missing"},
-		"no kind":                  {references.Declared{From: schema.GroupVersionKind{Version: "v1"}, To: references.Secret, Names: "[]"}, "no version and kind"},
-		"no version":               {references.Declared{From: schema.GroupVersionKind{Kind: "App"}, To: references.Secret, Names: "[]"}, "no version and kind"},
+		"a syntax error":           {references.Declared{From: appKind, To: references.Secret, Names: "object.spec."}, "names:1"},
+		"no expression":            {references.Declared{From: appKind, To: references.Secret}, "missing"},
+		"no kind":                  {references.Declared{From: schema.GroupVersionKind{Version: "v1"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
+		"no version":               {references.Declared{From: schema.GroupVersionKind{Kind: "App"}, To: references.Secret, Names: "[]"}, "needs a version and a kind"},
 		"another target":           {references.Declared{From: appKind, To: "Service", Names: "[]"}, `to is "Service"`},
 		"the data of Secrets":      {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "object.data.map(k, k)"}, "more of a Secret than its metadata: data"},
 		"everything about Secrets": {references.Declared{From: fixture.Secrets, To: references.Secret, Names: "secretsIn(object)"}, "more of a Secret than its metadata"},

@@ -21,17 +21,17 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Options is what a Watcher is made of. All are required.
+// Options configures a Watcher. All fields are required.
 type Options struct {
 	Config   *rest.Config
 	HTTP     *http.Client
 	Clock    clock.WithTicker
 	Compiler *engine.Compiler
-	Index    *references.Index // is told what refers to what; by nobody else
+	Index    *references.Index // receives the references; only this Watcher may write to it
 }
 
-// Watcher watches what refers to the kinds that rules ask about. Create it with New, tell it what to watch with Use, and
-// Start it.
+// Watcher watches the objects that refer to the kinds that rules ask about. Create it with New, set what to watch with Use, and
+// run it with Start.
 type Watcher struct {
 	discovery discovery
 	clock     clock.WithTicker
@@ -39,13 +39,13 @@ type Watcher struct {
 	index     *references.Index
 
 	mu      lockorder.Mutex[lockorder.Referrers]
-	running context.Context    // nil until Start, and after it
-	group   sync.WaitGroup     // of sources that run
-	sources map[string]*source // by what they read
+	running context.Context    // nil before and after Start
+	group   sync.WaitGroup     // of the running sources
+	sources map[string]*source // by the key of their Row
 	refused []refusal
 }
 
-// New makes a Watcher that watches nothing. The error says that the configuration cannot be used.
+// New returns a Watcher that watches nothing. It returns an error if the configuration is invalid.
 func New(o Options) (*Watcher, error) {
 	c := rest.CopyConfig(o.Config)
 	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -58,12 +58,13 @@ func New(o Options) (*Watcher, error) {
 	}, nil
 }
 
-// referable are the kinds that may be referred to.
+// referable is the kinds of targets.
 var referable = []references.Kind{references.ConfigMap, references.Secret}
 
-// Use says what policies declare, and fail to, and which kinds their rules ask about; of none nothing is watched. Where they ask
-// about any, what refers to each is: else the first rule about another kind would have everything listed again, and make nothing
-// of what was known before. When it returns, nothing counts as unreferenced that what is newly declared may refer to.
+// Use sets the references that policies declare, their invalid declarations, and the kinds that their rules ask about. Without
+// kinds, nothing is watched. With any kind, the referrers of all kinds of targets are watched: otherwise the first rule about
+// another kind would list everything again and make known references unknown. When Use returns, no possible target of a new
+// declaration counts as unreferenced.
 func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, misread ...references.InvalidReference) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +88,7 @@ func (w *Watcher) Use(declared []references.Declared, kinds []references.Kind, m
 	}
 }
 
-// open makes the index expect the sources that are new.
+// open adds the new sources to the index, and returns them.
 func (w *Watcher) open(wanted map[string]*extract.Row) []*source {
 	var opened []*source
 	for key, r := range wanted {
@@ -102,7 +103,7 @@ func (w *Watcher) open(wanted map[string]*extract.Row) []*source {
 	return opened
 }
 
-// nameOf gives a source a name that no other has, as people read it: Pod, Deployment.v1.apps.
+// nameOf returns a unique name for a source, for messages: Pod, Deployment.v1.apps.
 func (w *Watcher) nameOf(r *extract.Row) references.SourceID {
 	name := r.Kind.Kind
 	if r.Kind.Group != "" {
@@ -116,7 +117,8 @@ func (w *Watcher) nameOf(r *extract.Row) references.SourceID {
 	return references.SourceID(name)
 }
 
-// refuse makes what refused declarations may refer to unknown. What was so before stays so all the time.
+// refuse makes the references of refused declarations unknown. References that were unknown before stay unknown without
+// interruption.
 func (w *Watcher) refuse(refused []refusal) {
 	before := w.refused
 	w.refused = refused
@@ -136,7 +138,7 @@ func (w *Watcher) refuse(refused []refusal) {
 	}
 }
 
-// refusal is the refused declaration of a name; nil for none.
+// refusal returns the refused declaration with a name; nil for none.
 func (w *Watcher) refusal(name references.SourceID) *refusal {
 	for i := range w.refused {
 		if w.refused[i].from() == name {
@@ -149,11 +151,11 @@ func (w *Watcher) refusal(name references.SourceID) *refusal {
 // refusal is a declaration that cannot be used.
 type refusal struct {
 	extract.Refused
-	at references.SourceID // what people call it; empty where what it says is its name
+	at references.SourceID // its name; empty if its content is its name
 }
 
 func (r *refusal) from() references.SourceID {
-	return cmp.Or(r.at, references.SourceID("the declaration about "+r.From.String()+" as "+r.Names))
+	return cmp.Or(r.at, references.SourceID("the declared references of "+r.From.String()+" by "+r.Names))
 }
 
 func (r *refusal) to() []references.Kind {
@@ -163,7 +165,7 @@ func (r *refusal) to() []references.Kind {
 	return slices.Clone(referable)
 }
 
-// close ends the sources that are not wanted any more.
+// close ends the sources that are no longer wanted.
 func (w *Watcher) close(wanted map[string]*extract.Row) {
 	for key, s := range w.sources {
 		if wanted[key] == nil {
@@ -182,10 +184,10 @@ func (w *Watcher) start(s *source) {
 	w.group.Go(func() { s.run(ctx) })
 }
 
-// checkEvery is how often sources are asked whether they are still in touch with the API server.
+// checkEvery is how often sources check whether they may have missed changes.
 const checkEvery = time.Second
 
-// Start runs until ctx ends.
+// Start runs the sources until ctx ends. It returns nil.
 func (w *Watcher) Start(ctx context.Context) error {
 	w.mu.Lock()
 	w.running = ctx
@@ -209,8 +211,8 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 }
 
-// check looks at all sources. If this process has slept, or a clock was set, nobody can tell since when something is as it
-// is: then all is read again.
+// check checks all sources. If the machine was suspended or a clock was set, the age of the known references is unknown: then
+// every source lists again.
 func (w *Watcher) check(slept bool) {
 	for _, s := range w.all() {
 		if slept {
@@ -220,7 +222,7 @@ func (w *Watcher) check(slept bool) {
 	}
 }
 
-// end starts no more sources and waits for those that run.
+// end prevents the start of further sources, and waits for the running ones.
 func (w *Watcher) end() {
 	w.mu.Lock()
 	w.running = nil
@@ -228,7 +230,7 @@ func (w *Watcher) end() {
 	w.group.Wait()
 }
 
-// NeedLeaderElection says that only the leader deletes, and so needs to know.
+// NeedLeaderElection returns true: only the leader deletes objects, and so needs the references.
 func (w *Watcher) NeedLeaderElection() bool { return true }
 
 func (w *Watcher) all() []*source {
@@ -241,28 +243,29 @@ func (w *Watcher) all() []*source {
 	return all
 }
 
-// Phase is how much is known of a referring kind.
+// Phase says how much is known about a kind of referrers.
 type Phase string
 
 const (
-	Unknown Phase = "Unknown" // there may be objects nobody has seen
-	Watched Phase = "Watched" // all are known
-	Absent  Phase = "Absent"  // the API server has no such kind
+	Unknown Phase = "Unknown" // there may be objects that Sunset does not know
+	Watched Phase = "Watched" // all objects are known
+	Absent  Phase = "Absent"  // the API server does not have the kind
 )
 
-// State is how one referring kind stands.
+// State is the state of one kind of referrers.
 type State struct {
 	Kind  schema.GroupVersionKind
-	From  references.SourceID // what the index calls it
-	To    []references.Kind   // what it may refer to, whether rules ask about that or not
+	From  references.SourceID // its name in the index
+	To    []references.Kind   // the kinds that it may refer to, whether rules ask about them or not
 	Phase Phase
-	Why   error // of Unknown: what nobody knows, or what to do
+	Why   error // of Unknown: what is unknown, or what to do
 
-	Resource schema.GroupResource // that serves the kind; zero until that is known
-	Denied   bool                 // it may not be listed and watched
+	Resource schema.GroupResource // the resource of the kind; zero until it is known
+	Denied   bool                 // the permission to list and watch it is missing
 }
 
-// States lists the referring kinds by group, kind and version. While no rule asks there are none.
+// States returns the states of all kinds of referrers, sorted by group, kind and version. It is empty while no rule reads
+// references.
 func (w *Watcher) States() []State {
 	var all []State
 	for _, s := range w.all() {

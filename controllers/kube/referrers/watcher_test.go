@@ -39,7 +39,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 				bubble.Pass(time.Second)
 				w.expectUses("listed", site, 2)
 				w.expectUses("listed", configMap("shop", "third"), 0)
-				w.expectUses("of another kind", tls, 0)
+				w.expectUses("other kind", tls, 0)
 				w.event(fixture.Pods, "ADDED", mounting("d", "site"))
 				w.expectUses("one more", site, 3)
 				w.event(fixture.Pods, "MODIFIED", mounting("d", "other"))
@@ -47,7 +47,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 				w.expectUses("one changed", configMap("shop", "other"), 2)
 				bubble.Pass(time.Minute) // a bookmark
 				w.event(fixture.Pods, "DELETED", `{"metadata":{"namespace":"shop","name":"a","uid":"uid-a","resourceVersion":"102"}}`)
-				w.expectUses("one gone", site, 1)
+				w.expectUses("one deleted", site, 1)
 				expect.Equal(t, "by", []references.Name{{Kind: "Pod", Namespace: "shop", Name: "b"}}, w.index.By(site))
 				expect.Equal(t, "troubles", []referrers.State{}, w.Troubles())
 			})
@@ -55,7 +55,7 @@ func TestWhatRefersIsFollowed(t *testing.T) {
 	}
 }
 
-// TestWhatIsUsedBeforeTheStart: the leader learns what rules ask before it runs.
+// TestWhatIsUsedBeforeTheStart: Use is called before Start, because the leader loads the rules first.
 func TestWhatIsUsedBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, newServer(true))
@@ -74,7 +74,7 @@ func TestKindsComeAndGo(t *testing.T) {
 		w.Use(nil, configMaps)
 		bubble.Pass(time.Second)
 		expect.Equal(t, "Pods are watched", true, watched(fixture.Pods))
-		expect.Equal(t, "ServiceAccounts, which name no ConfigMap, are", true, watched(accountKind))
+		expect.Equal(t, "ServiceAccounts are watched, which refer only to Secrets", true, watched(accountKind))
 		w.index.Take()
 		w.change(func() {
 			w.kinds[appKind] = true
@@ -82,18 +82,18 @@ func TestKindsComeAndGo(t *testing.T) {
 		})
 		w.Use([]references.Declared{ofApps}, both)
 		whole := w.index.Take().Whole // the doubt may have ended by now
-		expect.Equal(t, "was in doubt about Secrets", true, slices.Contains(whole, references.Secret))
-		expect.Equal(t, "wavered about what was asked before", false, slices.Contains(whole, references.ConfigMap))
+		expect.Equal(t, "doubt about Secrets", true, slices.Contains(whole, references.Secret))
+		expect.Equal(t, "doubt about ConfigMaps", false, slices.Contains(whole, references.ConfigMap))
 		bubble.Pass(time.Second)
 		w.expectUses("declared", tls, 1)
 		w.Use(nil, secrets)
 		bubble.Pass(time.Second)
-		w.expectUses("declared no more", tls, 0)
+		w.expectUses("no longer declared", tls, 0)
 		expect.Equal(t, "Apps are watched", false, watched(appKind))
-		w.expectUses("asked about no more", site, 0)
+		w.expectUses("rules no longer ask about ConfigMaps", site, 0)
 		w.Use(nil, nil)
 		bubble.Pass(time.Second)
-		w.expectDoubt("nobody asks", references.Secret, "no kind is watched")
+		w.expectDoubt("no rule asks", references.Secret, "no kind is watched")
 		for _, kind := range []schema.GroupVersionKind{fixture.Pods, accountKind} {
 			expect.Equal(t, kind.Kind+" is watched", false, watched(kind))
 		}
@@ -101,7 +101,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	})
 }
 
-// TestUseOfTheSameChangesNothing: policies are published again and again.
+// TestUseOfTheSameChangesNothing: the same policies are published many times.
 func TestUseOfTheSameChangesNothing(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{ofApps}, both)
@@ -127,7 +127,7 @@ func TestRightsAreRefusedAndGranted(t *testing.T) {
 			watching(t, s, func(w *harness) {
 				w.Use(nil, configMaps)
 				bubble.Pass(time.Second)
-				const want = "Pod: Sunset may not list and watch pods: grant its service account list, watch on that resource"
+				const want = "Pod: Sunset has no permission to list and watch pods; grant its ServiceAccount the verbs list, watch on that resource"
 				w.expectDoubt("refused", references.ConfigMap, want)
 				w.index.Take()
 				bubble.Pass(time.Minute)
@@ -138,7 +138,7 @@ func TestRightsAreRefusedAndGranted(t *testing.T) {
 				}
 				troubles := w.Troubles()
 				expect.Equal(t, "troubles", 1, len(troubles))
-				expect.Equal(t, "kind in trouble", fixture.Pods, troubles[0].Kind)
+				expect.Equal(t, "kind", fixture.Pods, troubles[0].Kind)
 				w.change(func() { refuse(w.server, 0) })
 				bubble.Pass(15 * time.Second)
 				w.expectUses("granted", site, 1)
@@ -148,7 +148,7 @@ func TestRightsAreRefusedAndGranted(t *testing.T) {
 	}
 }
 
-// TestAnotherKindsTroubleIsNot: what refers to Secrets alone makes nothing unknown of ConfigMaps.
+// TestAnotherKindsTroubleIsNot: an error of a kind that refers only to Secrets does not affect ConfigMaps.
 func TestAnotherKindsTroubleIsNot(t *testing.T) {
 	s := newServer(true)
 	s.fails[pathOf(accountKind)] = 403
@@ -164,7 +164,8 @@ func TestAnotherKindsTroubleIsNot(t *testing.T) {
 	})
 }
 
-// TestAnObjectThatIsReadByHalf: where it names a Secret cannot be read, and ConfigMaps are known all the same.
+// TestAnObjectThatIsReadByHalf: if the references of an object to Secrets cannot be read, its references to ConfigMaps are
+// still known.
 func TestAnObjectThatIsReadByHalf(t *testing.T) {
 	s := newServer(true)
 	s.objects[pathOf(fixture.Pods)] = []string{mounting("a", "site")}
@@ -176,7 +177,7 @@ func TestAnObjectThatIsReadByHalf(t *testing.T) {
 	})
 }
 
-// TestAnotherKindThatIsAskedAboutChangesNothing of what is known: whoever may write a rule could void all marks with it.
+// TestAnotherKindThatIsAskedAboutChangesNothing: otherwise a new rule about another kind would remove all marks.
 func TestAnotherKindThatIsAskedAboutChangesNothing(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{ofApps}, configMaps)
@@ -215,12 +216,12 @@ func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
 			w.fails[pathOf(appKind)] = 500
 		})
 		bubble.Pass(1500 * time.Millisecond)
-		w.expectDoubt("installed, and not listed yet", references.Secret, "App.v1.example.org")
+		w.expectDoubt("installed, but not listed yet", references.Secret, "App.v1.example.org")
 		w.change(func() { w.fails[pathOf(appKind)] = 0 })
 		bubble.Pass(10 * time.Second)
 		w.expectUses("listed", tls, 1)
 		expect.Equal(t, "phase", referrers.Watched, phase())
-		bubble.Pass(3 * time.Minute) // until the failures are forgotten
+		bubble.Pass(3 * time.Minute) // until the backoff is reset
 		w.asked("")
 		w.change(func() { delete(w.kinds, appKind) })
 		w.event(appKind, "ERROR", answer.StatusText(410))
@@ -228,12 +229,12 @@ func TestAKindThatIsInstalledAndRemoved(t *testing.T) {
 		w.expectUses("removed", tls, 0)
 		expect.Equal(t, "phase", referrers.Absent, phase())
 		if n := len(w.asked("/apis/example.org")); n > 9 {
-			t.Errorf("the group was asked about %d times", n)
+			t.Errorf("%d requests for the group, want at most 9", n)
 		}
 	})
 }
 
-// TestWhetherAKindExistsIsNotKnown: anything but a clear answer is none.
+// TestWhetherAKindExistsIsNotKnown: unless the API server says clearly that a kind does not exist, its references are unknown.
 func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
 	other := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Other"}
 	for name, test := range map[string]struct {
@@ -241,14 +242,14 @@ func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
 		mend func(s *server)
 		want string
 	}{
-		"the group fails":           {func(s *server) { s.fails["/apis/example.org"] = 503 }, func(s *server) { clear(s.fails) }, "nobody knows whether it exists"},
-		"the group is forbidden":    {func(s *server) { s.fails["/apis/example.org"] = 403 }, func(s *server) { clear(s.fails) }, "nobody knows whether it exists"},
-		"the group cannot be read":  {func(s *server) { s.garbage["/apis/example.org"] = true }, func(s *server) { clear(s.garbage) }, "nobody knows whether it exists"},
-		"the server is not there":   {func(s *server) { s.broken["/apis/example.org"] = true }, func(s *server) { clear(s.broken) }, "nobody knows whether it exists"},
-		"a version fails":           {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 503 }, func(s *server) { clear(s.fails) }, "nobody knows whether it exists"},
-		"a version is not there":    {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 404 }, func(s *server) { clear(s.fails) }, "lists example.org/v1 and does not serve it"},
-		"a version cannot be read":  {func(s *server) { s.kinds[other] = true; s.garbage["/apis/example.org/v1"] = true }, func(s *server) { clear(s.garbage) }, "nobody knows whether it exists"},
-		"another version is served": {func(s *server) { s.kinds[appKind.GroupKind().WithVersion("v2")] = true }, func(s *server) { delete(s.kinds, appKind.GroupKind().WithVersion("v2")) }, "served as example.org/v2 and not as example.org/v1"},
+		"the group fails":           {func(s *server) { s.fails["/apis/example.org"] = 503 }, func(s *server) { clear(s.fails) }, "cannot discover whether the kind exists"},
+		"the group is forbidden":    {func(s *server) { s.fails["/apis/example.org"] = 403 }, func(s *server) { clear(s.fails) }, "cannot discover whether the kind exists"},
+		"the group cannot be read":  {func(s *server) { s.garbage["/apis/example.org"] = true }, func(s *server) { clear(s.garbage) }, "cannot discover whether the kind exists"},
+		"the server is down":        {func(s *server) { s.broken["/apis/example.org"] = true }, func(s *server) { clear(s.broken) }, "cannot discover whether the kind exists"},
+		"a version fails":           {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 503 }, func(s *server) { clear(s.fails) }, "cannot discover whether the kind exists"},
+		"a version is not found":    {func(s *server) { s.kinds[other] = true; s.fails["/apis/example.org/v1"] = 404 }, func(s *server) { clear(s.fails) }, "lists example.org/v1 but does not serve it"},
+		"a version cannot be read":  {func(s *server) { s.kinds[other] = true; s.garbage["/apis/example.org/v1"] = true }, func(s *server) { clear(s.garbage) }, "cannot discover whether the kind exists"},
+		"another version is served": {func(s *server) { s.kinds[appKind.GroupKind().WithVersion("v2")] = true }, func(s *server) { delete(s.kinds, appKind.GroupKind().WithVersion("v2")) }, "serves it as example.org/v2, but a policy declares its references as example.org/v1; set from.apiVersion to example.org/v2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(true)
@@ -259,7 +260,7 @@ func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
 				w.expectDoubt("at first", references.Secret, test.want)
 				w.change(func() { test.mend(w.server) })
 				bubble.Pass(10 * time.Second)
-				w.expectUses("mended", tls, 0)
+				w.expectUses("fixed", tls, 0)
 				w.change(func() { test.fail(w.server) })
 				bubble.Pass(20 * time.Second)
 				w.expectDoubt("again", references.Secret, test.want)
@@ -268,7 +269,7 @@ func TestWhetherAKindExistsIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestAVersionThatFailsIsNoMatterToAnother: the kind has been found.
+// TestAVersionThatFailsIsNoMatterToAnother: a version that fails does not matter if the kind is found in another version.
 func TestAVersionThatFailsIsNoMatterToAnother(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind], s.kinds[appKind.GroupKind().WithVersion("v2")] = true, true
@@ -280,7 +281,7 @@ func TestAVersionThatFailsIsNoMatterToAnother(t *testing.T) {
 	})
 }
 
-// TestABuiltInKindIsReadAtAnyVersion: an older Gateway API serves v1beta1 alone.
+// TestABuiltInKindIsReadAtAnyVersion: an older Gateway API serves only v1beta1.
 func TestABuiltInKindIsReadAtAnyVersion(t *testing.T) {
 	s := newServer(true)
 	older := gatewayKind.GroupKind().WithVersion("v1beta1")
@@ -302,17 +303,17 @@ func TestAnObjectThatCannotBeRead(t *testing.T) {
 		bubble.Pass(time.Second)
 		w.expectDoubt("listed", references.Secret, "App.v1.example.org: shop/a: names: no such key: secret")
 		w.event(appKind, "MODIFIED", object("a", `,"spec":{"secret":"other"}`))
-		w.expectUses("mended", tls, 1)
+		w.expectUses("fixed", tls, 1)
 		w.event(appKind, "MODIFIED", object("b", `,"spec":{"secret":7}`))
 		w.expectDoubt("changed", references.Secret, "shop/b")
 		w.event(appKind, "DELETED", object("b", ``))
-		w.expectUses("gone", tls, 0)
+		w.expectUses("deleted", tls, 0)
 		w.event(appKind, "ADDED", strings.Replace(object("c", `,"spec":{"secret":"tls"}`), `"namespace":"shop",`, "", 1))
-		w.expectDoubt("without a namespace", references.Secret, `names Secret "tls" without a namespace`)
+		w.expectDoubt("without a namespace", references.Secret, `the reference to Secret "tls" has no namespace`)
 	})
 }
 
-// TestExtractorsThatChange: what is read in another way is read again, and nothing counts as unreferenced meanwhile.
+// TestExtractorsThatChange: a kind with changed extractors is listed again, and no target counts as unreferenced until then.
 func TestExtractorsThatChange(t *testing.T) {
 	s := newServer(true)
 	s.kinds[appKind] = true
@@ -328,8 +329,8 @@ func TestExtractorsThatChange(t *testing.T) {
 			w.Use(declared, secrets)
 			w.expectDoubt("at once", references.Secret, "has not been listed yet")
 			bubble.Pass(time.Second)
-			w.expectUses("then, by what is read as before", tls, 1)
-			w.expectUses("then, by what is read beside it", secret("shop", "other"), 1-i%2)
+			w.expectUses("reference of the first declaration", tls, 1)
+			w.expectUses("reference of the second declaration", secret("shop", "other"), 1-i%2)
 		}
 	})
 }
@@ -338,39 +339,39 @@ func TestADeclarationThatIsRefused(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		w.Use([]references.Declared{{From: appKind, To: references.Secret, Names: "object."}}, both)
 		bubble.Pass(time.Second)
-		w.expectDoubt("refused", references.Secret, "the declaration about example.org/v1, Kind=App as object.")
-		w.expectUses("of another kind", site, 0)
+		w.expectDoubt("refused", references.Secret, "the declared references of example.org/v1, Kind=App by object.")
+		w.expectUses("other kind", site, 0)
 		expect.Equal(t, "troubles", 1, len(w.Troubles()))
 		w.Use([]references.Declared{{From: appKind, To: "Service", Names: "[]"}}, both)
 		bubble.Pass(time.Second)
-		w.expectDoubt("to nobody knows what", references.ConfigMap, `to is "Service"`)
+		w.expectDoubt("invalid kind of targets", references.ConfigMap, `to is "Service"`)
 		w.Use(nil, both)
 		bubble.Pass(time.Second)
-		w.expectUses("mended", tls, 0)
+		w.expectUses("fixed", tls, 0)
 	})
 }
 
-// TestWhatIsMisreadMayReferToAnything of the kinds that it is about, until it is mended.
+// TestWhatIsMisreadMayReferToAnything: an invalid declaration may refer to any object of its kinds of targets, until it is fixed.
 func TestWhatIsMisreadMayReferToAnything(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
 		w.Use(nil, both, misread)
 		bubble.Pass(time.Second)
-		w.expectDoubt("misread", references.Secret, "spec.references[0] of policy p: names: missing")
-		w.expectUses("of another kind", site, 0)
+		w.expectDoubt("invalid", references.Secret, "spec.references[0] of policy p: names: missing")
+		w.expectUses("other kind", site, 0)
 		misread.To = ""
 		w.Use(nil, both, misread)
 		bubble.Pass(time.Second)
-		w.expectDoubt("about nobody knows what", references.ConfigMap, "spec.references[0] of policy p")
-		w.expectDoubt("about nobody knows what", references.Secret, "spec.references[0] of policy p")
+		w.expectDoubt("unknown kind of targets", references.ConfigMap, "spec.references[0] of policy p")
+		w.expectDoubt("unknown kind of targets", references.Secret, "spec.references[0] of policy p")
 		w.Use(nil, both)
 		bubble.Pass(time.Second)
-		w.expectUses("mended", tls, 0)
-		w.expectUses("mended", site, 0)
+		w.expectUses("fixed", tls, 0)
+		w.expectUses("fixed", site, 0)
 	})
 }
 
-// TestWhatStaysMisreadStaysInDoubt: a moment without would make marks void.
+// TestWhatStaysMisreadStaysInDoubt: doubt that ends and begins again would remove marks.
 func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
 	watching(t, newServer(true), func(w *harness) {
 		misread := references.InvalidReference{From: "spec.references[0] of policy p", To: references.Secret, Why: "names: missing"}
@@ -380,11 +381,11 @@ func TestWhatStaysMisreadStaysInDoubt(t *testing.T) {
 		misread.Why = "names: unknown name"
 		w.Use(nil, both, misread)
 		expect.Equal(t, "has changed", nil, w.index.Take().Whole)
-		w.expectDoubt("as it is now", references.Secret, "names: unknown name")
+		w.expectDoubt("with the new reason", references.Secret, "names: unknown name")
 	})
 }
 
-// TestSecretsAreAskedForTheirMetadata: their data must not reach this process.
+// TestSecretsAreAskedForTheirMetadata: Sunset must not receive the data of Secrets.
 func TestSecretsAreAskedForTheirMetadata(t *testing.T) {
 	for way, streams := range map[string]bool{"streamed": true, "page by page": false} {
 		s := newServer(streams)
@@ -401,11 +402,11 @@ func TestSecretsAreAskedForTheirMetadata(t *testing.T) {
 						if r.URL.Path == path && strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
 							asked++
 						} else if r.URL.Path == path {
-							t.Errorf("%s asks for more than metadata", r.URL)
+							t.Errorf("%s requests more than metadata", r.URL)
 						}
 					}
 				})
-				expect.Equal(t, path+" is asked for", true, asked > 0)
+				expect.Equal(t, path+" is requested", true, asked > 0)
 			}
 		})
 	}

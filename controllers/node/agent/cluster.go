@@ -20,28 +20,28 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// cluster is what the API server knows of the node. It implements images.Cluster.
+// cluster is the state of the node in the API server. It implements images.Cluster.
 type cluster struct {
-	live  client.Reader // past every cache
+	live  client.Reader // bypasses every cache
 	clock clock.PassiveClock
 	name  string // of the node
 	disk  *disk
 
 	mu   sync.Mutex
-	node *corev1.Node // nil until it was seen, and when it is gone
+	node *corev1.Node // nil until the agent has read it, and after its deletion
 
-	asking sync.Mutex // held during a read, so that one read serves all who wait
+	asking sync.Mutex // held during a read, so that all waiting callers share it
 	read   time.Time  // when the API server last answered
 	pods   []corev1.Pod
 }
 
 var _ images.Cluster = (*cluster)(nil)
 
-// podsAge is how old what is known of the Pods may be: while images are removed the API server is asked so often, of which
-// there may be thousands of nodes.
+// podsAge is the maximum age of the list of Pods. While an agent removes images it sends a request that often, and there may be
+// thousands of nodes.
 const podsAge = time.Second
 
-// podsTimeout bounds one listing of the Pods of a node.
+// podsTimeout bounds one list request for the Pods of a node.
 const podsTimeout = 10 * time.Second
 
 // Pods implements images.Cluster.
@@ -81,7 +81,7 @@ func (c *cluster) filesystem() *v1alpha1.NodeImageFilesystem {
 	return &f
 }
 
-// confirm reads the node: a watch may lag behind. It reports whether its labels differ.
+// confirm reads the node from the API server, because a watch may lag behind. It reports whether its labels have changed.
 func (c *cluster) confirm(ctx context.Context) (relabelled bool, err error) {
 	node := &corev1.Node{}
 	if err := c.live.Get(ctx, client.ObjectKey{Name: c.name}, node); err != nil {
@@ -91,7 +91,7 @@ func (c *cluster) confirm(ctx context.Context) (relabelled bool, err error) {
 	return c.set(node), nil
 }
 
-// isOlder reports whether a node is an earlier form of another.
+// isOlder reports whether a node is an earlier version of another.
 func isOlder(node, than *corev1.Node) bool {
 	if node == nil || than == nil || node.UID != than.UID {
 		return false
@@ -100,7 +100,8 @@ func isOlder(node, than *corev1.Node) bool {
 	return err == nil && order < 0
 }
 
-// set takes the node as it is by now; nil when it is gone. It reports whether its labels differ.
+// set stores the current node; nil after its deletion. It ignores a version that is older than the stored one. It reports
+// whether the labels have changed.
 func (c *cluster) set(node *corev1.Node) (relabelled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +113,7 @@ func (c *cluster) set(node *corev1.Node) (relabelled bool) {
 	return before == nil || node == nil || !maps.Equal(before.Labels, node.Labels)
 }
 
-// labels are those of the node; false while it is not known.
+// labels returns the labels of the node; false while it is unknown.
 func (c *cluster) labels() (map[string]string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +123,7 @@ func (c *cluster) labels() (map[string]string, bool) {
 	return c.node.Labels, true
 }
 
-// identity is who the node is; false while that is not known.
+// identity returns the name and UID of the node; false while it is unknown.
 func (c *cluster) identity() (name string, uid types.UID, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

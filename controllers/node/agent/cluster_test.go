@@ -27,7 +27,7 @@ func TestPodsAreListedOnceASecond(t *testing.T) {
 		t.Helper()
 		pods, since, err := h.cluster.Pods(t.Context())
 		if age := at.Now().Sub(since); age < 0 || age >= podsAge {
-			t.Fatalf("the list is said to be %s old", age)
+			t.Fatalf("the list has age %s", age)
 		}
 		if err != nil || len(pods) != 1 || pods[0].Name != "here" || h.lists != lists {
 			t.Fatalf("%d pods, %v, after %d lists, want %d", len(pods), err, h.lists, lists)
@@ -43,7 +43,7 @@ func TestPodsAreListedOnceASecond(t *testing.T) {
 	want(1)
 	at.Step(1)
 	want(2)
-	at.Step(-time.Hour) // a list from the future counts for nothing
+	at.Step(-time.Hour) // a list with a time in the future is not used
 	want(3)
 }
 
@@ -57,7 +57,7 @@ func TestPodsThatWereNotListedAreListedAgain(t *testing.T) {
 	h.fails = forPods(errors.New("busy"))
 	for range 2 {
 		if pods, _, err := h.cluster.Pods(t.Context()); err == nil || pods != nil {
-			t.Errorf("%v: what was known before is given as what is known now", err)
+			t.Errorf("%v: the previous list was returned", err)
 		}
 	}
 	h.fails = nil
@@ -98,15 +98,15 @@ func TestTheNodeAsRulesSeeIt(t *testing.T) {
 	}
 }
 
-// TestTheLabelsOfTheNodeAreConfirmed: whether a policy is about the node is known by the node's labels, and a watch may lag behind.
-// Before an image is removed they are read like the rules and the policies.
+// TestTheLabelsOfTheNodeAreConfirmed: the labels of the node decide which policies apply to it, and a watch may lag behind.
+// Before the agent removes an image it reads them again, like the rules and the policies.
 func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
 	at := clocktesting.NewFakeClock(fixture.Now)
 	h := newHost(t, at)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, Labels: map[string]string{"pool": "build"}}}
 	h.forget(node.DeepCopy())
 	expect.NoError(t, h.server.Create(t.Context(), node))
-	h.cluster.set(node.DeepCopy()) // the watch brings this, and nothing after it
+	h.cluster.set(node.DeepCopy()) // the watch delivers this version and no later one
 	h.tell(v1alpha1.Enforce, v1alpha1.Rule{
 		Name: "r", Eligible: "true", TTL: "1m", NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "build"}},
 		Target: v1alpha1.Target{APIVersion: v1alpha1.ImageKind.GroupVersion().String(), Kind: v1alpha1.ImageKind.Kind},
@@ -116,6 +116,6 @@ func TestTheLabelsOfTheNodeAreConfirmed(t *testing.T) {
 	at.Step(time.Hour)
 	_, err := h.rules.Check(t.Context(), "")
 	if n := len(h.rules.Book().Rules(v1alpha1.ImageKind.GroupKind())); err == nil && n > 0 {
-		t.Errorf("an hour after the node got another label images may go, by %d rule that is no longer about it", n)
+		t.Errorf("an hour after the label of the node changed, %d rules that no longer apply to it may remove images", n)
 	}
 }

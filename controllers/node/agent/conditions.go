@@ -13,13 +13,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// standing is what a condition of the report rests on: what stands in the way, and in one word for machines.
+// standing is the cause of one condition of the report: an error, and a reason for machines.
 type standing struct {
 	condition, reason string
-	err               error // nil when all is well
+	err               error // nil if the condition is True
 }
 
-// standing says how the node stands, what is to be mended first coming first.
+// standing returns the causes of all conditions, in the order in which to fix them.
 func (r *reporter) standing() []standing {
 	runtime, pods := r.node.Trouble(), error(nil)
 	if errors.Is(runtime, images.ErrPods) {
@@ -38,7 +38,7 @@ func (r *reporter) standing() []standing {
 	}
 }
 
-// unseen is why thresholds do not count; nil where they do, or no rule has any.
+// unseen returns why thresholds have no effect; nil if they do, or if no rule reads the disk usage.
 func (r *reporter) unseen() error {
 	if !r.rules.ReadSpace() {
 		return nil
@@ -49,7 +49,7 @@ func (r *reporter) unseen() error {
 	return nil
 }
 
-// describeStanding sets the conditions, and from them Ready.
+// describeStanding sets the conditions, and Ready to the first error.
 func describeStanding(conditions *[]metav1.Condition, all []standing, now time.Time) {
 	ready := standing{condition: v1alpha1.ConditionReady}
 	for _, s := range all {

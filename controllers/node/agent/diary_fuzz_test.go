@@ -7,8 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// FuzzDiary goes on from any report. What was removed since is added to what it says, for each policy and rule once; what was
-// reported is taken off when the report is gone; and nobody who asks can change it.
+// FuzzDiary starts from any report. New removals are added to it, with one entry for each policy and rule. The counts of a
+// deleted report are subtracted. Callers cannot change the counters.
 func FuzzDiary(f *testing.F) {
 	for _, text := range []string{
 		`{}`,
@@ -33,12 +33,12 @@ func FuzzDiary(f *testing.F) {
 		}
 		total, reports := d.said()
 		if total.Images != before.Images+n || countOf(reports, "uid-p") != countOf(policies, "uid-p")+n {
-			t.Errorf("%+v and then %d removals are %+v, %+v", before, n, total, reports)
+			t.Errorf("%+v plus %d removals gives %+v, %+v", before, n, total, reports)
 		}
 		seen := map[string]bool{}
 		for i := range reports {
 			if p := &reports[i]; seen[string(p.UID)] {
-				t.Errorf("policy %q is there twice", p.UID)
+				t.Errorf("policy %q is listed twice", p.UID)
 			} else {
 				seen[string(p.UID)] = true
 				p.Removed.Images, p.Rules = 0, nil
@@ -50,12 +50,12 @@ func FuzzDiary(f *testing.F) {
 		d.remove("p", "old")
 		d.startOver()
 		if total, reports := d.said(); total.Images != 1 || countOf(reports, "uid-p") != 1 {
-			t.Errorf("one removal since the report that is gone, and %+v is said: %+v", total, reports)
+			t.Errorf("got %+v: %+v, want one removal since the report was deleted", total, reports)
 		}
 	})
 }
 
-// countOf is what was removed by a policy.
+// countOf returns how many images a policy has removed.
 func countOf(reports []v1alpha1.NodeImagePolicyReport, uid string) (n int64) {
 	for _, p := range reports {
 		if string(p.UID) == uid {

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// disk is the filesystem that has the images.
+// disk is the filesystem of the images.
 type disk struct {
 	runtime interface {
 		Filesystems(ctx context.Context) ([]cri.Filesystem, error)
@@ -22,20 +22,20 @@ type disk struct {
 	statfs func(path string) (v1alpha1.NodeImageFilesystem, error)
 
 	mu    sync.Mutex
-	path  string // empty until the runtime has told
+	path  string // mount point; empty until the runtime has reported it
 	asked time.Time
 	err   error
 }
 
-// pathAge is how long the runtime is believed where the images are: to ask may make it walk through all of them.
+// pathAge is how long the path that the runtime reported stays valid. The request may make the runtime walk through all images.
 const pathAge = 10 * time.Minute
 
-// pathAgain is when a runtime is asked again that did not tell.
+// pathAgain is the delay before the next request if the runtime reported no path.
 const pathAgain = time.Minute
 
 var errNotAsked = errors.New("the container runtime has not reported where it stores images")
 
-// locate asks the runtime where images are, if it has not told lately.
+// locate asks the runtime where it stores images, unless it asked recently.
 func (d *disk) locate(ctx context.Context) {
 	d.mu.Lock()
 	age := d.clock.Now().Sub(d.asked)
@@ -56,7 +56,7 @@ func (d *disk) locate(ctx context.Context) {
 	}
 }
 
-// usage is how full the filesystem is now. The error says why that is not known.
+// usage returns the current usage of the filesystem. The error says why it is unknown.
 func (d *disk) usage() (v1alpha1.NodeImageFilesystem, error) {
 	d.mu.Lock()
 	path, err := d.path, d.err

@@ -12,14 +12,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// filesystems is a runtime that is out of reach while it has an error.
+// filesystems is a runtime that is unreachable while err is set.
 type filesystems struct{ err error }
 
 func (f *filesystems) Filesystems(context.Context) ([]cri.Filesystem, error) {
 	return []cri.Filesystem{{Mountpoint: "/images"}}, f.err
 }
 
-// TestADiskThatIsNotSeenIsLookedAtAgain: the runtime is asked after a minute, and the filesystem each time.
+// TestADiskThatIsNotSeenIsLookedAtAgain: after an error the agent asks the runtime again after a minute. It reads the
+// filesystem each time.
 func TestADiskThatIsNotSeenIsLookedAtAgain(t *testing.T) {
 	away := errors.New("away")
 	at := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))

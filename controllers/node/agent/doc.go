@@ -1,7 +1,7 @@
-// Package agent wires what runs on a node: the images there as Source and Remover, the reconciler, and the report of what
-// they come to.
+// Package agent is the process on each node: it connects the images of the node, as Source and Remover, to the reconciler, and
+// reports their counts.
 //
-// It promises that nothing is removed unless the rules were confirmed with the API server within a second before, and that the
-// report is written when it has changed, at most once a minute. It refuses to decide: what the rules say is package
-// policy's business, and what is told of the node policy/agentapi's.
+// It promises that no image is removed unless the agent has confirmed the rules with the API server within the second before.
+// It writes the report when it has changed, at most once a minute. It makes no decisions: package policy evaluates rules, and
+// policy/agentapi defines what the controller sends to nodes.
 package agent

@@ -8,23 +8,23 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// estimates are what would go for want of space by the rules that let nothing go, be it a dry run or that nobody has approved
-// them. While nothing goes there is nothing to measure, so that the sizes must do which the runtime tells.
+// estimates predict which images the rules that delete nothing would remove to free disk space: dry runs, and rules without
+// approval. These rules free no space that the agent could measure, so it adds up the sizes that the runtime reports.
 type estimates struct {
 	now   time.Time
 	weigh func(policy.Subject) int64
 	rules map[policy.RuleID]*estimate
 }
 
-// estimate is the eligible images of one rule.
+// estimate has the eligible images of one rule.
 type estimate struct{ images []estimated }
 
 type estimated struct {
 	policy.Candidate
-	bytes int64 // 0 for one that would stay
+	bytes int64 // 0 if the image would be kept
 }
 
-// newEstimates begins the estimates for the rules of a snapshot.
+// newEstimates returns empty estimates for the rules of a snapshot.
 func newEstimates(snapshot *policy.Snapshot, now time.Time, weigh func(policy.Subject) int64) *estimates {
 	e := &estimates{now: now, weigh: weigh, rules: map[policy.RuleID]*estimate{}}
 	for _, p := range snapshot.Policies() {
@@ -37,7 +37,7 @@ func newEstimates(snapshot *policy.Snapshot, now time.Time, weigh func(policy.Su
 	return e
 }
 
-// add takes an image with what all rules say about it.
+// add adds an image with the evaluations of all rules.
 func (e *estimates) add(s policy.Subject, evaluations []policy.Evaluation) {
 	for i := range evaluations {
 		of := e.rules[evaluations[i].Rule.ID]
@@ -58,7 +58,8 @@ func (e *estimates) add(s policy.Subject, evaluations []policy.Evaluation) {
 	}
 }
 
-// places is how many of the images may stay so that the others come to so many bytes, those unused for longest first.
+// places returns how many images may stay so that the removal of the others frees that many bytes. The images unused for
+// longest go first.
 func (e *estimate) places(bytes int64) int {
 	slices.SortFunc(e.images, func(a, b estimated) int { return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(b.UID, a.UID)) })
 	for n, image := range e.images {

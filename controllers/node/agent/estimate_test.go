@@ -16,7 +16,7 @@ import (
 
 var estimatedAt = fixture.Now
 
-// TestAnEstimate is of five images of ten bytes, which are as many hours old as their number.
+// TestAnEstimate has five images of ten bytes: image n is n hours old.
 func TestAnEstimate(t *testing.T) {
 	other := &policy.Rule{ID: policy.RuleID{Policy: "q", Rule: "keep"}, Mode: v1alpha1.Suspended, Kind: v1alpha1.ImageKind, TTL: time.Hour}
 	for name, test := range map[string]struct {
@@ -24,16 +24,16 @@ func TestAnEstimate(t *testing.T) {
 		bytes  int64
 		places int
 	}{
-		"nothing is wanted":                   {nil, 0, 5},
-		"a part of one":                       {nil, 1, 4},
-		"one":                                 {nil, 10, 4},
-		"more than one":                       {nil, 11, 3},
-		"all, and more":                       {nil, 1000, 0},
-		"the oldest is in use":                {func(n int, s *policy.Subject, _, _ *policy.Evaluation) { set(&s.Flags, n == 5, policy.IsInUse) }, 10, 3},
-		"another rule keeps the oldest":       {func(n int, _ *policy.Subject, _, o *policy.Evaluation) { o.Facts.Selected = n == 5 }, 10, 3},
-		"the oldest is among the newest kept": {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Standing.Newest = n == 5 }, 10, 3},
-		"the oldest is not eligible":          {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Facts.Eligible = n != 5 }, 10, 3},
-		"all are too young": {func(_ int, _ *policy.Subject, r, _ *policy.Evaluation) {
+		"no bytes":                            {nil, 0, 5},
+		"part of an image":                    {nil, 1, 4},
+		"one image":                           {nil, 10, 4},
+		"more than one image":                 {nil, 11, 3},
+		"more than all images":                {nil, 1000, 0},
+		"the oldest image is in use":          {func(n int, s *policy.Subject, _, _ *policy.Evaluation) { set(&s.Flags, n == 5, policy.IsInUse) }, 10, 3},
+		"another rule keeps the oldest image": {func(n int, _ *policy.Subject, _, o *policy.Evaluation) { o.Facts.Selected = n == 5 }, 10, 3},
+		"the rule keeps the oldest image as one of the newest": {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Standing.Newest = n == 5 }, 10, 3},
+		"the oldest image is not eligible":                     {func(n int, _ *policy.Subject, r, _ *policy.Evaluation) { r.Facts.Eligible = n != 5 }, 10, 3},
+		"all images are too young": {func(_ int, _ *policy.Subject, r, _ *policy.Evaluation) {
 			r.Facts.FirstSeen = estimatedAt
 		}, 10, 0},
 	} {
@@ -53,7 +53,7 @@ func TestAnEstimate(t *testing.T) {
 				}
 				e.add(s, evaluations)
 				if evaluations[0].Standing.Excess {
-					t.Fatal("what was shown has been changed")
+					t.Fatal("the evaluations were changed")
 				}
 			}
 			expect.Equal(t, "may stay", test.places, e.rules[rule.ID].places(test.bytes))
@@ -67,19 +67,20 @@ func set(flags *policy.Flags, is bool, flag policy.Flags) {
 	}
 }
 
-// TestOnlyWhatLetsNothingGoIsEstimated, and no estimate is acted on.
+// TestOnlyWhatLetsNothingGoIsEstimated: only rules that delete nothing have an estimate, and no image is deleted by an
+// estimate.
 func TestOnlyWhatLetsNothingGoIsEstimated(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode      v1alpha1.Mode
 		gate      *policy.ApprovalGate
 		estimated bool
 	}{
-		"a dry run":           {v1alpha1.DryRun, nil, true},
-		"suspended":           {v1alpha1.Suspended, nil, true},
-		"in force":            {v1alpha1.Enforce, nil, false},
-		"not approved":        {v1alpha1.Enforce, &policy.ApprovalGate{}, true},
-		"another rule is not": {v1alpha1.Enforce, &policy.ApprovalGate{Rules: sets.New("other")}, false},
-		"it alone is not":     {v1alpha1.Enforce, &policy.ApprovalGate{Rules: sets.New("space")}, true},
+		"a dry run":                      {v1alpha1.DryRun, nil, true},
+		"suspended":                      {v1alpha1.Suspended, nil, true},
+		"in force":                       {v1alpha1.Enforce, nil, false},
+		"not approved":                   {v1alpha1.Enforce, &policy.ApprovalGate{}, true},
+		"another rule is not approved":   {v1alpha1.Enforce, &policy.ApprovalGate{Rules: sets.New("other")}, false},
+		"only this rule is not approved": {v1alpha1.Enforce, &policy.ApprovalGate{Rules: sets.New("space")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule := thresholds(85, 80)

@@ -13,17 +13,17 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/process/liveness"
 )
 
-// mostUnreachable is how long a runtime may be out of reach before it is for the kubelet to start the agent again: a socket that
-// is mounted by itself is that of the runtime before, once that was started again.
+// mostUnreachable is how long the runtime may be unreachable before the kubelet restarts the agent. If the socket is mounted as
+// a single file and the runtime restarts, the mount still refers to the old socket.
 const mostUnreachable = 2 * time.Minute
 
-// runtimeSight is what is known of the container runtime.
+// runtimeSight reports the state of the container runtime.
 type runtimeSight interface {
 	Unreachable() time.Duration
 	Trouble() error
 }
 
-// alive fails once the runtime has been out of reach for long.
+// alive returns a check that fails once the runtime has been unreachable for longer than mostUnreachable.
 func alive(node runtimeSight) healthz.Checker {
 	return func(*http.Request) error {
 		if gone := node.Unreachable(); gone > mostUnreachable {
@@ -33,8 +33,8 @@ func alive(node runtimeSight) healthz.Checker {
 	}
 }
 
-// ready fails until the rules have been read once, and while the runtime does not answer. An API server that is away keeps
-// images, and is no reason to take an agent for one that does not work.
+// ready returns a check that fails until the agent has read the rules once, and while the runtime does not answer. If the API
+// server is unreachable the agent keeps all images, but stays ready.
 func ready(node runtimeSight, told func() bool) healthz.Checker {
 	return func(*http.Request) error {
 		if !told() {
@@ -47,7 +47,7 @@ func ready(node runtimeSight, told func() bool) healthz.Checker {
 	}
 }
 
-// addHealth makes a manager answer whether the agent lives, and does its part.
+// addHealth adds the liveness and readiness checks of the agent to the manager.
 func addHealth(mgr manager.Manager, node runtimeSight, rules *rules, pulses ...*liveness.Heartbeat) error {
 	if err := mgr.AddReadyzCheck("sunset", ready(node, rules.Told)); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images"
 )
 
-// sighted is a runtime that has been out of reach for a while, or in trouble.
+// sighted is a runtime with a time for which it has been unreachable, and an error.
 type sighted struct {
 	away    time.Duration
 	trouble error
@@ -25,11 +25,11 @@ func TestHealth(t *testing.T) {
 		told         bool
 		alive, ready bool
 	}{
-		"all is well":                     {sighted{}, true, true, true},
-		"nothing was told yet":            {sighted{}, false, true, false},
-		"the runtime is away":             {sighted{time.Second, gone}, true, true, false},
-		"the runtime is away for long":    {sighted{mostUnreachable + time.Second, gone}, true, false, false},
-		"the API server is away for long": {sighted{0, pods}, true, true, true},
+		"no error":                                {sighted{}, true, true, true},
+		"the rules have not been read":            {sighted{}, false, true, false},
+		"the runtime is unreachable":              {sighted{time.Second, gone}, true, true, false},
+		"the runtime is unreachable for too long": {sighted{mostUnreachable + time.Second, gone}, true, false, false},
+		"the API server is unreachable":           {sighted{0, pods}, true, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := alive(test.node)(nil); (err == nil) != test.alive {

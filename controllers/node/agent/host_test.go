@@ -33,7 +33,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// host is an agent without its manager: the API server, the container runtime and the disk are the test's.
+// host is an agent without its manager. The API server, the container runtime and the disk are fakes.
 type host struct {
 	*testing.T
 	*pressureLoop
@@ -41,11 +41,11 @@ type host struct {
 	server  client.Client
 	cluster *cluster
 	diary   *removalCounters
-	fails   func(o client.Object) error // what the server answers to a read; nil for what it has
-	created func(o client.Object) error // what it answers once it has created something
-	lists   int                         // of Pods
-	updates int                         // of reports
-	made    int                         // objects
+	fails   func(o client.Object) error // returns the error of a read; may be nil
+	created func(o client.Object) error // returns the error after an object was created; may be nil
+	lists   int                         // number of lists of Pods
+	updates int                         // number of updates of reports
+	made    int                         // number of created objects
 	spec    int64                       // generation of policy p
 }
 
@@ -87,7 +87,7 @@ func newHost(t *testing.T, at clock.WithTicker) *host {
 	return h
 }
 
-// serve makes the API server, which gives each object a UID of its own.
+// serve creates the API server, which gives each object its own UID.
 func (h *host) serve() {
 	h.Helper()
 	scheme := runtime.NewScheme()
@@ -134,7 +134,7 @@ func (h *host) serve() {
 	}).Build()
 }
 
-// join has the node be there, as one of that UID.
+// join creates the node with that UID, in place of any other.
 func (h *host) join(uid types.UID) {
 	h.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hostName, UID: uid}}
@@ -143,7 +143,7 @@ func (h *host) join(uid types.UID) {
 	h.cluster.set(node)
 }
 
-// tell writes policy p with rules about images, and has the node read it.
+// tell writes policy p with rules about images, and makes the node read it.
 func (h *host) tell(mode v1alpha1.Mode, about ...v1alpha1.Rule) {
 	h.Helper()
 	h.spec++
@@ -160,13 +160,13 @@ func (h *host) tell(mode v1alpha1.Mode, about ...v1alpha1.Rule) {
 	h.read()
 }
 
-// forget has an object be gone.
+// forget deletes an object if it exists.
 func (h *host) forget(o client.Object) {
 	h.Helper()
 	expect.NoError(h.T, client.IgnoreNotFound(h.server.Delete(h.Context(), o)))
 }
 
-// read has the node read the rules at once.
+// read makes the node read the rules at once.
 func (h *host) read() {
 	h.Helper()
 	h.rules.mu.Lock()
@@ -177,12 +177,12 @@ func (h *host) read() {
 	}
 }
 
-// look looks at the images once, whatever comes of it.
+// look takes a snapshot of the images and ignores its error.
 func (h *host) look() {
 	_ = h.node.Open(retention.NewRuleSet(v1alpha1.ImageKind, nil, nil)).Read(h.Context(), policy.Subject{}, func(*index.FactRow) {})
 }
 
-// report is what the API server has.
+// report returns the report in the API server.
 func (h *host) report() *v1alpha1.NodeImageReport {
 	h.Helper()
 	r := &v1alpha1.NodeImageReport{}
@@ -190,7 +190,7 @@ func (h *host) report() *v1alpha1.NodeImageReport {
 	return r
 }
 
-// removes has an image of seven bytes be removed by a rule of policy p.
+// removes records that a rule of policy p has removed an image of seven bytes.
 func (h *host) removes(rule string) {
 	id := idOf(99)
 	h.add(id, 7)
@@ -201,16 +201,16 @@ func (h *host) removes(rule string) {
 	})
 }
 
-// shelf is a container runtime whose images nobody uses.
+// shelf is a container runtime in which all images are unused.
 type shelf struct {
 	mu     sync.Mutex
 	images map[string]cri.Image
-	away   error // what it answers
+	away   error // error of its calls
 	usage  v1alpha1.NodeImageFilesystem
-	blind  error // why its filesystem cannot be seen
+	blind  error // error of reading the disk usage
 }
 
-// idOf is the full ID of the image of a number.
+// idOf returns the full ID of image n.
 func idOf(n int) string { return fmt.Sprintf("sha256:%s%02d", strings.Repeat("0", 62), n) }
 
 func (s *shelf) add(id string, bytes int64) {
@@ -219,7 +219,7 @@ func (s *shelf) add(id string, bytes int64) {
 	s.images[id] = cri.Image{ID: id, Tags: []string{"app:" + id[len(id)-2:]}, Digests: []string{"app@" + id}, SizeBytes: bytes}
 }
 
-// fills has a filesystem of 1,000 bytes be so full.
+// fills sets the usage of a filesystem of 1,000 bytes.
 func (s *shelf) fills(percent int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,7 +268,7 @@ func (s *shelf) Filesystems(context.Context) ([]cri.Filesystem, error) {
 	return []cri.Filesystem{{Mountpoint: "/images"}}, nil
 }
 
-// aboutImages is a rule about all images.
+// aboutImages returns a rule about all images.
 func aboutImages(name, ttl string, own *v1alpha1.Images) v1alpha1.Rule {
 	return v1alpha1.Rule{
 		Name: name, Eligible: "true", TTL: ttl, Images: own,

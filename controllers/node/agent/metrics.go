@@ -10,28 +10,28 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// agentMetrics are what an agent exports.
+// agentMetrics are the metrics that an agent exports.
 type agentMetrics struct {
 	removed, removedBytes, failed *prometheus.CounterVec
 	pulledAgain                   prometheus.Counter
 	present                       prometheus.Gauge
 }
 
-// newAgentMetrics registers them. Agents that share a registry share them.
+// newAgentMetrics registers the metrics. Agents that use the same registry share the metrics.
 func newAgentMetrics(r prometheus.Registerer, off ...policy.Feature) (m agentMetrics, err error) {
 	counter := func(name, help, label string) *prometheus.CounterVec {
 		return register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}), &err)
 	}
 	m.removed = counter("sunset_image_removed_total",
-		"Images removed from the node: for their age, for want of space, or because there were too many (capacity).", "reason")
+		"Number of images removed from the node, by reason: age (TTL), space (disk usage) or capacity (too many images).", "reason")
 	m.removedBytes = counter("sunset_image_removed_bytes_total",
-		"Bytes of the images removed, as the runtime says: layers that other images share are counted too.", "reason")
-	m.failed = counter("sunset_image_errors_total", "Calls of RemoveImage that failed, by gRPC code.", "code")
+		"Size in bytes of the images removed, as reported by the container runtime. Layers that other images share count too.", "reason")
+	m.failed = counter("sunset_image_errors_total", "Number of failed RemoveImage calls, by gRPC code.", "code")
 	m.pulledAgain = register(r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "sunset_image_pulled_again_total",
-		Help: "Images that were pulled again within a day after they were removed.",
+		Help: "Number of images that were pulled again within a day after their removal.",
 	}), &err)
-	m.present = register(r, prometheus.NewGauge(prometheus.GaugeOpts{Name: "sunset_images", Help: "Images on the node."}), &err)
+	m.present = register(r, prometheus.NewGauge(prometheus.GaugeOpts{Name: "sunset_images", Help: "Number of images on the node."}), &err)
 	build := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: version.Metric, Help: version.MetricHelp}, version.MetricLabels), &err)
 	build.WithLabelValues(version.Get().MetricValues()...).Set(1)
 	gates := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: features.Metric, Help: features.MetricHelp}, features.MetricLabels), &err)
@@ -39,7 +39,7 @@ func newAgentMetrics(r prometheus.Registerer, off ...policy.Feature) (m agentMet
 	return m, err
 }
 
-// register gives a collector, or the one of its name that is there already.
+// register registers a collector and returns it, or the registered one of the same name. It adds an error to failed.
 func register[C prometheus.Collector](r prometheus.Registerer, c C, failed *error) C {
 	err := r.Register(c)
 	if there := (prometheus.AlreadyRegisteredError{}); errors.As(err, &there) {

@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// pressureLoop counts the images by the rules in force, and has more of them go while the filesystem is too full. It is a
+// pressureLoop counts the images by the rules in force, and makes more of them due while the filesystem is too full. It is a
 // manager.Runnable.
 type pressureLoop struct {
 	clock      clock.Clock
@@ -26,27 +26,28 @@ type pressureLoop struct {
 	reconciler *retention.Reconciler
 	reporter   *reporter
 	meters     agentMetrics
-	pulse      *liveness.Heartbeat // beats with each count; nil for nobody to listen
+	pulse      *liveness.Heartbeat // beats with each count; may be nil
 
-	told memoKey // of the last report that says all there was to say; only Start uses it
+	told memoKey // of the last complete report; only Start uses it
 
 	mu    sync.Mutex
 	space space
 }
 
-// memoKey is what images were counted by, and when.
+// memoKey identifies the inputs of a count, and its time.
 type memoKey struct {
 	snapshot *policy.Snapshot
-	index    *index.Index // nil where they are not known
+	index    *index.Index // nil if the images are unknown
 	version  uint64
-	removed  int64 // so far
+	removed  int64 // number of images so far
 	at       time.Time
 }
 
 const (
-	// countEvery is how often images are counted that may have changed, or may go for want of space, and recountEvery any.
+	// countEvery is the time between two counts if the images have changed or a rule reads the disk usage, and recountEvery
+	// otherwise.
 	countEvery, recountEvery = 10 * time.Second, 30 * time.Second
-	// pressedEvery is how often while more goes for want of space.
+	// pressedEvery is that time while images are removed to free disk space.
 	pressedEvery = time.Second
 )
 
@@ -69,13 +70,13 @@ func (k *pressureLoop) Start(ctx context.Context) error {
 }
 
 const (
-	// lastWait is how long removals under way are waited for at the end.
+	// lastWait is how long the loop waits at shutdown for removals in flight.
 	lastWait = 15 * time.Second
 	// lastTimeout bounds the last report.
 	lastTimeout = 5 * time.Second
 )
 
-// last reports what was removed since the last report.
+// last reports the removals since the last report.
 func (k *pressureLoop) last(ctx context.Context) {
 	select {
 	case <-k.reconciler.Done():
@@ -87,10 +88,10 @@ func (k *pressureLoop) last(ctx context.Context) {
 	k.keep(ctx)
 }
 
-// keep counts once, and reports whether it is worth counting again soon, as more goes for want of space.
+// keep counts once. It reports whether to count again soon, because images are being removed to free disk space.
 func (k *pressureLoop) keep(ctx context.Context) (pressed bool) {
 	k.meters.present.Set(float64(k.node.Total().Images))
-	k.rules.Settle(ctx) // of rules that are not there no watch tells
+	k.rules.Settle(ctx) // a watch has no events for rules that do not exist
 	snapshot := k.rules.Book()
 	if snapshot == nil {
 		k.reporter.report(ctx, nil, nil, nil)
@@ -122,7 +123,7 @@ func (k *pressureLoop) keep(ctx context.Context) (pressed bool) {
 	return pressed
 }
 
-// isTold reports whether the last report says what counting by a snapshot would.
+// isTold reports whether a count by a snapshot would repeat the last report.
 func (k *pressureLoop) isTold(snapshot *policy.Snapshot) bool {
 	now := k.basis(snapshot)
 	age := now.at.Sub(k.told.at)
@@ -139,7 +140,7 @@ func (k *pressureLoop) basis(snapshot *policy.Snapshot) memoKey {
 	return b
 }
 
-// press measures the filesystem, and puts in force what comes of it.
+// press measures the disk usage and applies the result to the rules. It reports whether to measure again soon.
 func (k *pressureLoop) press(snapshot *policy.Snapshot, t *policy.Stats, supposed *estimates, usage v1alpha1.NodeImageFilesystem) (pressed bool) {
 	count := func(id policy.RuleID) counted {
 		of := counted{estimate: supposed.rules[id]}
@@ -158,22 +159,22 @@ func (k *pressureLoop) press(snapshot *policy.Snapshot, t *policy.Stats, suppose
 	return changed || going
 }
 
-// bound gives policies as much room as the filesystem leaves.
+// bound limits policies to as many images as the filesystem has room for.
 func (k *pressureLoop) bound(policies []*policy.Policy) []*policy.Policy {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.space.bound(policies)
 }
 
-// pressed reports whether want of space lets images of a rule go.
+// pressed reports whether images of a rule are removed to free disk space.
 func (k *pressureLoop) pressed(id policy.RuleID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.space.pressed(id)
 }
 
-// count counts all images by the rules of a snapshot, and what would go for want of space; nil while they are not known, or not
-// judged by it. Where no rule is understood nobody looks at them, and there are none.
+// count counts all images by the rules of a snapshot, and estimates removals to free disk space. It returns nil while the
+// images are unknown or not evaluated by the snapshot. Without a valid rule no images are read, and the counts are zero.
 func (k *pressureLoop) count(snapshot *policy.Snapshot) (*policy.Stats, *estimates) {
 	now, weigh := k.clock.Now(), func(s policy.Subject) int64 { return k.node.Summary(s.Name).Bytes }
 	stats, supposed := policy.NewStats(now), newEstimates(snapshot, now, weigh)
@@ -194,7 +195,7 @@ func (k *pressureLoop) count(snapshot *policy.Snapshot) (*policy.Stats, *estimat
 
 func isValid(r *policy.Rule) bool { return !r.Invalid() }
 
-// index is where the images are; nil while they are not known, or not judged by a snapshot.
+// index returns the index of the images; nil while they are unknown or not evaluated by a snapshot.
 func (k *pressureLoop) index(snapshot *policy.Snapshot) *index.Index {
 	kinds := k.reconciler.Kinds()
 	if len(kinds) != 1 || kinds[0].Lost != nil || kinds[0].Relisting {

@@ -19,13 +19,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// percents are thresholds.
+// percents returns thresholds.
 func percents(high, low int32) *v1alpha1.Images {
 	return &v1alpha1.Images{HighThresholdPercent: ptr.To(high), LowThresholdPercent: ptr.To(low)}
 }
 
-// atWork runs a host with its reconciler, in time that passes only when the test waits. Nothing is counted or reported but
-// when the test says so.
+// atWork runs a host with its reconciler in a synctest bubble. The host counts and reports only when the test makes it.
 func atWork(t *testing.T, test func(h *host)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,14 +34,14 @@ func atWork(t *testing.T, test func(h *host)) {
 		defer func() {
 			cancel()
 			<-h.reconciler.Done()
-			time.Sleep(2 * time.Second) // by when ages are saved
+			time.Sleep(2 * time.Second) // until the ages are saved
 		}()
 		synctest.Wait()
 		test(h)
 	})
 }
 
-// counts waits until the next report may be written, and counts.
+// counts waits until the next report may be written, counts and returns the report.
 func (h *host) counts() *v1alpha1.NodeImageReport {
 	h.Helper()
 	time.Sleep(2 * time.Minute)
@@ -50,7 +49,7 @@ func (h *host) counts() *v1alpha1.NodeImageReport {
 	return h.report()
 }
 
-// shelve adds images of so many bytes each, one a minute, and waits until they are old enough to go.
+// shelve adds images of the given size, one per minute, and waits until they are old enough to be removed.
 func (h *host) shelve(images int, bytes int64) {
 	for n := range images {
 		h.add(idOf(n), bytes)
@@ -68,7 +67,7 @@ func TestWithoutABookTheReportSaysWhy(t *testing.T) {
 			return nil
 		}
 		if h.keep(h.Context()) || h.rules.Book() != nil {
-			h.Error("something was counted by rules that were not read")
+			h.Error("images were counted by rules that were not read")
 		}
 		r := h.report()
 		known := meta.FindStatusCondition(r.Conditions, v1alpha1.ConditionRulesKnown)
@@ -78,7 +77,7 @@ func TestWithoutABookTheReportSaysWhy(t *testing.T) {
 	})
 }
 
-// TestNumbersGoWithTheirRules: of rules that nobody understands, or that are no more, nothing is reported but what they removed.
+// TestNumbersGoWithTheirRules: for an invalid or deleted rule the report has only the number of removed images.
 func TestNumbersGoWithTheirRules(t *testing.T) {
 	atWork(t, func(h *host) {
 		h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
@@ -93,7 +92,7 @@ func TestNumbersGoWithTheirRules(t *testing.T) {
 		h.tell(v1alpha1.DryRun, wrong)
 		all = h.counts().Policies
 		if len(all) != 1 || all[0].Generation != 2 || all[0].Matched != 0 || all[0].Due.Week.Images != 0 || all[0].Rules[0].Matched != 0 {
-			h.Errorf("of a rule that is not understood: %+v", all)
+			h.Errorf("counts of an invalid rule: %+v", all)
 		}
 		if all[0].Removed.Images != 1 {
 			h.Errorf("%+v removed", all[0].Removed)
@@ -102,22 +101,22 @@ func TestNumbersGoWithTheirRules(t *testing.T) {
 		h.read()
 		all = h.counts().Policies
 		if len(all) != 1 || all[0].Generation != 0 || all[0].Matched != 0 || all[0].Removed.Images != 1 || len(all[0].Rules) != 1 {
-			h.Errorf("of rules that are no more: %+v", all)
+			h.Errorf("counts of a deleted rule: %+v", all)
 		}
 	})
 }
 
-// TestNothingNewIsNotCountedAgain: counting is most of what an idle agent does.
+// TestNothingNewIsNotCountedAgain: counting is most of the work of an idle agent.
 func TestNothingNewIsNotCountedAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(h *host)
 		told      bool
 	}{
-		"nothing":        {func(*host) { time.Sleep(countEvery) }, true},
-		"a while":        {func(*host) { time.Sleep(recountEvery) }, false},
-		"another image":  {func(h *host) { h.add(idOf(7), 10); h.look(); time.Sleep(5 * time.Second) }, false},
-		"other rules":    {func(h *host) { h.tell(v1alpha1.DryRun, aboutImages("r", "8d", nil)) }, false},
-		"a late removal": {func(h *host) { h.removes("r") }, false},
+		"no change":            {func(*host) { time.Sleep(countEvery) }, true},
+		"the recount interval": {func(*host) { time.Sleep(recountEvery) }, false},
+		"another image":        {func(h *host) { h.add(idOf(7), 10); h.look(); time.Sleep(5 * time.Second) }, false},
+		"other rules":          {func(h *host) { h.tell(v1alpha1.DryRun, aboutImages("r", "8d", nil)) }, false},
+		"a late removal":       {func(h *host) { h.removes("r") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			atWork(t, func(h *host) {
@@ -125,7 +124,7 @@ func TestNothingNewIsNotCountedAgain(t *testing.T) {
 				h.shelve(3, 10)
 				h.counts()
 				test.meanwhile(h)
-				expect.Equal(h.T, "told already", test.told, h.isTold(h.rules.Book()))
+				expect.Equal(h.T, "already reported", test.told, h.isTold(h.rules.Book()))
 			})
 		})
 	}
@@ -148,7 +147,7 @@ func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 		step(85, true, 9)
 		step(85, true, 8)
 		if slices.Contains(h.left(), idOf(0)) {
-			h.Error("the image that was unused for longest is there")
+			h.Error("the image that was unused for longest was not removed")
 		}
 		step(81, true, 7)
 		step(80, true, 7)
@@ -159,7 +158,8 @@ func TestImagesGoWhileTheDiskIsFull(t *testing.T) {
 	})
 }
 
-// TestADryRunSaysWhatWouldGo for want of space, though nothing goes. Enforced, the rule goes by what the disk says, not by that.
+// TestADryRunSaysWhatWouldGo: a dry run reports what would be removed to free disk space. Once the rule is enforced it uses the
+// measured disk usage, not that estimate.
 func TestADryRunSaysWhatWouldGo(t *testing.T) {
 	atWork(t, func(h *host) {
 		rule := aboutImages("space", "7d", percents(85, 80))
@@ -174,18 +174,18 @@ func TestADryRunSaysWhatWouldGo(t *testing.T) {
 		written := h.updates
 		h.counts()
 		if h.updates != written {
-			h.Error("the same is reported again")
+			h.Error("an unchanged report was written again")
 		}
 		h.tell(v1alpha1.Enforce, rule)
 		time.Sleep(time.Minute)
-		expect.Equal(h.T, "images are left by what was estimated", 10, len(h.left()))
+		expect.Equal(h.T, "images after the estimate", 10, len(h.left()))
 		h.keep(h.Context())
 		time.Sleep(5 * time.Second)
-		expect.Equal(h.T, "images are left by what was measured", 9, len(h.left()))
+		expect.Equal(h.T, "images after a measurement", 9, len(h.left()))
 	})
 }
 
-// TestTheLastReport has what was removed until the end, however recent the one before it is.
+// TestTheLastReport: the last report has all removals until shutdown, even if the one before it is recent.
 func TestTheLastReport(t *testing.T) {
 	atWork(t, func(h *host) {
 		h.tell(v1alpha1.DryRun, aboutImages("r", "7d", nil))
@@ -200,7 +200,7 @@ func TestTheLastReport(t *testing.T) {
 		synctest.Wait()
 		h.removes("r")
 		cancel()
-		<-ended // the reconciler is not waited for any longer
+		<-ended // after lastWait the loop does not wait for the reconciler
 		if got := h.report().Removed; got.Images != 1 {
 			h.Errorf("%+v", got)
 		}

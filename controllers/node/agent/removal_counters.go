@@ -13,23 +13,23 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// removalCounters counts what was removed, beside what the node's report said when the agent started. It implements
-// retention.Observer.
+// removalCounters counts removed images, in addition to the counts in the report of the node when the agent started. It
+// implements retention.Observer.
 type removalCounters struct {
 	brief   func(id string) images.Summary
-	pressed func(policy.RuleID) bool // want of space lets images of the rule go
+	pressed func(policy.RuleID) bool // images of the rule are removed to free disk space
 	meters  agentMetrics
 
 	mu      sync.Mutex
 	resumed bool
 	total   v1alpha1.ImageCount
-	removed []v1alpha1.NodeImagePolicyReport // by policy; nothing but names and what was removed
+	removed []v1alpha1.NodeImagePolicyReport // by policy; names and removals only
 
-	reported v1alpha1.ImageCount // of these, what the report says that is written
-	told     []v1alpha1.NodeImagePolicyReport
+	reported v1alpha1.ImageCount              // the part of total that the written report has
+	told     []v1alpha1.NodeImagePolicyReport // the part of removed that the written report has
 }
 
-// resumeOnce goes on from what the first report says that was read; what others say is what this agent has written.
+// resumeOnce adds the counts of the first report that was read. It ignores later reports, which this agent has written.
 func (d *removalCounters) resumeOnce(r *v1alpha1.NodeImageReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,7 +43,7 @@ func (d *removalCounters) resumeOnce(r *v1alpha1.NodeImageReport) {
 	}
 }
 
-// wrote notes what a report says by now.
+// wrote records the counts of the report that was written.
 func (d *removalCounters) wrote(r *v1alpha1.NodeImageReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,8 +54,8 @@ func (d *removalCounters) wrote(r *v1alpha1.NodeImageReport) {
 	}
 }
 
-// startOver forgets what a report has said that is no more: whoever sums reports up has counted that, and a new one counts
-// from there.
+// startOver subtracts the counts of a report that was deleted. The controller has added them up already, and counts a new
+// report from zero.
 func (d *removalCounters) startOver() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *removalCounters) startOver() {
 	d.reported, d.told = v1alpha1.ImageCount{}, nil
 }
 
-// forget drops what was removed by policies that are gone: nobody sums it up.
+// forget drops the counts of deleted policies, which the controller does not add up.
 func (d *removalCounters) forget(exists func(types.UID) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,10 +94,10 @@ func (d *removalCounters) Removed(r retention.Removal) {
 	d.removed = agentapi.AddRemoved(d.removed, &entry)
 }
 
-// Attempted implements retention.Observer: the node tells of what failed.
+// Attempted implements retention.Observer. It does nothing: the node reports failures.
 func (d *removalCounters) Attempted(retention.Result) {}
 
-// reasonOf is why an image went, as the metrics say it.
+// reasonOf returns the value of the label "reason" of the metrics.
 func (d *removalCounters) reasonOf(r retention.Removal) string {
 	switch {
 	case r.Reason != policy.OverCapacity:
@@ -109,7 +109,7 @@ func (d *removalCounters) reasonOf(r retention.Removal) string {
 	}
 }
 
-// said is what was removed so far. The caller may keep it.
+// said returns what was removed so far. The caller may change the result.
 func (d *removalCounters) said() (v1alpha1.ImageCount, []v1alpha1.NodeImagePolicyReport) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,11 +16,11 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// newDiary is one for which every image has ten bytes.
+// newDiary returns counters for which every image has ten bytes.
 func newDiary() *removalCounters {
 	meters, err := newAgentMetrics(prometheus.NewRegistry())
 	if err != nil {
-		panic(err) // nothing else is in it
+		panic(err) // the registry is empty
 	}
 	return &removalCounters{
 		meters:  meters,
@@ -38,7 +38,7 @@ func counts(images int64) v1alpha1.ImageCount {
 	return v1alpha1.ImageCount{Images: images, Bytes: images * 10}
 }
 
-// reported is a report that says that so many images were removed, all by rule a.
+// reported returns a report with that number of removed images, all by rule a.
 func reported(images int64) *v1alpha1.NodeImageReport {
 	return &v1alpha1.NodeImageReport{Removed: counts(images), Policies: []v1alpha1.NodeImagePolicyReport{{
 		Name: "p", UID: "uid-p", Generation: 3, Matched: 9, Removed: counts(images),
@@ -55,7 +55,7 @@ func (d *removalCounters) want(t *testing.T, total int64, rules map[string]int64
 			got[r.Name] += r.Removed.Images
 		}
 		if p.Matched != 0 || p.Generation != 0 {
-			t.Errorf("more than what was removed: %+v", p)
+			t.Errorf("not only removals: %+v", p)
 		}
 	}
 	if diff := cmp.Diff(rules, got); all != counts(total) || diff != "" {
@@ -68,7 +68,7 @@ func TestADiaryGoesOnOnce(t *testing.T) {
 	d.remove("p", "a") // before anything was read
 	d.resumeOnce(reported(5))
 	d.want(t, 6, map[string]int64{"a": 6})
-	d.resumeOnce(reported(6)) // which is what it has written
+	d.resumeOnce(reported(6)) // the agent's own report
 	d.remove("p", "b")
 	d.want(t, 7, map[string]int64{"a": 6, "b": 1})
 }
@@ -86,7 +86,7 @@ func TestADiaryStartsOver(t *testing.T) {
 	d.want(t, 2, map[string]int64{"a": 1, "b": 1})
 }
 
-// TestWhatADiarySaysIsTheCallers to change.
+// TestWhatADiarySaysIsTheCallers: the caller may change the result of said.
 func TestWhatADiarySaysIsTheCallers(t *testing.T) {
 	d := newDiary()
 	d.remove("p", "a")
@@ -103,13 +103,13 @@ func TestWhyAnImageWent(t *testing.T) {
 		pressed    bool
 		want       string
 	}{
-		"its time was up":                        {policy.Expired, false, false, false, "age"},
-		"and there was no space":                 {policy.Expired, true, false, true, "age"},
-		"there were too many":                    {policy.OverCapacity, false, true, false, "capacity"},
-		"there was no space":                     {policy.OverCapacity, true, false, true, "space"},
-		"there was none a moment ago":            {policy.OverCapacity, true, false, false, "space"},
-		"too many, and there is no want":         {policy.OverCapacity, true, true, false, "capacity"},
-		"there was no space, and they were many": {policy.OverCapacity, true, true, true, "space"},
+		"the TTL has passed":                       {policy.Expired, false, false, false, "age"},
+		"the TTL has passed, and the disk is full": {policy.Expired, true, false, true, "age"},
+		"over capacity":                            {policy.OverCapacity, false, true, false, "capacity"},
+		"the disk is full":                         {policy.OverCapacity, true, false, true, "space"},
+		"the disk was full a moment ago":           {policy.OverCapacity, true, false, false, "space"},
+		"over capacity, and the disk is not full":  {policy.OverCapacity, true, true, false, "capacity"},
+		"over capacity, and the disk is full":      {policy.OverCapacity, true, true, true, "space"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDiary()
@@ -123,8 +123,8 @@ func TestWhyAnImageWent(t *testing.T) {
 	}
 }
 
-// TestPoliciesThatAreGoneLeaveTheReport: etcd takes no object of more than 1.5 MiB, and a report that is not written makes the node
-// count as one that does not report.
+// TestPoliciesThatAreGoneLeaveTheReport: etcd accepts no object of more than 1.5 MiB. If the agent cannot write its report, the
+// node counts as one that does not report.
 func TestPoliciesThatAreGoneLeaveTheReport(t *testing.T) {
 	atWork(t, func(h *host) {
 		h.tell(v1alpha1.Enforce, v1alpha1.Rule{

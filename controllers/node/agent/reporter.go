@@ -23,7 +23,7 @@ import (
 
 // reporter writes the NodeImageReport of the node.
 type reporter struct {
-	client  client.Client // reads past every cache
+	client  client.Client // bypasses every cache
 	clock   clock.Clock
 	cluster *cluster
 	node    *images.Node
@@ -35,28 +35,28 @@ type reporter struct {
 		Version(ctx context.Context) (cri.Version, error)
 	}
 	every   time.Duration
-	version string // name and version of the runtime; empty while it is not known
-	asked   time.Time
+	version string    // name and version of the runtime; empty while unknown
+	asked   time.Time // when version was read
 
-	written *v1alpha1.NodeImageReport // as the API server has it; nil until it was read or created
-	uid     types.UID                 // of the report that was written or read last
-	next    time.Time                 // not before
-	refresh time.Time                 // at the latest
+	written *v1alpha1.NodeImageReport // as the API server has it; nil until the agent has read or created it
+	uid     types.UID                 // of the report that the agent wrote or read last
+	next    time.Time                 // earliest time of the next write
+	refresh time.Time                 // latest time of the next write
 }
 
 const (
-	// reportEvery is how often a report that changes is written at most, unless the Config says otherwise.
+	// reportEvery is the minimum time between two writes of a report that changes, unless the Config has another.
 	reportEvery = time.Minute
-	// refreshEvery is how often one that does not, so that everybody sees it is not stale.
+	// refreshEvery is the time between two writes of an unchanged report, which show that it is not stale.
 	refreshEvery = 10 * time.Minute
 	// reportTimeout bounds a write.
 	reportTimeout = 10 * time.Second
-	// reportAgain is when one that failed is tried again.
+	// reportAgain is the delay before a failed write is retried.
 	reportAgain = 15 * time.Second
 )
 
-// report writes what was counted, if it is time, and reports whether all is written. Without stats what the policies see is
-// not known: what was reported of them stays.
+// report writes the counts if it is time, and reports whether the API server has them all. Without stats the counts of the
+// policies are unknown, and the report keeps the previous ones.
 func (r *reporter) report(ctx context.Context, snapshot *policy.Snapshot, t *policy.Stats, usage *v1alpha1.NodeImageFilesystem) (written bool) {
 	now := r.clock.Now()
 	if now.Before(r.next) {
@@ -90,7 +90,8 @@ func (r *reporter) failed(ctx context.Context, now time.Time, err error) {
 	r.written, r.next = nil, now.Add(wait.Jitter(reportAgain, 0.5))
 }
 
-// begin reads the report that there is, or makes one. What it says was removed counts on, unless it is not the one before.
+// begin reads the report of the node or creates it. The removal counts continue from the report. If it replaces another report
+// of this agent, they start again.
 func (r *reporter) begin(ctx context.Context) error {
 	name, uid, ok := r.cluster.identity()
 	if !ok {
@@ -114,7 +115,7 @@ func (r *reporter) begin(ctx context.Context) error {
 	return nil
 }
 
-// ownedBy makes a report go when its node does.
+// ownedBy makes the garbage collector delete a report with its node.
 func ownedBy(name string, uid types.UID) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: uid}}
 }
@@ -122,7 +123,7 @@ func ownedBy(name string, uid types.UID) []metav1.OwnerReference {
 func (r *reporter) describe(ctx context.Context, snapshot *policy.Snapshot, t *policy.Stats, usage *v1alpha1.NodeImageFilesystem, now time.Time) *v1alpha1.NodeImageReport {
 	report := r.written.DeepCopy()
 	if name, uid, ok := r.cluster.identity(); ok {
-		report.OwnerReferences = ownedBy(name, uid) // another node of that name may have come
+		report.OwnerReferences = ownedBy(name, uid) // the node may have been replaced by another of the same name
 	}
 	r.diary.forget(r.rules.Knows)
 	total, removed := r.diary.said()
@@ -136,16 +137,16 @@ func (r *reporter) describe(ctx context.Context, snapshot *policy.Snapshot, t *p
 	return report
 }
 
-// brief gives what people call an image, and its bytes.
+// brief returns the name of an image for people, and its bytes.
 func (r *reporter) brief(id string) (name string, bytes int64) {
 	b := r.node.Summary(id)
 	return b.Name, b.Bytes
 }
 
-// versionTimeout bounds the question which runtime it is: a report must not wait for one that does not answer.
+// versionTimeout bounds the request for the version of the runtime: a slow runtime must not delay a report.
 const versionTimeout = time.Second
 
-// asks gives the name and version of the runtime. It may have become another while it did not answer.
+// asks returns the name and version of the runtime. It asks again after an error, because another runtime may be running.
 func (r *reporter) asks(ctx context.Context) string {
 	if r.version != "" && r.node.Trouble() == nil && r.clock.Now().Sub(r.asked) < refreshEvery {
 		return r.version
@@ -158,7 +159,7 @@ func (r *reporter) asks(ctx context.Context) string {
 	return r.version
 }
 
-// coarse is a usage that does not change with every file: to whole percents.
+// coarse rounds a usage to whole percents, so that not every file changes the report.
 func coarse(usage *v1alpha1.NodeImageFilesystem) *v1alpha1.NodeImageFilesystem {
 	if usage == nil {
 		return nil
@@ -168,7 +169,8 @@ func coarse(usage *v1alpha1.NodeImageFilesystem) *v1alpha1.NodeImageFilesystem {
 	return &c
 }
 
-// forgetPast drops when things became due that are due already: of what is beyond a capacity that is whenever it is counted.
+// forgetPast drops due times in the past. For images over capacity this time is the time of the count, and so differs in each
+// report.
 func forgetPast(r *v1alpha1.NodeImageReport) {
 	for i := range r.Policies {
 		for k := range r.Policies[i].Rules {
@@ -185,7 +187,7 @@ func forgetPast(r *v1alpha1.NodeImageReport) {
 	}
 }
 
-// same reports whether two reports say the same, whenever that was.
+// same reports whether two reports are equal except for the time.
 func same(a, b *v1alpha1.NodeImageReport) bool {
 	x, y := a.DeepCopy(), b.DeepCopy()
 	for _, r := range []*v1alpha1.NodeImageReport{x, y} {

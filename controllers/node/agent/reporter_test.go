@@ -23,7 +23,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// reporting is a host of which only the reporter does anything, when the test says so.
+// reporting is a host of which only the reporter runs, when the test calls it.
 type reporting struct {
 	*host
 	time *clocktesting.FakeClock
@@ -39,13 +39,13 @@ func newReporting(t *testing.T) *reporting {
 	return r
 }
 
-// after reports after some time, and expects so many reports to have been written by then.
+// after steps the clock and reports. It expects that number of written reports in total.
 func (r *reporting) after(d time.Duration, updates int) {
 	r.Helper()
 	r.time.Step(d)
 	r.reporter.report(r.Context(), nil, nil, nil)
 	if r.updates != updates {
-		r.Fatalf("%s later: %d reports are written, want %d", d, r.updates, updates)
+		r.Fatalf("%s later: %d reports were written, want %d", d, r.updates, updates)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestAReportIsWrittenWhenItHasChanged(t *testing.T) {
 	}
 	r.removes("r")
 	r.after(59*time.Second, 1) // at most once a minute
-	r.after(8*time.Second, 2)  // and a tenth more
+	r.after(8*time.Second, 2)  // with a jitter of a tenth
 	for range 9 {
 		r.after(time.Minute, 2) // nothing has changed
 	}
@@ -74,7 +74,7 @@ func TestAReportThatCannotBeWrittenIsReadAgain(t *testing.T) {
 	other.Labels = map[string]string{"team": "a"}
 	expect.NoError(t, r.server.Update(t.Context(), other))
 	r.removes("r")
-	r.after(2*time.Minute, 3) // a conflict, after that of somebody else
+	r.after(2*time.Minute, 3) // a conflict with the write of another client
 	if got := r.report(); got.Removed.Images != 0 {
 		t.Errorf("%+v", got.Removed)
 	}
@@ -85,9 +85,9 @@ func TestAReportThatCannotBeWrittenIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestAReportThatIsGoneIsBegunAnew: whoever sums reports up has counted what it said.
+// TestAReportThatIsGoneIsBegunAnew: the controller has added up the counts of the deleted report.
 func TestAReportThatIsGoneIsBegunAnew(t *testing.T) {
-	for name, lost := range map[string]bool{"it is made": false, "it is made, and nobody says so": true} {
+	for name, lost := range map[string]bool{"created": false, "created, but the response is lost": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newReporting(t)
 			r.removes("r")
@@ -138,7 +138,7 @@ func TestAReportIsOwnedByTheNodeThatThereIs(t *testing.T) {
 	expect.Equal(t, "owner", ownedBy(hostName, "uid-2"), owner())
 }
 
-// TestWhatStandsInTheWay is in the condition that is about it, and in Ready.
+// TestWhatStandsInTheWay: an error sets the condition for it and Ready to False.
 func TestWhatStandsInTheWay(t *testing.T) {
 	away := errors.New("away")
 	tests := map[string]struct {
@@ -146,15 +146,15 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		condition string // empty for none
 		reason    string
 	}{
-		"nothing":                        {func(*reporting) {}, "", ""},
-		"the runtime does not answer":    {func(r *reporting) { r.away = away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
-		"the Pods may not be listed":     {func(r *reporting) { r.fails = forPods(away) }, v1alpha1.ConditionPodsKnown, "PodsUnknown"},
-		"the rules cannot be read":       {func(r *reporting) { r.rules.doubt = away }, v1alpha1.ConditionRulesKnown, "RulesUnknown"},
-		"the ages were lost":             {loseAges, v1alpha1.ConditionStateKept, "StateNotKept"},
-		"the disk cannot be seen":        {func(r *reporting) { r.seesSpace(away) }, v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen"},
-		"the disk is seen":               {func(r *reporting) { r.seesSpace(nil) }, "", ""},
-		"the disk, and nobody asks":      {func(r *reporting) { r.blind = away }, "", ""},
-		"the runtime comes before rules": {func(r *reporting) { r.away, r.rules.doubt = away, away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
+		"no error":                                              {func(*reporting) {}, "", ""},
+		"the runtime does not answer":                           {func(r *reporting) { r.away = away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
+		"the Pods cannot be listed":                             {func(r *reporting) { r.fails = forPods(away) }, v1alpha1.ConditionPodsKnown, "PodsUnknown"},
+		"the rules cannot be read":                              {func(r *reporting) { r.rules.doubt = away }, v1alpha1.ConditionRulesKnown, "RulesUnknown"},
+		"the ages were lost":                                    {loseAges, v1alpha1.ConditionStateKept, "StateNotKept"},
+		"the disk usage is unknown":                             {func(r *reporting) { r.seesSpace(away) }, v1alpha1.ConditionFilesystemSeen, "FilesystemUnseen"},
+		"the disk usage is known":                               {func(r *reporting) { r.seesSpace(nil) }, "", ""},
+		"the disk usage is unknown, and no rule reads it":       {func(r *reporting) { r.blind = away }, "", ""},
+		"an error of the runtime comes before one of the rules": {func(r *reporting) { r.away, r.rules.doubt = away, away }, v1alpha1.ConditionRuntimeReachable, "RuntimeUnreachable"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestAConditionMessageIsNotTooLong(t *testing.T) {
 	}
 }
 
-// forPods is what a server answers that tells of no Pods.
+// forPods returns a hook that answers requests for Pods with an error.
 func forPods(err error) func(client.Object) error {
 	return func(o client.Object) error {
 		if _, ok := o.(*corev1.Pod); ok {
@@ -204,7 +204,7 @@ func forPods(err error) func(client.Object) error {
 	}
 }
 
-// loseAges has the agent find a file that it cannot read.
+// loseAges makes the agent find a file of ages that it cannot read.
 func loseAges(r *reporting) {
 	dir := r.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, history.Name), nil, 0o600); err != nil {
@@ -219,7 +219,7 @@ func loseAges(r *reporting) {
 	r.reporter.history = kept
 }
 
-// seesSpace has a rule with thresholds, and the disk seen or not.
+// seesSpace writes a rule with thresholds and sets the error of reading the disk usage.
 func (r *reporting) seesSpace(blind error) {
 	r.tell(v1alpha1.DryRun, aboutImages("space", "7d", percents(85, 80)))
 	r.disk.locate(r.Context())

@@ -26,47 +26,48 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// rules keeps what the node is told. It implements preflight.Live.
+// rules holds the rules that the node has received. It implements preflight.Live.
 type rules struct {
-	live     client.Reader // past every cache
+	live     client.Reader // bypasses every cache
 	clock    clock.PassiveClock
 	compiler *engine.Compiler
-	off      []policy.Feature // the rules that need one keep
+	off      []policy.Feature // disabled features; rules that use one keep their images
 	labels   func() (map[string]string, bool)
-	// node reads the node live, and reports whether its labels differ; nil where nobody asks.
+	// node reads the node from the API server, and reports whether its labels have changed; may be nil.
 	node func(context.Context) (relabelled bool, err error)
-	// bound gives policies as much room as the filesystem leaves.
+	// bound limits policies to as many images as the filesystem has room for.
 	bound func([]*policy.Policy) []*policy.Policy
 	// publish puts rules in force.
 	publish func(*policy.Snapshot, map[string]*engine.Program)
 
-	mu       sync.Mutex // held during a read, so that one read serves all who wait
+	mu       sync.Mutex // held during a read, so that all waiting callers share it
 	told     agentapi.Received
 	programs map[string]*engine.Program
-	version  string // resourceVersion of what was told; empty for nothing
+	version  string // resourceVersion of the received rules; empty without any
 	uid      types.UID
-	read     bool      // something was read, be it that there is nothing
-	asked    time.Time // when the API server was last asked
-	unread   error     // why what was told last cannot be understood
-	doubt    error     // why what was told does not count; nil when it does
+	read     bool      // the rules were read, or found not to exist
+	asked    time.Time // when the rules were last read from the API server
+	unread   error     // error of decoding the rules that were received last
+	doubt    error     // why the received rules must not remove images; nil if they may
 	snapshot *policy.Snapshot
 }
 
 const (
-	// doubtAge is how soon what is in doubt is asked about again: there may be thousands of nodes.
+	// doubtAge is the minimum time between two reads while the rules are not confirmed: there may be thousands of nodes.
 	doubtAge = 5 * time.Second
-	// settleAge is how soon where nothing waits for it.
+	// settleAge is that time while no removal waits for the rules.
 	settleAge = time.Minute
-	// absentAge is how soon the API server is asked again whether there are no rules: no watch tells of rules that stay.
+	// absentAge is that time after the API server answered that no rules exist. If they do exist and do not change, a watch has
+	// no event for them.
 	absentAge = 10 * time.Minute
-	// rulesTimeout bounds a read: what it answers may have been so for as long.
+	// rulesTimeout bounds a read: its answer may be that old.
 	rulesTimeout = 3 * time.Second
 )
 
-var errNoRules = errors.New("rules have not been read yet")
+var errNoRules = errors.New("the agent has not read NodeImageRules yet")
 
-// Check implements preflight.Live. It reads the rules, and whether they are those of the policies by now, if that was last
-// done more than a second ago. What was in doubt is asked about again later than that.
+// Check implements preflight.Live. It reads the rules and compares them with the current policies, unless it has done so within
+// the last second. After a failure it retries after doubtAge.
 func (r *rules) Check(ctx context.Context, _ string) (since time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +80,8 @@ func (r *rules) Check(ctx context.Context, _ string) (since time.Time, err error
 	return r.asked, r.doubt
 }
 
-// Settle asks again, where nothing is due that would, once what was told has been in doubt for a while, or not read yet.
+// Settle reads the rules again while no removal does: if they were never read, if they have not been confirmed for a while, or
+// if there were none.
 func (r *rules) Settle(ctx context.Context) {
 	r.mu.Lock()
 	age := r.clock.Now().Sub(r.asked)
@@ -88,14 +90,14 @@ func (r *rules) Settle(ctx context.Context) {
 		!r.asked.IsZero() && r.version == "" && isOld(absentAge)
 	r.mu.Unlock()
 	if wait {
-		_, _ = r.Check(ctx, "") // told by Doubt
+		_, _ = r.Check(ctx, "") // Doubt returns the error
 	}
 }
 
-// Prefetch implements preflight.Live. The rules are one object, which is read quickly.
+// Prefetch implements preflight.Live. It does nothing, because the rules are one object that takes one short request.
 func (r *rules) Prefetch(context.Context, string, time.Time) {}
 
-// Permit implements preflight.Live. Rules about images act with the rights of the agent.
+// Permit implements preflight.Live. Rules about images use the permissions of the agent.
 func (r *rules) Permit(context.Context, *policy.Rule) (time.Time, error) { return r.clock.Now(), nil }
 
 // PermitOwner implements preflight.Live. Images have no owners.
@@ -103,7 +105,7 @@ func (r *rules) PermitOwner(context.Context, *policy.Rule, *policy.Owner) (time.
 	return r.clock.Now(), nil
 }
 
-// confirm reads the rules and compares them with the policies. It says when the first answer came. The caller holds mu.
+// confirm reads the rules and compares them with the policies. It returns the time of the first answer. The caller holds mu.
 func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rulesTimeout)
 	defer cancel()
@@ -115,7 +117,7 @@ func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 	case apierrors.IsNotFound(err):
 		object = nil
 	case err != nil:
-		return since, fmt.Errorf("read rules: %w", err)
+		return since, fmt.Errorf("read NodeImageRules: %w", err)
 	}
 	if err := r.take(ctx, object); err != nil {
 		return since, err
@@ -126,7 +128,7 @@ func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 	policies := &metav1.PartialObjectMetadataList{}
 	policies.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ClusterRetentionPolicyList"))
 	if err := r.live.List(ctx, policies); err != nil {
-		return since, fmt.Errorf("read policies: %w", err)
+		return since, fmt.Errorf("list ClusterRetentionPolicies: %w", err)
 	}
 	if r.node != nil {
 		relabelled, err := r.node(ctx)
@@ -140,16 +142,17 @@ func (r *rules) confirm(ctx context.Context) (since time.Time, err error) {
 	return since, r.told.Compare(policies.Items)
 }
 
-// Use takes rules that a watch has brought; nil when there are none.
+// Use takes the rules that a watch has delivered; nil if there are none.
 func (r *rules) Use(ctx context.Context, object *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.take(ctx, object); err != nil {
-		log.FromContext(ctx).Error(err, "NodeImageRules not understood: the agent removes no images")
+		log.FromContext(ctx).Error(err, "invalid NodeImageRules: the agent removes no images")
 	}
 }
 
-// take reads rules and puts them in force. What cannot be read leaves those before in force, and in doubt.
+// take decodes rules and puts them in force. If it cannot decode them the previous rules stay in force, but may not remove
+// images.
 func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) error {
 	version := ""
 	if object != nil {
@@ -175,12 +178,12 @@ func (r *rules) take(ctx context.Context, object *unstructured.Unstructured) err
 		maps.Copy(r.programs, r.compiler.Load(p))
 	}
 	r.told, r.version, r.uid, r.read, r.doubt = told, version, uidOf(object), true, nil
-	log.FromContext(ctx).Info("rules read", "policies", len(told.Policies), "resourceVersion", version)
+	log.FromContext(ctx).Info("NodeImageRules read", "policies", len(told.Policies), "resourceVersion", version)
 	r.enforce()
 	return nil
 }
 
-// isOlder reports whether an object is an earlier form of what was read: a watch may lag behind.
+// isOlder reports whether an object is an earlier version of the rules that were read: a watch may lag behind.
 func (r *rules) isOlder(object *unstructured.Unstructured) bool {
 	if object == nil || r.version == "" || object.GetUID() != r.uid {
 		return false
@@ -196,7 +199,7 @@ func uidOf(object *unstructured.Unstructured) types.UID {
 	return object.GetUID()
 }
 
-// Again puts the rules in force again: the labels of the node have changed, or the room that the filesystem leaves.
+// Again puts the rules in force again, after the labels of the node or the room on the filesystem have changed.
 func (r *rules) Again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -215,21 +218,21 @@ func (r *rules) enforce() {
 	r.publish(r.snapshot, r.programs)
 }
 
-// Snapshot is what is in force; nil while nothing is.
+// Book returns the snapshot in force; nil if there is none.
 func (r *rules) Book() *policy.Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.snapshot
 }
 
-// Told reports whether it is known what the node is told, be it nothing.
+// Told reports whether the rules have been read, even if there are none.
 func (r *rules) Told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.read
 }
 
-// ReadSpace reports whether a rule in force asks how full the filesystem of the images is.
+// ReadSpace reports whether a rule in force reads the usage of the image filesystem.
 func (r *rules) ReadSpace() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,20 +245,20 @@ func (r *rules) ReadSpace() bool {
 	})
 }
 
-// readsSpace reports whether a path of the variable node is the filesystem, or the node as a whole.
+// readsSpace reports whether a path of the variable node is the filesystem or the whole node.
 func readsSpace(path string) bool {
 	field, _, _ := strings.Cut(path, ".")
 	return field == "*" || field == "imageFs"
 }
 
-// Knows reports whether a policy may exist: not if those that the node was told of lack it.
+// Knows reports whether a policy may exist: false only if the rules are confirmed and do not list it.
 func (r *rules) Knows(uid types.UID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.doubt != nil || r.told.Knows(uid)
 }
 
-// Doubt is why what was told does not count; nil when it does.
+// Doubt returns why the received rules must not remove images; nil if they may.
 func (r *rules) Doubt() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

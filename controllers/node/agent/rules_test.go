@@ -22,16 +22,16 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// told is an agent's rules beside an API server that the test decides on.
+// told is the rules of an agent, with a fake API server.
 type told struct {
 	*testing.T
 	*rules
 	client.Client
 	time  *clocktesting.FakeClock
-	away  error         // what reads answer
-	takes time.Duration // to list policies
+	away  error         // error of reads
+	takes time.Duration // duration of listing policies
 	reads int
-	books int // put in force
+	books int // how often rules were put in force
 }
 
 func newTold(t *testing.T) *told {
@@ -62,7 +62,7 @@ func newTold(t *testing.T) *told {
 	return w
 }
 
-// policy writes a ClusterRetentionPolicy about images, and what the controller tells of it.
+// policy writes a ClusterRetentionPolicy about images, and NodeImageRules with it.
 func (w *told) policy() *v1alpha1.ClusterRetentionPolicy {
 	w.Helper()
 	spec := v1alpha1.ClusterRetentionPolicySpec{Mode: v1alpha1.Enforce, Rules: []v1alpha1.Rule{{
@@ -93,27 +93,27 @@ func (w *told) approve(p *v1alpha1.ClusterRetentionPolicy, hash string) {
 	expect.NoError(w.T, w.Update(w.Context(), p))
 }
 
-// want checks what is in doubt: empty for nothing.
+// want checks the error of Check: empty means none.
 func (w *told) want(doubt string) {
 	w.Helper()
 	_, err := w.Check(w.Context(), "")
 	if (err == nil) != (doubt == "") || err != nil && !strings.Contains(err.Error(), doubt) {
-		w.Errorf("in doubt: %v, want %q", err, doubt)
+		w.Errorf("Check gave %v, want %q", err, doubt)
 	}
 }
 
 func TestNoRulesAreNoDoubt(t *testing.T) {
 	w := newTold(t)
 	if !errors.Is(w.Doubt(), errNoRules) {
-		t.Error("known before anything was read")
+		t.Error("rules known before the first read")
 	}
 	w.Settle(t.Context())
 	if w.Doubt() != nil || w.books != 1 {
-		t.Errorf("%v, %d books", w.Doubt(), w.books)
+		t.Errorf("%v, rules put in force %d times", w.Doubt(), w.books)
 	}
 }
 
-// TestRulesThatAnAnswerLackedComeBack: no watch tells of them, as they have not changed.
+// TestRulesThatAnAnswerLackedComeBack: a watch has no event for the rules, because they have not changed.
 func TestRulesThatAnAnswerLackedComeBack(t *testing.T) {
 	w := newTold(t)
 	w.policy()
@@ -146,7 +146,7 @@ func TestRulesAreConfirmed(t *testing.T) {
 	w.away = errors.New("no answer")
 	w.want("no answer")
 	if w.Doubt() == nil {
-		t.Error("rules that cannot be read are not in doubt")
+		t.Error("no error although the rules cannot be read")
 	}
 	w.away = nil
 	w.time.Step(doubtAge)
@@ -156,7 +156,7 @@ func TestRulesAreConfirmed(t *testing.T) {
 	}
 }
 
-// TestRulesCountFromTheFirstAnswer: they may have changed while the policies were read.
+// TestRulesCountFromTheFirstAnswer: the rules may have changed while the agent listed the policies.
 func TestRulesCountFromTheFirstAnswer(t *testing.T) {
 	w := newTold(t)
 	w.policy()
@@ -168,8 +168,7 @@ func TestRulesCountFromTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestDoubtEnds: a policy that is again as the nodes were told needs no new telling.
-// TestWhereTheFeatureIsOffRulesKeep: an agent understands none of them, whatever the controller has told it.
+// TestWhereTheFeatureIsOffRulesKeep: an agent treats all rules as invalid, even if it has received valid ones.
 func TestWhereTheFeatureIsOffRulesKeep(t *testing.T) {
 	w := newTold(t)
 	w.off = Features
@@ -181,6 +180,8 @@ func TestWhereTheFeatureIsOffRulesKeep(t *testing.T) {
 	}
 }
 
+// TestDoubtEnds: a policy changes, and then changes back to the version that nodes have received. The agent confirms the
+// rules without an update of NodeImageRules.
 func TestDoubtEnds(t *testing.T) {
 	w := newTold(t)
 	p := w.policy()
@@ -188,9 +189,9 @@ func TestDoubtEnds(t *testing.T) {
 	w.want("p has changed")
 	w.approve(p, "")
 	reads := w.reads
-	w.want("p has changed") // not asked again at once: there may be thousands of nodes
+	w.want("p has changed") // no retry at once: there may be thousands of nodes
 	if w.reads != reads {
-		t.Error("asked again at once")
+		t.Error("the agent retried at once")
 	}
 	w.time.Step(doubtAge)
 	w.want("")

@@ -9,13 +9,14 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/debug"
 )
 
-// seeTimeout bounds how long whoever asks waits for a look at the node.
+// seeTimeout bounds how long a client waits for a snapshot of the node.
 const seeTimeout = 20 * time.Second
 
-// atATime is how many are told at a time: whoever reaches the port may ask, and an answer takes megabytes.
+// atATime is the maximum number of concurrent responses. Every client that reaches the port may send requests, and a response
+// takes megabytes.
 const atATime = 2
 
-// serve tells whoever asks what images are on the node.
+// serve returns a handler that lists the images of the node, for every client.
 func serve(see func(context.Context) (*debug.Handler, error), now func() time.Time) http.Handler {
 	answering := make(chan struct{}, atATime)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +32,7 @@ func serve(see func(context.Context) (*debug.Handler, error), now func() time.Ti
 			http.Error(w, "too many requests at the same time; retry later", http.StatusServiceUnavailable)
 			return
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(now().Add(2 * seeTimeout)) // where a connection has deadlines
+		_ = http.NewResponseController(w).SetWriteDeadline(now().Add(2 * seeTimeout)) // if the connection has deadlines
 		ctx, cancel := context.WithTimeout(r.Context(), seeTimeout)
 		defer cancel()
 		seen, err := see(ctx)
@@ -40,6 +41,6 @@ func serve(see func(context.Context) (*debug.Handler, error), now func() time.Ti
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(seen) // to somebody who may have gone
+		_ = json.NewEncoder(w).Encode(seen) // the client may have disconnected
 	})
 }

@@ -19,22 +19,22 @@ func TestImagesAreServed(t *testing.T) {
 		Taken: fixture.Now, Node: engine.Node{Name: "worker-1"},
 		Images: []engine.Image{{ID: "sha256:1", Tags: []string{"a:1"}}},
 	}
-	away := errors.New("no look at the node: the runtime is away")
+	away := errors.New("read images: the runtime is away")
 	for name, test := range map[string]struct {
 		method string
 		err    error
 		code   int
 		want   string
 	}{
-		"what was seen":     {http.MethodGet, nil, http.StatusOK, `"name":"sha256:1"`},
-		"nothing was seen":  {http.MethodGet, away, http.StatusServiceUnavailable, "the runtime is away\n"},
-		"nothing is posted": {http.MethodPost, nil, http.StatusMethodNotAllowed, "only GET"},
+		"the images": {http.MethodGet, nil, http.StatusOK, `"name":"sha256:1"`},
+		"an error":   {http.MethodGet, away, http.StatusServiceUnavailable, "the runtime is away\n"},
+		"a POST":     {http.MethodPost, nil, http.StatusMethodNotAllowed, "only GET"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
 			see := func(ctx context.Context) (*debug.Handler, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
-					t.Error("a look may take for ever")
+					t.Error("the snapshot has no deadline")
 				}
 				return seen, test.err
 			}
@@ -43,7 +43,7 @@ func TestImagesAreServed(t *testing.T) {
 				t.Errorf("%d %s; want %d and %q", w.Code, w.Body, test.code, test.want)
 			}
 			if read, err := debug.Read(w.Body.Bytes()); test.code == http.StatusOK && (err != nil || len(read.Images) != 1) {
-				t.Errorf("it reads as %v, %v", read, err)
+				t.Errorf("the response reads as %v, %v", read, err)
 			}
 		})
 	}

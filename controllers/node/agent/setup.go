@@ -36,51 +36,51 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Config is what an agent is told by its flags.
+// Config is the configuration of an agent, from its flags.
 type Config struct {
 	Rest  *rest.Config
 	Clock clock.WithTicker // the real clock outside of tests
 
-	Node         string        // its name
-	Endpoint     string        // of the container runtime, as the kubelet names it
-	SandboxImage string        // that of all Pods, where the runtime does not tell
-	StateDir     string        // of the agent alone; kept across restarts of the node
-	Interval     time.Duration // between two looks at the node; 0 means images.DefaultInterval
-	MaxInFlight  int           // removals under way at a time; 0 means 16
-	ReportEvery  time.Duration // at least between two reports, and a tenth more; 0 means a minute
+	Node         string        // name of the node
+	Endpoint     string        // CRI endpoint of the container runtime, in the kubelet's format
+	SandboxImage string        // sandbox image of Pods, if the runtime does not report it
+	StateDir     string        // for this agent only; must survive restarts of the node
+	Interval     time.Duration // between two snapshots of the node; 0 means images.DefaultInterval
+	MaxInFlight  int           // maximum number of concurrent removals; 0 means 16
+	ReportEvery  time.Duration // minimum time between two reports, plus a jitter of a tenth; 0 means a minute
 
-	Off []policy.Feature // switched off by --feature-gates
+	Off []policy.Feature // features disabled by --feature-gates
 
-	MetricsAddress string // "0" for none
-	ProbeAddress   string // "0" for none
-	// Metrics is where the agent's metrics are registered; nil means where those are that are served.
+	MetricsAddress string // "0" disables the endpoint
+	ProbeAddress   string // "0" disables the endpoint
+	// Metrics is the registry for the metrics of the agent; nil means the registry that the metrics endpoint serves.
 	Metrics prometheus.Registerer
 
 	meters agentMetrics // set by Run
 }
 
-// Features are those that an agent knows.
+// Features are the feature gates of an agent.
 var Features = []policy.Feature{policy.NodeImages}
 
 const defaultInFlight = 16
 
-// noAddress is where nothing is served.
+// noAddress is the address that disables an endpoint.
 const noAddress = "0"
 
-// Check says what of the flags cannot be used, whatever the node and the cluster are like.
+// Check returns an error for flags that are invalid on every node and in every cluster.
 func (c *Config) Check() error {
 	if c.Node == "" {
 		return errors.New("the name of the node is missing: set --node-name or the environment variable NODE_NAME")
 	}
-	runtime, err := cri.Dial(c.Endpoint, cri.Options{}) // asks nobody anything
+	runtime, err := cri.Dial(c.Endpoint, cri.Options{}) // sends no request
 	if err != nil {
 		return err
 	}
 	return runtime.Close()
 }
 
-// Run starts an agent and returns when ctx has ended and everything under way is finished. The error says what of the
-// configuration cannot be used, or what stopped it.
+// Run starts an agent. It returns when ctx has ended and everything in flight is finished. The error says which part of the
+// configuration is invalid, or what stopped the agent.
 func Run(ctx context.Context, c Config) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer func() { _ = kept.Close() }()
 	if err := kept.Anew(); err != nil {
-		log.FromContext(ctx).Error(err, "ages of images")
+		log.FromContext(ctx).Error(err, "image ages lost")
 	}
 	if c.meters, err = newAgentMetrics(c.Metrics, c.Off...); err != nil {
 		return err
@@ -127,7 +127,7 @@ func Run(ctx context.Context, c Config) error {
 	return mgr.Start(ctx)
 }
 
-// unreachable says of an error that there is no API server, if that is why: it was asked, and did not answer.
+// unreachable adds the address of the API server to the error of a request that got no answer.
 func (c *Config) unreachable(err error) error {
 	if asked := (&url.Error{}); errors.As(err, &asked) {
 		return fmt.Errorf("cannot reach the API server at %s: %w", c.Rest.Host, asked.Err)
@@ -156,7 +156,7 @@ func (c *Config) manager() (manager.Manager, error) {
 	})
 }
 
-// withoutStatus keeps of a node what rules read.
+// withoutStatus removes the fields of a Node that rules do not read.
 func withoutStatus(object any) (any, error) {
 	if node, ok := object.(*corev1.Node); ok {
 		node.ManagedFields, node.Status = nil, corev1.NodeStatus{}
@@ -164,7 +164,7 @@ func withoutStatus(object any) (any, error) {
 	return object, nil
 }
 
-// add wires the loops and gives them to the manager.
+// add creates the loops and adds them to the manager.
 func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runtime, kept *history.Store, readings history.Clock) error {
 	compiler, err := engine.NewCompiler(engine.Options{})
 	if err != nil {
@@ -213,7 +213,7 @@ func (c *Config) add(ctx context.Context, mgr manager.Manager, runtime *cri.Runt
 	return watch(ctx, mgr, cluster, rules)
 }
 
-// watch follows the node and the rules.
+// watch adds event handlers for the node and the rules.
 func watch(ctx context.Context, mgr manager.Manager, cluster *cluster, rules *rules) error {
 	told := &unstructured.Unstructured{}
 	told.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)

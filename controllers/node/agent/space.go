@@ -8,12 +8,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// usageOf makes what the kernel says what reports say.
+// usageOf converts the numbers of the kernel to those in reports.
 func usageOf(blocks, available, size uint64) v1alpha1.NodeImageFilesystem {
 	capacity, free := clamp(blocks, size), clamp(min(available, blocks), size)
 	usage := v1alpha1.NodeImageFilesystem{CapacityBytes: capacity, UsedBytes: capacity - free}
 	if blocks > 0 {
-		high, low := bits.Mul64(min(available, blocks), 100) // some file systems claim more blocks than a hundredth of 2^64
+		high, low := bits.Mul64(min(available, blocks), 100) // some filesystems report more than 2^64/100 blocks
 		free, _ := bits.Div64(high, low, blocks)
 		usage.UsedPercent = int32(100 - free)
 	}
@@ -27,53 +27,54 @@ func clamp(n, size uint64) int64 {
 	return int64(n * size)
 }
 
-// space is how many of its eligible images may stay, for each rule with thresholds: those unused for longest go beyond.
-// The zero value lets all stay.
+// space is how many eligible images may stay, for each rule with thresholds. Of the others, those unused for longest are
+// removed first. The zero value sets no limit.
 type space struct {
 	room map[policy.RuleID]room
 }
 
 // room is how many images of a rule may stay.
 type room struct {
-	key       string // of the rule, which may ask something else by now
+	key       string // of the rule that was measured, which may have changed
 	places    int
-	due       int  // at the last measure
-	still     int  // measures since which no fewer were due
-	estimated bool // for a rule that let nothing go: never to be acted on
+	due       int  // number of due images at the last measurement
+	still     int  // measurements since that number last fell
+	estimated bool // for a rule that deletes nothing: must not cause a deletion
 }
 
-// same reports whether both leave the same to the same rule.
+// same reports whether two rooms have the same effect on the same rule.
 func (r room) same(o room) bool {
 	return r.key == o.key && r.places == o.places && r.estimated == o.estimated
 }
 
-// isFor reports whether the room is that of a rule as it is now.
+// isFor reports whether the room is for the current version of a rule. An estimate is not for a rule that deletes images.
 func (r room) isFor(p *policy.Policy, rule *policy.Rule) bool {
 	return r.key == rule.Key && !(r.estimated && acts(p, rule))
 }
 
-// acts reports whether images go on the word of a rule.
+// acts reports whether a rule deletes images: it is enforced, and approved if necessary.
 func acts(p *policy.Policy, r *policy.Rule) bool {
 	return r.Mode == v1alpha1.Enforce && !p.Gate.Covers("", r.ID.Rule)
 }
 
 const (
-	// fewOf is which part of the images may go between two measures.
+	// fewOf is the divisor of the number of images that may be removed between two measurements.
 	fewOf = 50
-	// stuckAfter is after how many measures without progress more images may go: those that should may be such that cannot.
+	// stuckAfter is the number of measurements without progress after which more images may be removed: it may be impossible to
+	// remove the due ones.
 	stuckAfter = 10
 )
 
-// counted is what has been counted of the images of a rule.
+// counted is the counts of the images of a rule.
 type counted struct {
 	eligible, due int
-	estimate      *estimate // of a rule that lets nothing go; nil of any other
+	estimate      *estimate // for a rule that deletes nothing; nil for any other
 }
 
-// measure takes how full the filesystem is, and what was counted of each rule. Where a rule's high threshold is reached, a few
-// images less may stay than there are; a few less again with every measure after which all those have gone and the low
-// threshold is not reached. Of a rule that lets nothing go it is estimated how many may. It reports whether that changes
-// anything, and whether something is going.
+// measure takes the disk usage and the counts of each rule. When the usage reaches the high threshold of a rule, a few images
+// fewer may stay than exist. While the low threshold is not reached, the number falls again with each measurement that finds no
+// due images. For a rule that deletes nothing the number is an estimate. measure reports whether anything changes, and whether
+// removals are in progress.
 func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem, count func(policy.RuleID) counted) (changed, going bool) {
 	next := map[policy.RuleID]room{}
 	for _, r := range rules {
@@ -102,7 +103,7 @@ func (s *space) measure(rules []*policy.Rule, usage v1alpha1.NodeImageFilesystem
 	return changed, going
 }
 
-// after is the room after one more measure.
+// after returns the room after one more measurement.
 func (r room) after(eligible, due int) room {
 	if due > 0 && due >= r.due {
 		r.still++
@@ -111,7 +112,7 @@ func (r room) after(eligible, due int) room {
 	}
 	r.due = due
 	if due > 0 && r.still < stuckAfter {
-		return r // what goes already may be enough
+		return r // the due images may be enough
 	}
 	if places := max(0, min(r.places, eligible)-1-eligible/fewOf); places != r.places {
 		r.places, r.still = places, 0
@@ -119,13 +120,13 @@ func (r room) after(eligible, due int) room {
 	return r
 }
 
-// pressed reports whether want of space lets images of a rule go.
+// pressed reports whether images of a rule are removed to free disk space.
 func (s *space) pressed(id policy.RuleID) bool {
 	_, pressed := s.room[id]
 	return pressed
 }
 
-// bound gives policies whose rules leave as much room as was measured, or less if they say so.
+// bound returns policies whose rules are limited to the measured room, or to their own capacity if it is smaller.
 func (s *space) bound(policies []*policy.Policy) []*policy.Policy {
 	if len(s.room) == 0 {
 		return policies

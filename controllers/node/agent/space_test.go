@@ -16,27 +16,27 @@ func thresholds(high, low int) *policy.Rule {
 	}
 }
 
-// TestSpace follows a filesystem from below the high threshold until it is at the low one.
+// TestSpace follows the usage of a filesystem from below the high threshold until it reaches the low one.
 func TestSpace(t *testing.T) {
 	rule := thresholds(85, 80)
 	type step struct {
 		used          int32
 		eligible, due int
-		room          int // -1 for as many as there are
+		room          int // -1 means no limit
 		changed       bool
 	}
 	tests := map[string][]step{
-		"below the high threshold":  {{84, 100, 0, -1, false}, {81, 100, 0, -1, false}},
-		"from the high to the low":  {{85, 100, 0, 97, true}, {84, 97, 0, 95, true}, {81, 95, 0, 93, true}, {80, 93, 0, -1, true}, {84, 93, 0, -1, false}},
-		"what goes already may do":  {{90, 100, 0, 97, true}, {90, 100, 3, 97, false}, {90, 97, 0, 95, true}},
-		"due for their age already": {{90, 100, 7, 100, true}, {90, 93, 0, 91, true}},
-		"few images":                {{90, 2, 0, 1, true}, {90, 1, 0, 0, true}, {90, 0, 0, 0, false}},
-		"the rest cannot go":        {{90, 3, 0, 2, true}, {90, 3, 0, 1, true}, {90, 3, 0, 0, true}, {90, 3, 0, 0, false}},
-		"one of those that should go cannot": {
+		"below the high threshold":            {{84, 100, 0, -1, false}, {81, 100, 0, -1, false}},
+		"from the high to the low threshold":  {{85, 100, 0, 97, true}, {84, 97, 0, 95, true}, {81, 95, 0, 93, true}, {80, 93, 0, -1, true}, {84, 93, 0, -1, false}},
+		"the due images may be enough":        {{90, 100, 0, 97, true}, {90, 100, 3, 97, false}, {90, 97, 0, 95, true}},
+		"images are due because of their age": {{90, 100, 7, 100, true}, {90, 93, 0, 91, true}},
+		"few images":                          {{90, 2, 0, 1, true}, {90, 1, 0, 0, true}, {90, 0, 0, 0, false}},
+		"the other images cannot be removed":  {{90, 3, 0, 2, true}, {90, 3, 0, 1, true}, {90, 3, 0, 0, true}, {90, 3, 0, 0, false}},
+		"one of the due images cannot be removed": {
 			{90, 100, 0, 97, true}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false},
 			{90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 97, false}, {90, 100, 1, 94, true},
 		},
-		"how full it is gets forgotten": {{90, 100, 0, 97, true}, {0, 100, 0, -1, true}},
+		"the usage becomes unknown": {{90, 100, 0, 97, true}, {0, 100, 0, -1, true}},
 	}
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,17 +69,18 @@ func TestRulesAreBoundByTheSpace(t *testing.T) {
 	}
 }
 
-// TestRoomIsForTheRuleThatWasMeasured, and never more than the rule leaves itself.
+// TestRoomIsForTheRuleThatWasMeasured: the room is only for the version of the rule that was measured, and never exceeds the
+// rule's own capacity.
 func TestRoomIsForTheRuleThatWasMeasured(t *testing.T) {
 	for name, test := range map[string]struct {
 		key  string
 		own  policy.Capacity
 		want policy.Capacity
 	}{
-		"the same rule":          {"k", policy.Capacity{}, policy.Capacity{Bounded: true, Max: 7}},
-		"it leaves less":         {"k", policy.Capacity{Bounded: true, Max: 3}, policy.Capacity{Bounded: true, Max: 3}},
-		"it leaves more":         {"k", policy.Capacity{Bounded: true, Max: 30}, policy.Capacity{Bounded: true, Max: 7}},
-		"it asks something else": {"l", policy.Capacity{}, policy.Capacity{}},
+		"the same rule":        {"k", policy.Capacity{}, policy.Capacity{Bounded: true, Max: 7}},
+		"a smaller capacity":   {"k", policy.Capacity{Bounded: true, Max: 3}, policy.Capacity{Bounded: true, Max: 3}},
+		"a larger capacity":    {"k", policy.Capacity{Bounded: true, Max: 30}, policy.Capacity{Bounded: true, Max: 7}},
+		"the rule has changed": {"l", policy.Capacity{}, policy.Capacity{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule := thresholds(85, 80)
@@ -90,7 +91,7 @@ func TestRoomIsForTheRuleThatWasMeasured(t *testing.T) {
 			}
 			s.measure([]*policy.Rule{rule}, v1alpha1.NodeImageFilesystem{UsedPercent: 90}, func(policy.RuleID) counted { return counted{eligible: 100} })
 			if got, want := s.room[rule.ID].places, map[string]int{"k": 4, "l": 97}[test.key]; got != want {
-				t.Errorf("once more is measured: %d, want %d", got, want)
+				t.Errorf("after another measurement: %d, want %d", got, want)
 			}
 		})
 	}
@@ -101,12 +102,12 @@ func TestUsageIsCountedAsTheKubeletDoes(t *testing.T) {
 		blocks, available, size uint64
 		want                    v1alpha1.NodeImageFilesystem
 	}{
-		"a fifth is available":            {1000, 200, 4096, v1alpha1.NodeImageFilesystem{CapacityBytes: 4096000, UsedBytes: 3276800, UsedPercent: 80}},
-		"a bit less than a fifth":         {1000, 199, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: 1000, UsedBytes: 801, UsedPercent: 81}},
-		"more blocks than can be counted": {1 << 61, 1 << 60, 1 << 62, v1alpha1.NodeImageFilesystem{CapacityBytes: math.MaxInt64, UsedPercent: 50}},
-		"all that can be said":            {math.MaxUint64, math.MaxUint64 - 1, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: math.MaxInt64, UsedPercent: 1}},
-		"nothing at all":                  {0, 0, 4096, v1alpha1.NodeImageFilesystem{}},
-		"more is available than there is": {10, 11, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: 10}},
+		"a fifth is available":              {1000, 200, 4096, v1alpha1.NodeImageFilesystem{CapacityBytes: 4096000, UsedBytes: 3276800, UsedPercent: 80}},
+		"a bit less than a fifth":           {1000, 199, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: 1000, UsedBytes: 801, UsedPercent: 81}},
+		"more bytes than an int64 holds":    {1 << 61, 1 << 60, 1 << 62, v1alpha1.NodeImageFilesystem{CapacityBytes: math.MaxInt64, UsedPercent: 50}},
+		"the maximum number of blocks":      {math.MaxUint64, math.MaxUint64 - 1, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: math.MaxInt64, UsedPercent: 1}},
+		"no blocks":                         {0, 0, 4096, v1alpha1.NodeImageFilesystem{}},
+		"more available blocks than blocks": {10, 11, 1, v1alpha1.NodeImageFilesystem{CapacityBytes: 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := usageOf(test.blocks, test.available, test.size); got != test.want {

@@ -6,7 +6,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// statfs asks the kernel how full the filesystem of a path is. As the kubelet does, it counts what is kept for root as used.
+// statfs returns the usage of the filesystem of a path. Like the kubelet, it counts blocks that are reserved for root as used.
 func statfs(path string) (v1alpha1.NodeImageFilesystem, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {

@@ -1,5 +1,5 @@
-// Package hub tells the agents on nodes what the rules about images are, and takes in what they report.
+// Package hub sends the rules about images to the agents on nodes, and collects their reports.
 //
-// It promises that the one NodeImageRules says what the policies say within about a second, whoever changes either, and
-// that reports are followed only while there is a rule about images. It refuses to decide: package policy/agentapi does.
+// It promises that the only NodeImageRules object matches the policies within about a second after either changes. It watches
+// reports only while a rule about images exists. It makes no decisions: package policy/agentapi does.
 package hub

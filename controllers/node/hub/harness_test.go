@@ -26,7 +26,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// harness is a RulePublisher and a ReportCollector in a bubble, before an API server in the hands of the test.
+// harness has a RulePublisher and a ReportCollector in a synctest bubble, with a fake API server.
 type harness struct {
 	t         *testing.T
 	publisher *hub.RulePublisher
@@ -39,7 +39,7 @@ type harness struct {
 	changed int
 	fail    error // of every request for one object
 	unread  error // of every list
-	follows bool  // this process does not lead
+	follows bool  // this process is not the leader
 }
 
 func inBubble(t *testing.T, test func(t *testing.T, w *harness)) {
@@ -67,7 +67,7 @@ func (w *harness) Check() error {
 	return nil
 }
 
-// between counts requests, and has them fail.
+// between counts requests and makes them fail.
 func (w *harness) between() interceptor.Funcs {
 	note := func(write bool) error {
 		w.mu.Lock()
@@ -82,7 +82,7 @@ func (w *harness) between() interceptor.Funcs {
 	return interceptor.Funcs{
 		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 			if o := (&client.ListOptions{}).ApplyOptions(opts); o.Raw != nil && o.Raw.SendInitialEvents != nil {
-				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // as older API servers answer, and the fake one ought to
+				return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil) // the answer of older API servers, which the fake one should give
 			}
 			return c.Watch(ctx, list, opts...)
 		},
@@ -129,7 +129,7 @@ func (w *harness) use(policies ...*policy.Policy) {
 	w.collector.Use(snapshot)
 }
 
-// rules is what nodes are told; nil for nothing.
+// rules returns the NodeImageRules; nil if there are none.
 func (w *harness) rules() *v1alpha1.NodeImageRules {
 	w.t.Helper()
 	rules := &v1alpha1.NodeImageRules{}
@@ -143,7 +143,7 @@ func (w *harness) rules() *v1alpha1.NodeImageRules {
 	return rules
 }
 
-// about is a policy at a generation with a rule about a kind.
+// about returns a policy of a generation with a rule about a kind.
 func about(kind string, generation int64) *policy.Policy {
 	d := &policy.Document{Metadata: metav1.ObjectMeta{Name: "p", UID: types.UID("uid-p"), Generation: generation}}
 	target := v1alpha1.Target{APIVersion: "batch/v1", Kind: kind}

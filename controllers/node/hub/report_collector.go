@@ -21,7 +21,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// ReportCollector keeps the latest report of every node, while there are rules about images. Create it with NewCensus.
+// ReportCollector keeps the latest report of every node while there are rules about images. Create it with NewReportCollector.
 type ReportCollector struct {
 	Options
 	wake chan struct{}
@@ -29,16 +29,16 @@ type ReportCollector struct {
 	mu      sync.Mutex
 	wanted  bool
 	reports *agentapi.Reports // nil until all have been read
-	version uint64            // of what is known; it changes with every report
+	version uint64            // changes with every report
 	trouble *retention.SourceError
 }
 
-// NewReportCollector makes a ReportCollector that knows no node.
+// NewReportCollector returns a ReportCollector without reports.
 func NewReportCollector(o Options) *ReportCollector {
 	return &ReportCollector{Options: o, wake: make(chan struct{}, 1)}
 }
 
-// Use takes the policies. Without a rule about images no report is read.
+// Use sets the policies. Without a rule about images the collector reads no reports.
 func (c *ReportCollector) Use(snapshot *policy.Snapshot) {
 	wanted := false
 	for _, p := range snapshot.Policies() {
@@ -53,21 +53,21 @@ func (c *ReportCollector) Use(snapshot *policy.Snapshot) {
 	}
 }
 
-// Version changes whenever what the reports come to may have changed.
+// Version returns a number that changes whenever the sums of the reports may have changed.
 func (c *ReportCollector) Version() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.version
 }
 
-// Unread is why reports are not read; nil when they are, or are being read.
+// Unread returns why the collector cannot read the reports; nil if it can, or is about to.
 func (c *ReportCollector) Unread() *retention.SourceError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.trouble
 }
 
-// Sum is what the reports come to about policies, which are all that have rules about images. It is false until every
+// Sum returns the sums of all reports. policies must be all policies with rules about images. It returns false until every
 // report has been read.
 func (c *ReportCollector) Sum(policies []*policy.Policy, now time.Time) (agentapi.Sums, bool) {
 	c.mu.Lock()
@@ -78,8 +78,8 @@ func (c *ReportCollector) Sum(policies []*policy.Policy, now time.Time) (agentap
 	return c.reports.Sum(policies, now), true
 }
 
-// Resume makes what a policy has removed at least what its status says. It may be called again, and does nothing until every
-// report has been read.
+// Resume raises the removal counts of a policy to at least those in its status. It may be called repeatedly, and does nothing
+// until every report has been read.
 func (c *ReportCollector) Resume(policy types.UID, all v1alpha1.ImageCount, rules map[string]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,10 +88,10 @@ func (c *ReportCollector) Resume(policy types.UID, all v1alpha1.ImageCount, rule
 	}
 }
 
-// NeedLeaderElection says that only the leader sums up.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader adds up reports.
 func (c *ReportCollector) NeedLeaderElection() bool { return true }
 
-// Start follows reports while there are rules about images, until ctx ends.
+// Start watches reports while there are rules about images, until ctx ends.
 func (c *ReportCollector) Start(ctx context.Context) error {
 	following := sync.WaitGroup{}
 	defer following.Wait()
@@ -122,10 +122,10 @@ func (c *ReportCollector) Start(ctx context.Context) error {
 	}
 }
 
-// steadyAfter is how long a watch lives that has forgotten earlier failures.
+// steadyAfter is how long a watch must last before earlier failures no longer increase the backoff.
 const steadyAfter = 2 * time.Minute
 
-// follow lists and watches until ctx ends.
+// follow lists and watches reports until ctx ends.
 func (c *ReportCollector) follow(ctx context.Context) {
 	logger := log.FromContext(ctx)
 	reflector := cache.NewReflectorWithOptions(&listWatch{c.Client}, &v1alpha1.NodeImageReport{}, store{c}, cache.ReflectorOptions{
@@ -148,13 +148,13 @@ func (c *ReportCollector) follow(ctx context.Context) {
 	}
 }
 
-// troubleOf says what to do about an error of a list or a watch.
+// troubleOf returns the reason of a failed list or watch, and what to do about it.
 func troubleOf(err error) *retention.SourceError {
 	switch {
 	case apierrors.IsForbidden(err):
-		return &retention.SourceError{Reason: "Forbidden", Message: "Sunset may not list and watch nodeimagereports: grant its service account list, watch on that resource"}
+		return &retention.SourceError{Reason: "Forbidden", Message: "Sunset has no permission to list and watch nodeimagereports; grant its ServiceAccount the verbs list, watch on that resource"}
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return &retention.SourceError{Reason: "KindNotFound", Message: "the cluster has no kind NodeImageReport: apply the CustomResourceDefinitions of this version"}
+		return &retention.SourceError{Reason: "KindNotFound", Message: "the cluster does not serve kind NodeImageReport: apply the CustomResourceDefinitions of this version of Sunset"}
 	default:
 		return &retention.SourceError{Reason: "ListFailed", Message: "cannot list and watch nodeimagereports: " + err.Error()}
 	}
@@ -167,7 +167,7 @@ func (c *ReportCollector) set(change func()) {
 	c.version++
 }
 
-// store takes in what the reflector sees. It implements cache.TransformingStore.
+// store passes what the reflector receives to the collector. It implements cache.TransformingStore.
 type store struct{ collector *ReportCollector }
 
 func (s store) Add(obj any) error {
@@ -199,7 +199,7 @@ func (s store) Replace(list []any, _ string) error {
 
 func (s store) Resync() error { return nil }
 
-// Transformer strips reports before they are collected.
+// Transformer drops the fields of reports that are not added up, before they are stored.
 func (s store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if report, ok := obj.(*v1alpha1.NodeImageReport); ok {
@@ -225,12 +225,12 @@ func (l *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpt
 	return l.client.Watch(ctx, &v1alpha1.NodeImageReportList{}, &client.ListOptions{Raw: &options})
 }
 
-// List and Watch complete cache.ListerWatcher; the reflector calls the methods above.
+// List implements cache.ListerWatcher. The reflector calls ListWithContext instead.
 func (l *listWatch) List(options metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), options)
 }
 
-// Watch is WatchWithContext without a context.
+// Watch implements cache.ListerWatcher. The reflector calls WatchWithContext instead.
 func (l *listWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return l.WatchWithContext(context.Background(), options)
 }

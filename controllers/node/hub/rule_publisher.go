@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	writeEvery     = time.Second      // at least, between two writes
-	lookEvery      = 5 * time.Minute  // whatever the watch says
-	tryAgain       = 2 * time.Second  // after a request failed
+	writeEvery     = time.Second      // minimum time between two writes
+	lookEvery      = 5 * time.Minute  // maximum time between two reads
+	tryAgain       = 2 * time.Second  // delay after a failed request
 	requestTimeout = 10 * time.Second // of one request
 )
 
-// RulePublisher keeps the one NodeImageRules: what the agents on nodes obey. Create it with NewBoard.
+// RulePublisher writes the only NodeImageRules object, which the agents on nodes follow. Create it with NewRulePublisher.
 type RulePublisher struct {
 	Options
 	wake chan struct{}
@@ -41,25 +41,25 @@ type RulePublisher struct {
 	missing  sets.Set[types.UID]
 	trouble  error
 
-	sent, stored []byte // what was written last, and what the API server made of it
+	sent, stored []byte // the last written content, and the content that the API server stored for it
 }
 
-// Options is what Board and ReportCollector are made of.
+// Options are the dependencies of RulePublisher and ReportCollector.
 type Options struct {
-	Client client.WithWatch // reads past every cache
+	Client client.WithWatch // bypasses every cache
 	Clock  clock.Clock
-	// Leadership says whether this process may write; Check gives nil while it may.
+	// Leadership reports whether this process may write: Check returns nil while it may.
 	Leadership interface{ Check() error }
-	// Changed is called when something has changed that status tells.
+	// Changed is called after a change that the status of policies shows.
 	Changed func()
 }
 
-// NewRulePublisher makes a Board that knows no rules.
+// NewRulePublisher returns a RulePublisher without policies.
 func NewRulePublisher(o Options) *RulePublisher {
 	return &RulePublisher{Options: o, wake: make(chan struct{}, 1)}
 }
 
-// Use takes the policies to tell of.
+// Use sets the policies to publish.
 func (b *RulePublisher) Use(snapshot *policy.Snapshot) {
 	b.mu.Lock()
 	b.snapshot = snapshot
@@ -67,7 +67,7 @@ func (b *RulePublisher) Use(snapshot *policy.Snapshot) {
 	b.nudge()
 }
 
-// nudge makes the board look again. It never blocks.
+// nudge makes the publisher compare the object with the policies. It never blocks.
 func (b *RulePublisher) nudge() {
 	select {
 	case b.wake <- struct{}{}:
@@ -75,24 +75,25 @@ func (b *RulePublisher) nudge() {
 	}
 }
 
-// Missing reports whether the rules of a policy do not fit, so that agents keep every image its mode lets them.
+// Missing reports whether the rules of a policy do not fit into the object. Agents then delete nothing by the policy and,
+// unless it is a dry run, keep every image.
 func (b *RulePublisher) Missing(policy types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.missing.Has(policy)
 }
 
-// Unwritten is why agents are not told what the policies say; nil when they are.
+// Unwritten returns why agents do not receive the current rules; nil if they do.
 func (b *RulePublisher) Unwritten() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.trouble
 }
 
-// NeedLeaderElection says that only the leader writes.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader writes.
 func (b *RulePublisher) NeedLeaderElection() bool { return true }
 
-// Start keeps the object as it should be until ctx ends.
+// Start keeps the object equal to the policies until ctx ends.
 func (b *RulePublisher) Start(ctx context.Context) error {
 	watching := sync.WaitGroup{}
 	defer watching.Wait()
@@ -111,7 +112,7 @@ func (b *RulePublisher) Start(ctx context.Context) error {
 	return nil
 }
 
-// pause waits for a while, or for a nudge; false when ctx has ended.
+// pause waits for the given time, or for a nudge. It returns false if ctx has ended.
 func (b *RulePublisher) pause(ctx context.Context, most time.Duration, wake <-chan struct{}) bool {
 	select {
 	case <-ctx.Done():
@@ -122,12 +123,12 @@ func (b *RulePublisher) pause(ctx context.Context, most time.Duration, wake <-ch
 	return true
 }
 
-// watch nudges whenever somebody changes the object, until ctx ends.
+// watch calls nudge whenever a client changes the object, until ctx ends.
 func (b *RulePublisher) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := b.watchOnce(ctx)
 		if err != nil {
-			log.FromContext(ctx).V(1).Info("rules about images are not watched", "err", err.Error())
+			log.FromContext(ctx).V(1).Info("watch of NodeImageRules failed", "err", err.Error())
 		}
 		b.nudge()
 		b.pause(ctx, tryAgain, nil)
@@ -155,7 +156,7 @@ func (b *RulePublisher) watchOnce(ctx context.Context) error {
 	}
 }
 
-// keep makes the object say what the policies say. It reports whether there are rules about images.
+// keep makes the object equal to the policies. It reports whether there are rules about images.
 func (b *RulePublisher) keep(ctx context.Context) (wanted bool, err error) {
 	b.mu.Lock()
 	snapshot := b.snapshot
@@ -166,13 +167,13 @@ func (b *RulePublisher) keep(ctx context.Context) (wanted bool, err error) {
 	rendered := agentapi.Render(snapshot, agentapi.MaxBytes)
 	err = b.write(ctx, rendered)
 	if err != nil && ctx.Err() != nil {
-		return false, nil // whoever stops tells no trouble
+		return false, nil // an error during shutdown is not reported
 	}
 	b.note(ctx, rendered.Missing, err)
 	return len(rendered.Policies) > 0, err
 }
 
-// note keeps what status tells.
+// note stores the result for the status of policies.
 func (b *RulePublisher) note(ctx context.Context, missing sets.Set[types.UID], trouble error) {
 	b.mu.Lock()
 	changed := !missing.Equal(b.missing) || fmt.Sprint(trouble) != fmt.Sprint(b.trouble)
@@ -187,7 +188,7 @@ func (b *RulePublisher) note(ctx context.Context, missing sets.Set[types.UID], t
 	}
 }
 
-// write brings the object to what is rendered. Without rules about images there need not be one.
+// write creates or updates the object to match r. Without rules about images the object need not exist.
 func (b *RulePublisher) write(ctx context.Context, r agentapi.Rendered) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -200,7 +201,7 @@ func (b *RulePublisher) write(ctx context.Context, r agentapi.Rendered) error {
 	err = b.Client.Get(ctx, types.NamespacedName{Name: v1alpha1.NodeImageRulesName}, object)
 	switch {
 	case len(r.Policies) == 0 && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err)):
-		return nil // nor need the kind be there, or the right, where nobody uses it
+		return nil // the kind and the permission need not exist either
 	case apierrors.IsNotFound(err):
 		object = &unstructured.Unstructured{}
 		object.SetGroupVersionKind(v1alpha1.NodeImageRulesKind)
@@ -211,11 +212,11 @@ func (b *RulePublisher) write(ctx context.Context, r agentapi.Rendered) error {
 	case b.says(object, wanted):
 		return nil
 	default:
-		return b.put(wanted, object, func() error { return b.Client.Update(ctx, object) }) // at the version that was read
+		return b.put(wanted, object, func() error { return b.Client.Update(ctx, object) }) // with the resourceVersion that was read
 	}
 }
 
-// put writes what is wanted, in place of all that the object said.
+// put replaces the content of the object.
 func (b *RulePublisher) put(wanted map[string]any, object *unstructured.Unstructured, write func() error) error {
 	if err := b.Leadership.Check(); err != nil {
 		return err
@@ -233,14 +234,14 @@ func (b *RulePublisher) put(wanted map[string]any, object *unstructured.Unstruct
 	return nil
 }
 
-// says reports whether the object says what is wanted, or what the API server made of it when it was written: a default
-// more, perhaps.
+// says reports whether the object has the wanted content, or the content that the API server stored when that was written,
+// perhaps with a default added.
 func (b *RulePublisher) says(object *unstructured.Unstructured, wanted map[string]any) bool {
 	is, should := textOf(content(object)), textOf(wanted)
 	return bytes.Equal(is, should) || bytes.Equal(should, b.sent) && bytes.Equal(is, b.stored)
 }
 
-// contentOf is what rules say, as unstructured objects hold it.
+// contentOf returns the content of rules as unstructured objects hold it.
 func contentOf(r *v1alpha1.NodeImageRules) (map[string]any, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r)
 	if err != nil {
@@ -249,7 +250,7 @@ func contentOf(r *v1alpha1.NodeImageRules) (map[string]any, error) {
 	return content(&unstructured.Unstructured{Object: fields}), nil
 }
 
-// content is all fields of an object but those that any object has.
+// content returns all fields of an object except apiVersion, kind and metadata.
 func content(object *unstructured.Unstructured) map[string]any {
 	fields := map[string]any{}
 	for key, value := range object.Object {
@@ -260,8 +261,8 @@ func content(object *unstructured.Unstructured) map[string]any {
 	return fields
 }
 
-// textOf writes fields so that equal ones are equal texts.
+// textOf encodes fields; equal fields have equal encodings.
 func textOf(fields map[string]any) []byte {
-	text, _ := json.Marshal(fields) // what is here came from JSON
+	text, _ := json.Marshal(fields) // the fields come from JSON
 	return text
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// generation is that of the policy that nodes are told of; 0 for none.
+// generation returns the generation of the policy in the NodeImageRules; 0 if there is none.
 func (w *harness) generation() int64 {
 	w.t.Helper()
 	if rules := w.rules(); rules != nil && len(rules.Policies) == 1 {
@@ -33,7 +33,7 @@ func TestNodesAreToldWithinASecond(t *testing.T) {
 		w.use(about("Image", 1))
 		bubble.Pass(0)
 		if w.generation() != 1 {
-			t.Error("not told at once")
+			t.Error("not written at once")
 		}
 		for n := range int64(20) { // edits, ten a second
 			w.use(about("Image", 2+n))
@@ -41,12 +41,12 @@ func TestNodesAreToldWithinASecond(t *testing.T) {
 		}
 		bubble.Pass(time.Second)
 		if got, n := w.generation(), w.written(); got != 21 || n > 5 {
-			t.Errorf("told of generation %d in %d writes", got, n)
+			t.Errorf("generation %d after %d writes", got, n)
 		}
 		before := w.written()
 		w.use(about("Image", 21))
 		bubble.Pass(time.Hour)
-		expect.Equal(t, "writes though nothing had changed", 0, w.written()-before)
+		expect.Equal(t, "writes without a change", 0, w.written()-before)
 	})
 }
 
@@ -62,7 +62,7 @@ func TestWithoutRulesAboutImagesNothingIsWritten(t *testing.T) {
 		w.use(about("Job", 3))
 		bubble.Pass(2 * time.Second)
 		if rules := w.rules(); rules == nil || len(rules.Policies)+len(rules.Known) > 0 {
-			t.Errorf("nodes are still told of %+v", rules)
+			t.Errorf("the rules still are %+v", rules)
 		}
 		bubble.Pass(time.Hour)
 		expect.Equal(t, "writes", 2, w.written())
@@ -81,7 +81,7 @@ func TestWhatSomebodyElseWritesIsPutBack(t *testing.T) {
 		expect.NoError(t, w.server.Delete(t.Context(), w.rules()))
 		bubble.Pass(time.Second)
 		if w.generation() != 1 {
-			t.Error("not there again")
+			t.Error("the object was not created again")
 		}
 	})
 }
@@ -92,12 +92,12 @@ func TestOnlyALeaderWrites(t *testing.T) {
 		w.use(about("Image", 1))
 		bubble.Pass(time.Second)
 		if w.written() > 0 || w.publisher.Unwritten() == nil || !w.publisher.NeedLeaderElection() || !w.collector.NeedLeaderElection() {
-			t.Error("written without leading, or not told")
+			t.Error("written by a process that is not the leader, or the error is missing")
 		}
 		w.set(func() { w.follows = false })
 		bubble.Pass(5 * time.Second)
 		if w.generation() != 1 || w.publisher.Unwritten() != nil || w.changed != 2 {
-			t.Errorf("trouble %v, told %d times", w.publisher.Unwritten(), w.changed)
+			t.Errorf("error %v, %d changes", w.publisher.Unwritten(), w.changed)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestTroubleIsToldUntilItEnds(t *testing.T) {
 		w.use(about("Image", 1))
 		bubble.Pass(time.Minute)
 		if err := w.publisher.Unwritten(); err == nil || !strings.Contains(err.Error(), "no") {
-			t.Errorf("trouble: %v", err)
+			t.Errorf("error: %v", err)
 		}
 		if w.reads > 60/2 {
 			t.Errorf("tried %d times in a minute", w.reads)
@@ -116,7 +116,7 @@ func TestTroubleIsToldUntilItEnds(t *testing.T) {
 		w.set(func() { w.fail = nil })
 		bubble.Pass(5 * time.Second)
 		if w.publisher.Unwritten() != nil || w.generation() != 1 {
-			t.Errorf("trouble: %v", w.publisher.Unwritten())
+			t.Errorf("error: %v", w.publisher.Unwritten())
 		}
 	})
 }
@@ -128,22 +128,22 @@ func TestARuleThatDoesNotFitIsTold(t *testing.T) {
 		w.use(long)
 		bubble.Pass(time.Second)
 		if !w.publisher.Missing("uid-p") || w.rules().Policies[0].Hash != agentapi.LeftOut {
-			t.Error("not left out")
+			t.Error("the policy was not left out")
 		}
 		w.use(about("Image", 2))
 		bubble.Pass(time.Second)
 		if w.publisher.Missing("uid-p") || w.changed != 2 {
-			t.Errorf("still left out; told %d times", w.changed)
+			t.Errorf("the policy is still left out, or %d changes", w.changed)
 		}
 	})
 }
 
-// TestNoAgentUnderstandsWhatItShouldNot: what agents are told in place of a rule is invalid for them too.
+// TestNoAgentUnderstandsWhatItShouldNot: agents receive a substitute for an invalid rule, which is invalid for them too.
 func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
 	invalid := about("Image", 1)
 	invalid.AddProblems(policy.Problem{Path: "spec.rules[0].unheardOf", Message: "unknown field"})
 	compiler := fixture.Compiler(t)
-	for name, most := range map[string]int{"a rule that is invalid": agentapi.MaxBytes, "one that does not fit": 0} {
+	for name, most := range map[string]int{"an invalid rule": agentapi.MaxBytes, "a rule that does not fit": 0} {
 		t.Run(name, func(t *testing.T) {
 			told := agentapi.Render(policy.NewSnapshot([]*policy.Policy{invalid}, nil, policy.DefaultProtection()), most).Policies[0]
 			text, err := json.Marshal(v1alpha1.ClusterRetentionPolicy{Spec: told.Spec})
@@ -153,7 +153,7 @@ func TestNoAgentUnderstandsWhatItShouldNot(t *testing.T) {
 			p := document.Load(policy.DefaultProtection())
 			compiler.Load(p)
 			if len(p.Rules) != 1 || !p.Rules[0].Invalid() || !p.Rules[0].OnNodes() || p.Mode != v1alpha1.Enforce {
-				t.Errorf("understood as %+v", p.Rules[0])
+				t.Errorf("loaded as %+v", p.Rules[0])
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 			}
 			return sums.Policies[p.UID].Status.Images
 		}
-		expect.Equal(t, "images without any rule about them", -1, images())
+		expect.Equal(t, "images before there are rules about them", -1, images())
 		w.use(p)
 		expect.Equal(t, "images", int64(7), images())
 		before := w.collector.Version()
@@ -191,11 +191,11 @@ func TestReportsAreFollowedWhileThereAreRules(t *testing.T) {
 		expect.NoError(t, w.server.Delete(t.Context(), b))
 		expect.Equal(t, "images", 10, images())
 		w.use(about("Job", 2))
-		expect.Equal(t, "images without any rule any more", -1, images())
+		expect.Equal(t, "images after the rules were deleted", -1, images())
 	})
 }
 
-// TestReportsThatCannotBeReadAreReadAgain: the trouble ends as soon as they are read.
+// TestReportsThatCannotBeReadAreReadAgain: the error is cleared as soon as the reports are read.
 func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *harness) {
 		p := about("Image", 1)
@@ -208,12 +208,12 @@ func TestReportsThatCannotBeReadAreReadAgain(t *testing.T) {
 			bubble.Pass(time.Minute)
 			trouble := w.collector.Unread()
 			if _, read := w.collector.Sum([]*policy.Policy{p}, time.Now()); read || trouble == nil || trouble.Reason != reason {
-				t.Errorf("%s: trouble %+v, read %v", reason, trouble, read)
+				t.Errorf("%s: error %+v, read %v", reason, trouble, read)
 			}
 			w.set(func() { w.unread = nil })
 			bubble.Pass(15 * time.Second)
 			if _, read := w.collector.Sum([]*policy.Policy{p}, time.Now()); !read || w.collector.Unread() != nil {
-				t.Errorf("%s: trouble %+v afterwards, read %v", reason, w.collector.Unread(), read)
+				t.Errorf("%s: error %+v afterwards, read %v", reason, w.collector.Unread(), read)
 			}
 			w.use(about("Job", 2))
 			bubble.Pass(time.Second)

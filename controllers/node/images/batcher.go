@@ -10,67 +10,70 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// batcher lets removals go in rounds, as much of what they cost a runtime it pays once for all that come together: containerd
-// searches everything it has for what nobody needs any more, and while it does no Pod starts. A round is as wide as its removals
-// do not take long: one at a time may always go. While Pods start that is much sooner, and then the runtime is left alone after
-// each round for half as long as the removals took, less what its look took; otherwise for a breath.
+// batcher groups removals into rounds, because a runtime pays a part of their cost only once for concurrent removals:
+// containerd searches everything it stores for garbage, and during that search no Pod starts.
+//
+// The size of a round adapts so that its removals do not take long; it is at least one. While Pods start, that time is much
+// shorter. After each round the runtime then rests for half as long as the removals took, less the time of the round's
+// snapshot. Otherwise the rest is short.
 type batcher struct {
 	clock clock.Clock
-	last  func() // is called after removals that nobody waits to follow
+	last  func() // called after a round with removals if no caller waits
 
 	mu      sync.Mutex
-	waiting []waiter // in the order in which they came
-	busy    bool     // a round is under way, or the rest after it
-	width   int      // how many may go in the next round
+	waiting []waiter // in order of arrival
+	busy    bool     // a round, or the rest after it, is in progress
+	width   int      // maximum size of the next round
 }
 
-// entry is an image that is to go.
+// entry is an image to remove.
 type entry struct {
 	id    string
-	ranks bool // by a rule that compares it with others
+	ranks bool // its rule compares it with other images
 }
 
 type waiter struct {
 	entry
-	place chan *round // takes one without waiting
+	place chan *round // has a buffer of one
 }
 
-// round is what goes together.
+// round is a group of removals.
 type round struct {
 	pace  *batcher
 	ids   []string      // of the images
-	ranks bool          // whether one of them goes by a rule that compares
-	seen  *singleflight // the look that all share
+	ranks bool          // whether the rule of one of them compares images
+	seen  *singleflight // the snapshot that all share
 
-	// The rest is guarded by the pace's mu.
+	// pace.mu guards the fields below.
 	size, inside int
 	looking      bool
-	podsStart    bool // or did a moment ago
+	podsStart    bool // or started a moment ago
 	admitted     time.Time
-	began, ended time.Time     // the first removal, and the last so far; zero without any
-	over         chan struct{} // closed when nobody is inside any more
+	began, ended time.Time     // the first removal, and the last so far; zero without removals
+	over         chan struct{} // closed when the last caller leaves
 }
 
 const (
-	// longestWait bounds the wait for a place: what was judged before may no longer hold.
+	// longestWait bounds the wait for a place, because evaluations become outdated.
 	longestWait = 5 * time.Second
-	// patience is how long a round is waited for, and afterRest the rest then: who hangs holds up nobody for longer.
+	// patience is how long the batcher waits for a round, and afterRest the rest after a longer one: a removal that hangs
+	// delays the others no longer than that.
 	patience, afterRest = 4 * time.Second, time.Second / 2
-	// longRound is what the removals of a round should not take longer than, and shortRound that while Pods start.
+	// longRound is the maximum time that the removals of a round should take, and shortRound that time while Pods start.
 	longRound, shortRound = 2 * time.Second, time.Second / 4
-	// breath divides what a round took: the runtime is always left alone for so much of it.
+	// breath is the divisor of the time of a round that gives the minimum rest of the runtime.
 	breath = 20
-	// aMoment is for how long after one has started more Pods are expected to.
+	// aMoment is how long after the start of a Pod further Pods are expected to start.
 	aMoment = 2 * time.Second
 )
 
-var errCrowded = errors.New("the runtime is slow: other images wait for removal")
+var errCrowded = errors.New("the container runtime is slow: too many removals are waiting")
 
 func newBatcher(c clock.Clock, last func()) *batcher {
 	return &batcher{clock: c, last: last, width: 1}
 }
 
-// enter waits for a place in a round, which the caller leaves. The error is ctx's, or says that it takes too long.
+// enter waits for a place in a round; the caller must leave it. The error is that of ctx, or errCrowded after longestWait.
 func (p *batcher) enter(ctx context.Context, e entry) (*round, error) {
 	place := make(chan *round, 1)
 	p.mu.Lock()
@@ -90,10 +93,10 @@ func (p *batcher) enter(ctx context.Context, e entry) (*round, error) {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 		return nil, context.Cause(ctx)
 	}
-	return <-place, nil // just now
+	return <-place, nil // admitted just now
 }
 
-// admit begins a round, if none is under way and somebody waits. The caller holds mu.
+// admit begins a round if none is in progress and a caller waits. The caller holds mu.
 func (p *batcher) admit() {
 	n := min(len(p.waiting), p.width)
 	if p.busy || n == 0 {
@@ -111,7 +114,7 @@ func (p *batcher) admit() {
 	go p.follow(r)
 }
 
-// follow waits for the end of a round and of the rest after it, and begins the next.
+// follow waits for the end of a round and of the rest after it, and begins the next round.
 func (p *batcher) follow(r *round) {
 	select {
 	case <-r.over:
@@ -133,10 +136,10 @@ func (p *batcher) follow(r *round) {
 	}
 }
 
-// learn draws the consequences of a round, and says how long the runtime is left alone before the next, which begins with a
-// look that leaves it alone too. Meanwhile those gather who go together. The caller holds mu.
+// learn sets the size of the next round from the time that this one took. It returns how long the runtime rests before the next
+// round, whose snapshot adds to that rest. During the rest further callers join the next round. The caller holds mu.
 func (p *batcher) learn(r *round) (rest time.Duration) {
-	var looked, took time.Duration // none took any if nothing was to be removed
+	var looked, took time.Duration // zero if nothing was removed
 	if !r.began.IsZero() {
 		looked, took = r.began.Sub(r.admitted), r.ended.Sub(r.began)
 	}
@@ -156,7 +159,7 @@ func (p *batcher) learn(r *round) (rest time.Duration) {
 	return rest
 }
 
-// look gives the look that all of a round share. It begins when all have come.
+// look returns the snapshot that all of a round share. It begins after all have entered.
 func (r *round) look(take func() (*snapshot, error)) (*snapshot, error) {
 	r.pace.mu.Lock()
 	isFirst := !r.looking
@@ -171,7 +174,7 @@ func (r *round) look(take func() (*snapshot, error)) (*snapshot, error) {
 	return r.seen.look, r.seen.err
 }
 
-// notePods notes whether Pods start: by the youngest that the look has found.
+// notePods records whether Pods start: whether the youngest container or sandbox in the snapshot is new.
 func (r *round) notePods() {
 	if r.seen.look == nil {
 		return
@@ -181,7 +184,7 @@ func (r *round) notePods() {
 	r.podsStart = r.pace.clock.Now().Sub(r.seen.look.youngest) < aMoment
 }
 
-// remove makes one removal of the round.
+// remove executes one removal of the round.
 func (r *round) remove(call func() error) error {
 	r.pace.mu.Lock()
 	if r.began.IsZero() {
@@ -195,7 +198,7 @@ func (r *round) remove(call func() error) error {
 	return err
 }
 
-// leave gives the place back.
+// leave gives up the place in the round.
 func (r *round) leave() {
 	r.pace.mu.Lock()
 	defer r.pace.mu.Unlock()

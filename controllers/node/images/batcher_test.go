@@ -15,8 +15,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// slow is a runtime in which removals that come together take a while for all of them, and a while for each. Its time is
-// that of the test's bubble.
+// slow is a runtime in which removals take a time for each round and a time for each removal. It uses the time of the synctest
+// bubble.
 type slow struct {
 	*testing.T
 	*images.Pace
@@ -25,8 +25,8 @@ type slow struct {
 
 	mu       sync.Mutex
 	underWay int
-	rounds   []int         // how many went together
-	busy     time.Duration // with removals
+	rounds   []int         // sizes of the rounds
+	busy     time.Duration // time spent on removals
 	looked   int
 	lasts    int
 }
@@ -40,11 +40,11 @@ func inBubble(t *testing.T, all, each time.Duration, test func(*slow)) {
 		s := &slow{T: t, look: 10 * ms, all: all, each: each}
 		s.Pace = images.NewPace(clock.RealClock{}, func() { s.lasts++ })
 		test(s)
-		time.Sleep(10 * time.Second) // in which rests end
+		time.Sleep(10 * time.Second) // until all rests have ended
 	})
 }
 
-// looks gives when a Pod has started.
+// looks takes a snapshot and returns when the youngest Pod has started.
 func (s *slow) looks() (youngest time.Time) {
 	s.mu.Lock()
 	s.looked++
@@ -60,7 +60,7 @@ func (s *slow) removes() {
 	s.mu.Lock()
 	s.underWay++
 	s.mu.Unlock()
-	time.Sleep(time.Nanosecond) // by when all of the round are under way
+	time.Sleep(time.Nanosecond) // until all removals of the round have started
 	s.mu.Lock()
 	together := s.underWay
 	s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *slow) removes() {
 	}
 }
 
-// drain removes n images by 16 workers and gives how long it took.
+// drain removes n images with 16 workers and returns how long it took.
 func (s *slow) drain(n int) time.Duration {
 	s.Helper()
 	began := time.Now()
@@ -102,17 +102,17 @@ func TestRoundsAreAsWideAsTheRuntimeLikes(t *testing.T) {
 		all, each     time.Duration
 		atLeast, most int // in each of the last rounds
 	}{
-		"all share one search": {60 * ms, 1 * ms, 16, 16},
-		"some of it is shared": {60 * ms, 90 * ms, 8, 16},
-		"nothing is shared":    {0, 150 * ms, 8, 16},
+		"all of the cost is shared":  {60 * ms, 1 * ms, 16, 16},
+		"some of the cost is shared": {60 * ms, 90 * ms, 8, 16},
+		"none of the cost is shared": {0, 150 * ms, 8, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, test.all, test.each, func(s *slow) {
 				s.drain(15 + 16*8)
 				if !slices.Equal(s.rounds[:2], []int{1, 2}) {
-					s.Errorf("it began with rounds of %v, want 1 and 2", s.rounds[:2])
+					s.Errorf("the first rounds are %v, want 1 and 2", s.rounds[:2])
 				}
-				late := s.rounds[5 : len(s.rounds)-1] // what is left may be fewer
+				late := s.rounds[5 : len(s.rounds)-1] // the last round may be smaller
 				if slices.Min(late) < test.atLeast || slices.Max(late) > test.most {
 					s.Errorf("rounds of %v, want %d to %d", late, test.atLeast, test.most)
 				}
@@ -127,7 +127,7 @@ func TestAThirdOfTheTimeIsLeftToPodsThatStart(t *testing.T) {
 		atLeast, most int // percent of the time that is busy
 		widest        int
 	}{
-		"no Pod starts": {false, 93, 96, 16}, // the rest are looks, and a breath
+		"no Pod starts": {false, 93, 96, 16}, // the remaining time is snapshots and short rests
 		"Pods start":    {true, 64, 69, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAThirdOfTheTimeIsLeftToPodsThatStart(t *testing.T) {
 				}
 				expect.Equal(s.T, "widest round", test.widest, slices.Max(s.rounds))
 				if s.looked != len(s.rounds) {
-					s.Errorf("%d looks for %d rounds, want one each", s.looked, len(s.rounds))
+					s.Errorf("%d snapshots for %d rounds, want one each", s.looked, len(s.rounds))
 				}
 			})
 		})
@@ -152,13 +152,13 @@ func TestASlowWhilePasses(t *testing.T) {
 		s.rounds = nil
 		s.drain(40)
 		if last := s.rounds[len(s.rounds)-2]; last > 8 {
-			s.Errorf("rounds of %v while each takes long, want 8 at last", s.rounds)
+			s.Errorf("rounds of %v while removals are slow, want 8 at the end", s.rounds)
 		}
 		s.each = ms
 		s.rounds = nil
 		s.drain(100)
 		if wide := slices.Index(s.rounds, 16); wide < 0 || wide > 5 {
-			s.Errorf("rounds of %v once it is over, want 16 soon", s.rounds)
+			s.Errorf("rounds of %v after that, want 16 soon", s.rounds)
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestNobodyWaitsForLong(t *testing.T) {
 			})
 		}
 		group.Wait()
-		expect.Equal(s.T, "refused of 8: all but two, one after the other", 6, refused)
+		expect.Equal(s.T, "refused of 8 removals, of which two ran one after the other", 6, refused)
 	})
 }
 
@@ -209,7 +209,7 @@ func TestWhoeverGivesUpLeavesNoTrace(t *testing.T) {
 		synctest.Wait()
 		group.Go(func() {
 			if err := s.Go(ctx, s.looks, s.removes); err == nil {
-				s.Error("removed though it was cancelled")
+				s.Error("removed although the context was canceled")
 			}
 		})
 		synctest.Wait()
@@ -230,7 +230,7 @@ func TestRoundsWithoutRemovalsCostNothing(t *testing.T) {
 		}
 		synctest.Wait()
 		if s.lasts != 0 {
-			s.Errorf("told %d times of removals, want none", s.lasts)
+			s.Errorf("last was called %d times, want never", s.lasts)
 		}
 	})
 }
@@ -240,7 +240,7 @@ func TestTheLastRemovalIsToldOf(t *testing.T) {
 		s.drain(50)
 		bubble.Pass(time.Second)
 		if s.lasts != 1 {
-			s.Errorf("told %d times, want once", s.lasts)
+			s.Errorf("last was called %d times, want once", s.lasts)
 		}
 	})
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/retention/index"
 )
 
-// Pace is what lets removals go in rounds.
+// Pace groups removals into rounds.
 type Pace = batcher
 
-// NewPace makes a Pace; last is called after removals that nobody waits to follow.
+// NewPace returns a Pace, which calls last after a round with removals if no caller waits.
 func NewPace(c clock.Clock, last func()) *Pace { return newBatcher(c, last) }
 
-// Go looks and removes in a round. The look gives when the youngest Pod has started.
+// Go takes a snapshot and removes an image in a round. take returns when the youngest Pod has started.
 func (p *batcher) Go(ctx context.Context, take func() time.Time, remove func()) error {
 	r, err := p.enter(ctx, entry{})
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *batcher) Go(ctx context.Context, take func() time.Time, remove func()) 
 	return r.remove(func() error { remove(); return nil })
 }
 
-// Pass takes a place in a round, and finds that nothing is to be removed.
+// Pass takes a place in a round, but removes nothing.
 func (p *batcher) Pass(ctx context.Context) error {
 	r, err := p.enter(ctx, entry{})
 	if err == nil {
@@ -39,18 +39,18 @@ func (p *batcher) Pass(ctx context.Context) error {
 	return err
 }
 
-// WasTold is what a Source says once it has told of images.
+// WasTold records the images that a Source has passed to its Sink, with their versions.
 func (n *Node) WasTold(versions map[types.UID]string) { n.wasTold(versions) }
 
-// Looks lets those who ask together share looks, which are numbered.
+// Looks takes numbered snapshots, which concurrent callers share.
 type Looks struct{ looks *snapshots }
 
-// NewLooks makes Looks that take gives the numbers of.
+// NewLooks returns Looks. take returns the number of each snapshot.
 func NewLooks(take func() int) Looks {
 	return Looks{&snapshots{take: func(context.Context) (*snapshot, error) { return &snapshot{images: make([]image, take())}, nil }}}
 }
 
-// Fresh gives the number of a look that began after the call.
+// Fresh returns the number of a snapshot that began after the call; 0 after an error.
 func (l Looks) Fresh() int {
 	f, err := l.looks.fresh(context.Background())
 	if err != nil {
@@ -59,7 +59,7 @@ func (l Looks) Fresh() int {
 	return len(f.images)
 }
 
-// Rows are the images of a Source that differ from what was told, with the versions of all.
+// Rows returns the images of a Source that differ from those in told, and the versions of all images.
 func Rows(ctx context.Context, s retention.Source, told map[types.UID]string) (differ []*index.FactRow, versions map[types.UID]string) {
 	differ, versions, _, _ = s.(*source).rows(ctx, told, "")
 	return differ, versions

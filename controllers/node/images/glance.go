@@ -10,8 +10,8 @@ import (
 	"github.com/sunset-k8s/sunset/controllers/node/images/cri"
 )
 
-// glance is a look at a few images only, and at all that uses images. It has only those that are exactly as the last look has
-// found them: what became of the others a look has to tell.
+// glance reads some images, and everything that uses images. The result has only images that are equal to those in the last
+// snapshot. For the others a complete snapshot is necessary.
 func (n *Node) glance(ctx context.Context, ids []string) (*snapshot, error) {
 	l, err := n.seeThese(ctx, ids)
 	n.went(err)
@@ -34,13 +34,14 @@ func (n *Node) seeThese(ctx context.Context, ids []string) (*snapshot, error) {
 }
 
 const (
-	// statusCalls is how many questions about an image are asked at a time.
+	// statusCalls is the maximum number of concurrent ImageStatus calls.
 	statusCalls = 4
-	// statusTimeout bounds them all: who waits for one image holds up others, and what was found in time counts.
+	// statusTimeout bounds all of these calls together, because one slow image delays the others. Images that were read in time
+	// are used.
 	statusTimeout = time.Second
 )
 
-// theseImages asks the runtime for some images, and leaves out those that are gone, or of which it does not tell.
+// theseImages reads some images from the runtime. It leaves out images that do not exist or cannot be read.
 func (n *Node) theseImages(ctx context.Context, ids []string) []cri.Image {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -51,7 +52,7 @@ func (n *Node) theseImages(ctx context.Context, ids []string) []cri.Image {
 		group.Go(func() error {
 			image, there, err := n.Runtime.Image(ctx, id)
 			found[i], told[i] = image, there && err == nil
-			return nil // what went wrong with one image a look will tell
+			return nil // a complete snapshot reports the error of one image
 		})
 	}
 	_ = group.Wait()
@@ -64,7 +65,8 @@ func (n *Node) theseImages(ctx context.Context, ids []string) []cri.Image {
 	return known
 }
 
-// recognise gives images the versions that they have by the last look, and takes those out of which that found another form.
+// recognise sets the versions of images from the last snapshot. It leaves out images that have changed since then, and those of
+// unknown age.
 func (n *Node) recognise(l *snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

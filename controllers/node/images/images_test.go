@@ -28,7 +28,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// machine is a node whose runtime and Pods the test decides, and whose time only it lets pass.
+// machine is a node with a fake runtime, fake Pods and a fake clock.
 type machine struct {
 	*testing.T
 	*images.Node
@@ -40,17 +40,17 @@ type machine struct {
 	pods    []corev1.Pod
 	podsAge time.Duration // how long ago the API server listed them
 	list    error
-	remove  func(id string) error // nil removes
+	remove  func(id string) error // nil removes the image
 	removed []string
 	failed  []string
 	lists   int
-	before  int               // how many lists there were when an image was last removed
-	slow    time.Duration     // each listing takes so long
-	unread  string            // the ID of an image of which the runtime says nothing
-	during  func(call string) // as each call ends; nil for nothing
+	before  int               // number of lists before the last removal
+	slow    time.Duration     // duration of each list
+	unread  string            // ID of an image that the runtime cannot read
+	during  func(call string) // called when a call ends; may be nil
 
 	programs map[string]*engine.Program
-	used     int32 // percent of the filesystem; 0 is not known
+	used     int32 // percent of the filesystem; 0 means unknown
 }
 
 const interval = 30 * time.Second
@@ -73,7 +73,7 @@ func (m *machine) reading() history.Reading {
 	return history.Reading{Wall: m.clock.Now(), BootID: "boot", Boot: time.Duration(m.clock.Now().UnixNano())}
 }
 
-// id is a full image ID.
+// id returns a full image ID.
 func id(letter string) string { return "sha256:" + strings.Repeat(letter, 64) }
 
 func (m *machine) has(tag, letter string) {
@@ -128,7 +128,7 @@ func (r runtime) Remove(_ context.Context, id string) error {
 	return nil
 }
 
-// api is what the API server knows of a machine.
+// api is the API server of a machine.
 type api struct{ m *machine }
 
 func (a api) Pods(context.Context) ([]corev1.Pod, time.Time, error) {
@@ -152,7 +152,7 @@ const rules = `{
   }]}
 }`
 
-// permit looks at the node for a while, and judges an image as it is then. It is not valid when the image stays.
+// warrant takes snapshots of the node for a while and then evaluates an image. The permit is not valid if the image is kept.
 func (m *machine) warrant(letter string) policy.DeletePermit {
 	m.Helper()
 	return m.warrantAfter(4, letter)
@@ -191,12 +191,12 @@ func (m *machine) warrantFor(looks int, letter string, place policy.RankResult) 
 func (m *machine) removeBy(w policy.DeletePermit) retention.Outcome {
 	m.Helper()
 	if !w.Valid() {
-		m.Fatal("the image stays")
+		m.Fatal("the permit is not valid")
 	}
 	return m.carryOut(w, policy.TargetOf(w.Rule().Kind, w.Subject()))
 }
 
-// prepare does everything for the removal of an image but send it. The caller releases it.
+// prepare prepares the removal of an image, but does not send it. The caller releases it.
 func (m *machine) prepare(w policy.DeletePermit) retention.Prepared {
 	m.Helper()
 	prepared, blocked := m.Prepare(m.Context(), w, policy.TargetOf(w.Rule().Kind, w.Subject()))
@@ -222,13 +222,13 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 		want      retention.Result
 		asked     int // removals
 	}{
-		"nothing has happened":  {func(*machine) {}, retention.Removed, 1},
-		"somebody removed it":   {func(m *machine) { delete(m.listed, id("a")) }, retention.Gone, 0},
-		"another tag":           {func(m *machine) { m.has("go/other:v1", "a") }, retention.Changed, 0},
-		"a container uses it":   {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }, retention.Changed, 0},
-		"nobody knows the uses": {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return cri.Uses{}, nil } }, retention.Changed, 0},
-		"no answer":             {func(m *machine) { m.list = status.Error(codes.Unavailable, "away") }, retention.Failed, 0},
-		"a Pod names it":        {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, retention.Changed, 0},
+		"no change":                 {func(*machine) {}, retention.Removed, 1},
+		"another client removed it": {func(m *machine) { delete(m.listed, id("a")) }, retention.Gone, 0},
+		"another tag":               {func(m *machine) { m.has("go/other:v1", "a") }, retention.Changed, 0},
+		"a container uses it":       {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }, retention.Changed, 0},
+		"the uses are unknown":      {func(m *machine) { m.usedBy = func() (cri.Uses, error) { return cri.Uses{}, nil } }, retention.Changed, 0},
+		"no answer":                 {func(m *machine) { m.list = status.Error(codes.Unavailable, "away") }, retention.Failed, 0},
+		"a Pod names it":            {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, retention.Changed, 0},
 		"a Pod names its digest": {func(m *machine) {
 			m.pods = []corev1.Pod{naming("elsewhere/x@" + id("a"))}
 		}, retention.Changed, 0},
@@ -237,8 +237,8 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 			pod.Status.Phase = corev1.PodSucceeded
 			m.pods = []corev1.Pod{pod}
 		}, retention.Removed, 1},
-		"a list without anything": {func(m *machine) { clear(m.listed) }, retention.Failed, 0},
-		"a look that takes long":  {func(m *machine) { m.usedBy = m.slowly }, retention.Failed, 0},
+		"an empty list":              {func(m *machine) { clear(m.listed) }, retention.Failed, 0},
+		"a snapshot that takes long": {func(m *machine) { m.usedBy = m.slowly }, retention.Failed, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +254,8 @@ func TestAnImageIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestNoImageIsRemovedByOutdatedAnswers: no removal is sent more than a second after any answer that it depends on.
+// TestNoImageIsRemovedByOutdatedAnswers: the agent sends no removal more than a second after an answer that the removal depends
+// on.
 func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		age  time.Duration
@@ -276,7 +277,7 @@ func TestNoImageIsRemovedByOutdatedAnswers(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatGoesIsLookedAt: while nothing has changed no image is listed, unless others matter.
+// TestOnlyWhatGoesIsLookedAt: while nothing has changed a removal lists no images, unless its rule compares images.
 func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(*machine)
@@ -284,12 +285,12 @@ func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
 		lists     int
 		want      retention.Result
 	}{
-		"nothing has happened": {func(*machine) {}, false, 0, retention.Removed},
-		"another one is gone":  {func(m *machine) { delete(m.listed, id("b")) }, false, 0, retention.Removed},
-		"it has another tag":   {func(m *machine) { m.has("go/other:v1", "a") }, false, 1, retention.Changed},
-		"it is in use":         {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, false, 1, retention.Changed},
-		"it is gone":           {func(m *machine) { delete(m.listed, id("a")) }, false, 1, retention.Gone},
-		"the rule ranks":       {func(*machine) {}, true, 1, retention.Removed},
+		"no change":                 {func(*machine) {}, false, 0, retention.Removed},
+		"another image is gone":     {func(m *machine) { delete(m.listed, id("b")) }, false, 0, retention.Removed},
+		"the image has another tag": {func(m *machine) { m.has("go/other:v1", "a") }, false, 1, retention.Changed},
+		"the image is in use":       {func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, false, 1, retention.Changed},
+		"the image is gone":         {func(m *machine) { delete(m.listed, id("a")) }, false, 1, retention.Gone},
+		"the rule ranks":            {func(*machine) {}, true, 1, retention.Removed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -299,13 +300,13 @@ func TestOnlyWhatGoesIsLookedAt(t *testing.T) {
 			w.Rule().Capacity.Bounded = test.ranks
 			test.meanwhile(m)
 			if o, lists := m.listsFor(w); o.Result != test.want || lists != test.lists {
-				t.Errorf("%s (%v) after %d listings, want %s after %d", o.Result, o.Err, lists, test.want, test.lists)
+				t.Errorf("%s (%v) after %d lists, want %s after %d", o.Result, o.Err, lists, test.want, test.lists)
 			}
 		})
 	}
 }
 
-// listsFor carries a permit out, and gives how often images were listed for that. After a removal somebody may look again.
+// listsFor carries out a permit and returns how often that listed the images. Lists after the removal do not count.
 func (m *machine) listsFor(w policy.DeletePermit) (retention.Outcome, int) {
 	m.Helper()
 	m.mu.Lock()
@@ -320,20 +321,20 @@ func (m *machine) listsFor(w policy.DeletePermit) (retention.Outcome, int) {
 	return o, m.lists - began
 }
 
-// TestRanksCountOthers: whoever keeps the newest does not go by a rank that the removal of another image has changed.
+// TestRanksCountOthers: a rule that keeps the newest images does not use a rank that the removal of another image has changed.
 func TestRanksCountOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		ranks bool
 		gone  func(m *machine)
 		want  retention.Result
 	}{
-		"all are there":                  {true, func(*machine) {}, retention.Removed},
-		"somebody removed another":       {true, func(m *machine) { delete(m.listed, id("b")) }, retention.Changed},
-		"and the rule does not rank":     {false, func(m *machine) { delete(m.listed, id("b")) }, retention.Removed},
-		"we removed another just now":    {true, func(m *machine) { m.removeBy(m.warrant("b")) }, retention.Removed},
-		"another one has come meanwhile": {true, func(m *machine) { m.has("go/late:v1", "c") }, retention.Removed},
-		"what we removed has come back":  {true, comesBack, retention.Removed},
-		"somebody removed it after that": {true, func(m *machine) { comesBack(m); m.lose("b") }, retention.Changed},
+		"no image is gone":                     {true, func(*machine) {}, retention.Removed},
+		"another client removed another image": {true, func(m *machine) { delete(m.listed, id("b")) }, retention.Changed},
+		"another client removed another image, and the rule does not rank": {false, func(m *machine) { delete(m.listed, id("b")) }, retention.Removed},
+		"the agent removed another image just now":                         {true, func(m *machine) { m.removeBy(m.warrant("b")) }, retention.Removed},
+		"another image was pulled":                                         {true, func(m *machine) { m.has("go/late:v1", "c") }, retention.Removed},
+		"an image that the agent removed was pulled again":                 {true, comesBack, retention.Removed},
+		"an image was pulled again, and another client removed it":         {true, func(m *machine) { comesBack(m); m.lose("b") }, retention.Changed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -351,10 +352,10 @@ func TestRanksCountOthers(t *testing.T) {
 	}
 }
 
-// comesBack has an image that we removed be pulled again, some time ago.
+// comesBack removes an image and adds it again, as if it had been pulled again some time ago.
 func comesBack(m *machine) {
 	m.removeBy(m.warrant("b"))
-	m.mu.Lock() // a look may be under way
+	m.mu.Lock() // a snapshot may be in progress
 	m.has("go/else:v1", "b")
 	m.mu.Unlock()
 	for range 4 {
@@ -362,7 +363,7 @@ func comesBack(m *machine) {
 	}
 }
 
-// TestOnlyTheImageOfTheWarrantIsRemoved: what was prepared for one permit is not removed by another.
+// TestOnlyTheImageOfTheWarrantIsRemoved: a removal that was prepared for one permit is not sent with another.
 func TestOnlyTheImageOfTheWarrantIsRemoved(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
@@ -371,13 +372,14 @@ func TestOnlyTheImageOfTheWarrantIsRemoved(t *testing.T) {
 	for name, by := range map[string]policy.DeletePermit{"none": {}, "one for another image": other} {
 		prepared := m.prepare(w)
 		if o := prepared.Send(t.Context(), by, m.clock.Now()); !o.Unsent || o.Err == nil || len(m.removed) > 0 {
-			t.Errorf("warrant %s: %+v after %d removals", name, o, len(m.removed))
+			t.Errorf("permit %s: %+v after %d removals", name, o, len(m.removed))
 		}
 		prepared.Release()
 	}
 }
 
-// TestAnImageWithoutARecordIsKept, even by a rule that does not ask how old it is: there are more images than are remembered.
+// TestAnImageWithoutARecordIsKept: the history is limited to fewer images than exist. An image without a record is kept, even
+// by a rule that does not read its age.
 func TestAnImageWithoutARecordIsKept(t *testing.T) {
 	m := newMachine(t)
 	document, err := policy.Parse([]byte(strings.Replace(rules, `"eligible": "true"`, `"eligible": "true", "startTime": "timestamp('2026-01-01T00:00:00Z')"`, 1)))
@@ -412,16 +414,17 @@ func TestAnImageWithoutARecordIsKept(t *testing.T) {
 	}
 }
 
-// TestWhoeverKeepsTheNewestNeedNotDecide: a rule that says due, but not last, may keep an image once another is gone.
+// TestWhoeverKeepsTheNewestNeedNotDecide: an image is due by two rules, and the one that does not decide keeps the newest
+// images. If another image is gone, that rule may keep the image.
 func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
 	for name, test := range map[string]struct {
 		selects bool
 		mode    v1alpha1.Mode
 		want    retention.Result
 	}{
-		"it had its say":     {true, v1alpha1.Enforce, retention.Changed},
-		"it does not select": {false, v1alpha1.Enforce, retention.Removed},
-		"it is a dry run":    {true, v1alpha1.DryRun, retention.Removed},
+		"the rule selects the image":         {true, v1alpha1.Enforce, retention.Changed},
+		"the rule does not select the image": {false, v1alpha1.Enforce, retention.Removed},
+		"the rule is a dry run":              {true, v1alpha1.DryRun, retention.Removed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -445,7 +448,7 @@ func TestWhoeverKeepsTheNewestNeedNotDecide(t *testing.T) {
 	}
 }
 
-// TestOneImageThatCannotBeReadHoldsUpNoOther: of what does not answer a look has to tell.
+// TestOneImageThatCannotBeReadHoldsUpNoOther: if the runtime cannot read one image, the agent takes a complete snapshot.
 func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
@@ -453,7 +456,7 @@ func TestOneImageThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	w := m.warrant("a")
 	m.unread = id("a")
 	if o, lists := m.listsFor(w); o.Result != retention.Removed || lists != 1 || m.Trouble() != nil {
-		t.Errorf("%s (%v) after %d listings, trouble %v; want it removed after one", o.Result, o.Err, lists, m.Trouble())
+		t.Errorf("%s (%v) after %d lists, error %v; want it removed after one list", o.Result, o.Err, lists, m.Trouble())
 	}
 }
 
@@ -461,11 +464,11 @@ func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 	away := context.DeadlineExceeded
 	for name, test := range map[string]struct {
 		gone bool
-		look error // of a look after the removal
+		look error // error of a snapshot after the removal
 		want retention.Result
 	}{
-		"it is there": {false, nil, retention.Failed}, "it is gone": {true, nil, retention.Removed},
-		"nobody knows whether it is there": {false, status.Error(codes.Unavailable, "away"), retention.Failed},
+		"the image exists": {false, nil, retention.Failed}, "the image is gone": {true, nil, retention.Removed},
+		"the state of the image is unknown": {false, status.Error(codes.Unavailable, "away"), retention.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -483,7 +486,7 @@ func TestAnErrorDoesNotSayThatTheImageIsThere(t *testing.T) {
 				t.Errorf("%s, want %s", o.Result, test.want)
 			}
 			if len(m.failed) != 1 {
-				t.Errorf("failures told: %v, want one", m.failed)
+				t.Errorf("failures reported: %v, want one", m.failed)
 			}
 		})
 	}
@@ -500,12 +503,12 @@ func TestHowLongARuntimeIsOutOfReach(t *testing.T) {
 		{func() {}, 0},
 		{func() { m.list = status.Error(codes.Unavailable, "away") }, 0},
 		{func() {}, interval},
-		{func() { m.list = nil; clear(m.listed) }, 0}, // it answers, be it nonsense
+		{func() { m.list = nil; clear(m.listed) }, 0}, // it answers, although not correctly
 		{func() { m.has("go/app:v1", "a") }, 0},
 	} {
 		step.meanwhile()
 		_ = source.Read(t.Context(), policy.Subject{Name: id("a")}, func(*index.FactRow) {})
-		expect.Equal(t, "out of reach for", step.want, m.Unreachable())
+		expect.Equal(t, "unreachable for", step.want, m.Unreachable())
 		m.clock.Step(interval)
 	}
 }
@@ -515,15 +518,15 @@ func TestWhatIsInUseOrYoungStays(t *testing.T) {
 	m.has("go/app:v1", "a")
 	m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil }
 	if m.warrant("a").Valid() {
-		t.Error("an image in use may go")
+		t.Error("an image in use is due")
 	}
 	m.usedBy = nil
-	m.clock.Step(10 * interval) // unobserved
+	m.clock.Step(10 * interval) // without snapshots
 	if m.warrantAfter(1, "a").Valid() {
-		t.Error("an image may go that nobody has observed to be unused")
+		t.Error("an image is due that was not observed unused")
 	}
 	if !m.warrant("a").Valid() {
-		t.Error("an image stays that was observed unused for two minutes")
+		t.Error("an image that was observed unused for two minutes is not due")
 	}
 }
 
@@ -540,11 +543,11 @@ func TestWhoeverAsksTogetherSharesALook(t *testing.T) {
 	}
 	group.Wait()
 	if m.lists > 25 {
-		t.Errorf("%d looks for 50 attempts at a time", m.lists)
+		t.Errorf("%d lists for 50 concurrent attempts", m.lists)
 	}
 }
 
-// slowly finds out that nothing is used, which takes longer than an answer counts.
+// slowly answers that nothing is used, but takes longer than an answer is valid.
 func (m *machine) slowly() (cri.Uses, error) {
 	m.clock.Step(6 * time.Second)
 	return cri.NewUses(), nil

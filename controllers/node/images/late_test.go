@@ -14,7 +14,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain after the next look, though it is the same; then no more.
+// TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain: after the next snapshot an unchanged image is evaluated again if its
+// evaluation exceeded the deadline. Once that has succeeded, it is not.
 func TestAnImageThatTookTooLongToEvaluateIsEvaluatedAgain(t *testing.T) {
 	some := "[" + strings.Repeat("0,", 179) + "0]"
 	loop := some + ".all(a, " + some + ".all(b, a + b == 0))"

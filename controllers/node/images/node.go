@@ -21,25 +21,25 @@ import (
 
 // Runtime is the container runtime of the node.
 type Runtime interface {
-	// Images lists all images, or fails.
+	// Images lists all images. An incomplete list is an error.
 	Images(ctx context.Context) ([]cri.Image, error)
-	// Image gives one image by its full ID, as Images would; false when it is not there.
+	// Image returns one image by its full ID, in the form that Images returns; false if it does not exist.
 	Image(ctx context.Context, id string) (cri.Image, bool, error)
-	// Uses finds all that uses an image, or fails.
+	// Uses returns everything that uses an image. An incomplete result is an error.
 	Uses(ctx context.Context) (cri.Uses, error)
-	// Remove removes an image by its full ID. An error does not say that it is still there.
+	// Remove removes an image by its full ID. After an error the image may be gone all the same.
 	Remove(ctx context.Context, id string) error
 }
 
-// Cluster is what the API server knows of the node.
+// Cluster is the state of the node in the API server.
 type Cluster interface {
-	// Pods are those bound to the node, and when the API server answered so: at most a second ago.
+	// Pods returns the Pods that are bound to the node, and when the API server listed them: at most a second ago.
 	Pods(ctx context.Context) (pods []corev1.Pod, since time.Time, err error)
-	// Node is the node as rules see it; the error says why that is not known.
+	// Node returns the node in the form that rules read; the error says why it is unknown.
 	Node() (*engine.Node, error)
 }
 
-// Options is what a Node is made of.
+// Options are the dependencies and settings of a Node.
 type Options struct {
 	Runtime  Runtime
 	Cluster  Cluster
@@ -47,17 +47,17 @@ type Options struct {
 	Readings history.Clock // of the clocks of the node
 	Clock    clock.Clock
 	Compiler *engine.Compiler
-	Failed   func(code string) // is told of each call of Remove that failed; nil for nobody
-	Again    func(n int)       // is told how many images came back within a day after their removal; nil for nobody
-	Interval time.Duration     // between two looks at the node; 0 means DefaultInterval
-	// Late is told of each image that is found gone after a removal that nobody has answered; nil for nobody.
+	Failed   func(code string) // called with the code of each failed call of Remove; may be nil
+	Again    func(n int)       // called with the number of images that were pulled again within a day after their removal; may be nil
+	Interval time.Duration     // between two snapshots of the node; 0 means DefaultInterval
+	// Late is called for each removal without an answer whose image is found to be gone; may be nil.
 	Late func(retention.Removal)
 }
 
-// DefaultInterval is how often a Node looks when nobody asks.
+// DefaultInterval is the time between two snapshots while no caller requests one.
 const DefaultInterval = time.Minute
 
-// Node is the images of one node. It implements retention.Sources and retention.Remover.
+// Node holds the images of one node. It implements retention.Sources and retention.Remover.
 type Node struct {
 	Options
 	looks snapshots
@@ -66,37 +66,37 @@ type Node struct {
 	mu       sync.Mutex
 	round    int64
 	versions map[string]version // by ID
-	brief    map[string]Summary // by ID, as of the last look
-	before   map[string]Summary // of those removed since a look some time ago
+	brief    map[string]Summary // by ID, from the last snapshot
+	before   map[string]Summary // by ID, of images that are gone
 	total    v1alpha1.ImageCount
-	trouble  error                      // why the last look failed; nil when it did not
-	away     time.Time                  // since when the runtime has been out of reach; zero when it is not
-	changed  chan struct{}              // closed and replaced when a look finds something else than the one before
+	trouble  error                      // error of the last snapshot; nil if it succeeded
+	away     time.Time                  // since when the runtime has been unreachable; zero if it is reachable
+	changed  chan struct{}              // closed and replaced when a snapshot differs from the one before
 	rules    map[string]*engine.Program // in force
-	told     map[types.UID]string       // what the rules were last told of, with versions
-	sent     map[string]time.Time       // when the removal of an image was sent, by ID, for a while
+	told     map[types.UID]string       // images that the rules have received, with their versions
+	sent     map[string]time.Time       // when the removal of an image was sent, by ID; kept for sentFor
 
 	saving sync.Mutex
-	saved  time.Time // when the history was last written, or found that it need not be
-	toSave bool      // it will be in a moment
+	saved  time.Time // when the history was last saved, or needed no save
+	toSave bool      // a save is scheduled
 
 	unsure unacknowledged
 }
 
-// version numbers the forms of one image.
+// version is the number of one form of an image.
 type version struct {
 	form   string
 	number int64
 }
 
-// New makes a Node. It does nothing until a Source runs.
+// New returns a Node. It does nothing until a Source runs.
 func New(o Options) *Node {
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
 	}
 	n := &Node{Options: o, versions: map[string]version{}, sent: map[string]time.Time{}, brief: map[string]Summary{}, changed: make(chan struct{})}
 	n.looks.take = n.look
-	n.pace = newBatcher(o.Clock, func() { n.looks.join() }) // a look writes down what is gone, and shows what else has changed
+	n.pace = newBatcher(o.Clock, func() { n.looks.join() }) // a snapshot records the removed images and detects other changes
 	return n
 }
 
@@ -105,31 +105,31 @@ func (n *Node) Open(q retention.RuleSet) retention.Source {
 	return &source{node: n, asks: q}
 }
 
-// Use takes the compiled rules in force, by policy.Rule.Key. Nothing goes by another one.
+// Use sets the compiled rules in force, by policy.Rule.Key. Images are removed by these rules only.
 func (n *Node) Use(programs map[string]*engine.Program) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.rules = programs
 }
 
-// wasTold takes what the rules have been told of. The map is not changed any more.
+// wasTold records the images that the rules have received. The caller must not change the map afterwards.
 func (n *Node) wasTold(versions map[types.UID]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.told = versions
 }
 
-// toldOf is what the rules were last told of.
+// toldOf returns the images that the rules received last.
 func (n *Node) toldOf() map[types.UID]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.told
 }
 
-// sentFor is how long it is remembered that the removal of an image was sent: until every verdict knows that it has gone.
+// sentFor is how long the Node remembers that it has sent a removal: until all decisions take its result into account.
 const sentFor = time.Minute
 
-// sends notes that the removal of an image is sent.
+// sends records that the removal of an image is sent.
 func (n *Node) sends(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,7 +140,7 @@ func (n *Node) sends(id string) {
 	n.sent[id] = now
 }
 
-// hasLost reports whether images are gone of those that were told, and not by us.
+// hasLost reports whether images that the rules have received are gone, and another client has removed them.
 func (n *Node) hasLost(told map[types.UID]string, l *snapshot) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -153,27 +153,27 @@ func (n *Node) hasLost(told map[types.UID]string, l *snapshot) bool {
 	return false
 }
 
-// rule is the compiled rule of a key; nil when it is not in force any more.
+// rule returns the compiled rule of a key; nil if it is no longer in force.
 func (n *Node) rule(key string) *engine.Program {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.rules[key]
 }
 
-// differs is closed once a look finds something else than the ones so far.
+// differs returns a channel that is closed when a snapshot differs from the ones so far.
 func (n *Node) differs() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.changed
 }
 
-// Summary is what people want to know of an image.
+// Summary describes an image for people.
 type Summary struct {
 	Name  string // its first tag, or else its first digest; empty without any
 	Bytes int64
 }
 
-// Summary gives what the last looks found of an image; zero when nobody knows.
+// Summary returns the summary of an image from recent snapshots; zero if it is unknown.
 func (n *Node) Summary(id string) Summary {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -183,21 +183,21 @@ func (n *Node) Summary(id string) Summary {
 	return n.before[id]
 }
 
-// Total is how many images the last look found, and how many bytes they have.
+// Total returns the number of images in the last snapshot and the sum of their bytes.
 func (n *Node) Total() v1alpha1.ImageCount {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.total
 }
 
-// Trouble is why the last look at the node failed; nil when it did not.
+// It returns the error of the last snapshot of the node; nil if it succeeded.
 func (n *Node) Trouble() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.trouble
 }
 
-// Unreachable is for how long looks have failed because of the runtime; zero when the last one did not.
+// Unreachable returns for how long snapshots have failed because the runtime is unreachable; zero if the last one did not.
 func (n *Node) Unreachable() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -207,7 +207,7 @@ func (n *Node) Unreachable() time.Duration {
 	return n.Clock.Now().Sub(n.away)
 }
 
-// note numbers the forms that a look has found: a form keeps its number, and another one has a greater number.
+// note numbers the forms of the images in a snapshot. A form keeps its number, and a new form of an image gets a greater one.
 func (n *Node) note(l *snapshot) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -232,10 +232,10 @@ func (n *Node) note(l *snapshot) {
 	n.versions, n.brief = versions, brief
 }
 
-// remembered is how many images that are no more are remembered: whoever removed one still wants to tell of it.
+// remembered is how many images that are gone have their summary kept, for the reports of their removal.
 const remembered = 1000
 
-// remember keeps what is known of images that a look does not show any more.
+// remember keeps the summaries of images that are no longer in a snapshot.
 func (n *Node) remember(now map[string]Summary) {
 	if len(n.before) > remembered || n.before == nil {
 		n.before = map[string]Summary{}

@@ -14,23 +14,23 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestAnImageThatIsUsedDuringTheChecksIsKept: an image stays if it comes into use between any two answers of the runtime, whether
-// all images were read or one.
+// TestAnImageThatIsUsedDuringTheChecksIsKept: an image is kept if it comes into use between any two answers of the runtime,
+// whether the agent reads all images or only this one.
 func TestAnImageThatIsUsedDuringTheChecksIsKept(t *testing.T) {
 	inContainer := func(m *machine) { m.usedBy = func() (cri.Uses, error) { return usesOf("go/app:v1"), nil } }
 	for name, test := range map[string]struct {
 		before func(m *machine)
-		after  []string // one of these calls has ended
+		after  []string // then runs after one of these calls
 		then   func(m *machine)
 	}{
-		"a container starts once images were listed": {func(*machine) {}, []string{"Images", "Image"}, inContainer},
-		"a Pod comes once images were listed": {func(*machine) {}, []string{"Images", "Image"}, func(m *machine) {
+		"a container starts after the list of images": {func(*machine) {}, []string{"Images", "Image"}, inContainer},
+		"a Pod is bound after the list of images": {func(*machine) {}, []string{"Images", "Image"}, func(m *machine) {
 			m.pods = []corev1.Pod{naming("go/app:v1")}
 		}},
-		"a Pod comes once containers were listed": {func(*machine) {}, []string{"Uses"}, func(m *machine) {
+		"a Pod is bound after the list of containers": {func(*machine) {}, []string{"Uses"}, func(m *machine) {
 			m.pods = []corev1.Pod{naming("go/app:v1")}
 		}},
-		"the container of a Pod starts, and the Pod is deleted by force": {
+		"the container of a Pod starts, and the Pod is force-deleted": {
 			func(m *machine) { m.pods = []corev1.Pod{naming("go/app:v1")} }, []string{"Pods", "Uses"},
 			func(m *machine) { m.pods = nil; inContainer(m) },
 		},
@@ -68,7 +68,7 @@ func TestAPodThatIsDeletedDuringTheChecksUsesItsImage(t *testing.T) {
 		w := m.warrant("a")
 		w.Rule().Capacity.Bounded = ranks
 		m.pods = []corev1.Pod{naming("go/app:v1")}
-		m.during = func(call string) { // only the first list of Pods of each look has it
+		m.during = func(call string) { // only the first list of Pods of each snapshot has it
 			switch call {
 			case "Uses":
 				m.pods = nil
@@ -82,7 +82,7 @@ func TestAPodThatIsDeletedDuringTheChecksUsesItsImage(t *testing.T) {
 	}
 }
 
-// TestAnImageThatAPodNamesIsUsed, in whatever field the Pod names it, until the Pod has succeeded or failed.
+// TestAnImageThatAPodNamesIsUsed: an image is in use if a Pod names it in any field, until the Pod has succeeded or failed.
 func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
 	spec := func(s corev1.PodSpec) corev1.Pod { return corev1.Pod{Spec: s} }
 	ran := func(s corev1.PodStatus) corev1.Pod { return corev1.Pod{Status: s} }
@@ -97,13 +97,13 @@ func TestAnImageThatAPodNamesIsUsed(t *testing.T) {
 		"an image volume": {spec(corev1.PodSpec{Volumes: []corev1.Volume{{
 			Name: "v", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "go/app:v1"}},
 		}}}), retention.Changed},
-		"the ID of what a container ran":            {ran(corev1.PodStatus{ContainerStatuses: image}), retention.Changed},
-		"the ID of what an init container ran":      {ran(corev1.PodStatus{InitContainerStatuses: image}), retention.Changed},
-		"the ID of what an ephemeral container ran": {ran(corev1.PodStatus{EphemeralContainerStatuses: image}), retention.Changed},
-		"another image":                             {naming("go/else:v1"), retention.Removed},
-		"a Pod that succeeded":                      {ended(corev1.PodSucceeded), retention.Removed},
-		"a Pod that failed":                         {ended(corev1.PodFailed), retention.Removed},
-		"a Pod in phase Unknown":                    {ended(corev1.PodUnknown), retention.Changed},
+		"the image ID in a container status":            {ran(corev1.PodStatus{ContainerStatuses: image}), retention.Changed},
+		"the image ID in an init container status":      {ran(corev1.PodStatus{InitContainerStatuses: image}), retention.Changed},
+		"the image ID in an ephemeral container status": {ran(corev1.PodStatus{EphemeralContainerStatuses: image}), retention.Changed},
+		"another image":          {naming("go/else:v1"), retention.Removed},
+		"a Pod that succeeded":   {ended(corev1.PodSucceeded), retention.Removed},
+		"a Pod that failed":      {ended(corev1.PodFailed), retention.Removed},
+		"a Pod in phase Unknown": {ended(corev1.PodUnknown), retention.Changed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -124,8 +124,8 @@ func ended(phase corev1.PodPhase) corev1.Pod {
 	return pod
 }
 
-// TestARoundServesRequestsFromBeforeItsStart: a caller that asks while the images are being read gets the result of the next read. All
-// such callers share it.
+// TestARoundServesRequestsFromBeforeItsStart: a caller that asks while the images are being read gets the result of the next
+// read. All such callers share it.
 func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := 0
@@ -144,8 +144,8 @@ func TestARoundServesRequestsFromBeforeItsStart(t *testing.T) {
 	})
 }
 
-// TestARuleThatComparesNeedsALookAtAllImages: a removal that was prepared by reading one image is not sent for a rule that compares
-// images.
+// TestARuleThatComparesNeedsALookAtAllImages: a removal that was prepared by reading one image is not sent for a rule that
+// compares images.
 func TestARuleThatComparesNeedsALookAtAllImages(t *testing.T) {
 	for _, compares := range []bool{false, true} {
 		m := newMachine(t)
@@ -162,18 +162,18 @@ func TestARuleThatComparesNeedsALookAtAllImages(t *testing.T) {
 	}
 }
 
-// TestNoImageIsRemovedByOldAnswersAboutItsUse: a container that starts, or a Pod that is bound to the node, while another request is slow
-// is in no answer. Each answer is valid for a second, as before any other deletion.
+// TestNoImageIsRemovedByOldAnswersAboutItsUse: while one request is slow, a container may start or a Pod may be bound to the
+// node. No answer has it. So each answer is valid for a second, as before any other deletion.
 func TestNoImageIsRemovedByOldAnswersAboutItsUse(t *testing.T) {
 	for name, test := range map[string]struct {
 		podsAge, slow time.Duration // slow is how long the API server takes to list the Pods after the runtime has answered
 		sent          bool
 	}{
-		"all answers are new":                    {0, 0, true},
-		"the list of Pods is a second old":       {time.Second, 0, true},
-		"the list of Pods is older":              {time.Second + 1, 0, false},
-		"the answer of the runtime is older":     {0, time.Second + 1, false},
-		"the answer of the runtime is young yet": {0, time.Second, true},
+		"all answers are new":                       {0, 0, true},
+		"the list of Pods is a second old":          {time.Second, 0, true},
+		"the list of Pods is older":                 {time.Second + 1, 0, false},
+		"the answer of the runtime is older":        {0, time.Second + 1, false},
+		"the answer of the runtime is a second old": {0, time.Second, true},
 	} {
 		for _, ranks := range []bool{false, true} {
 			m := newMachine(t)

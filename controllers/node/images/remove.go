@@ -23,8 +23,8 @@ var (
 	errRanks     = errors.New("another client removed images, which changes the ranks of the others")
 )
 
-// Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images and their
-// use again, and fails if the image is not exactly as it was evaluated: if it is in use now, or has another tag.
+// Prepare implements retention.Remover. It waits for a place in a round, and holds it until Release. Then it reads the images
+// and their use again. It fails if the image is not exactly as it was evaluated: if it is in use now, or has another tag.
 func (n *Node) Prepare(ctx context.Context, w policy.DeletePermit, t policy.Target) (retention.Prepared, *retention.Outcome) {
 	if err := mayRemove(w, t); err != nil {
 		return retention.Prepared{}, &retention.Outcome{Result: retention.Refused, Err: err, Unsent: true}
@@ -74,15 +74,15 @@ func (n *Node) examine(ctx context.Context, in *round, t policy.Target) (*snapsh
 	return l, nil
 }
 
-// prepared is what a round has read of an image that is about to be removed.
+// prepared is the state of an image, as a round has read it, before its removal.
 type prepared struct {
 	round *round
 	image *image
-	lost  bool // other images that the rules know are gone, and another client has removed them
+	lost  bool // another client has removed other images that the rules know
 }
 
-// send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both, provided
-// that it sends a request.
+// send removes an image that was prepared. If an earlier attempt had no answer, the result of this one is the result of both,
+// provided that it sends a request.
 func (n *Node) send(ctx context.Context, w policy.DeletePermit, t policy.Target, p prepared, since time.Time) retention.Outcome {
 	if err := n.stands(ctx, w, t, p); err != nil {
 		return retention.Outcome{Result: retention.Changed, Err: err, Unsent: true}
@@ -98,7 +98,7 @@ func (n *Node) send(ctx context.Context, w policy.DeletePermit, t policy.Target,
 	return outcome
 }
 
-// stands checks again what depends on the state of the node and on the other images. It sends no request.
+// stands repeats the checks that depend on the state of the node and on other images. It sends no request.
 func (n *Node) stands(ctx context.Context, w policy.DeletePermit, t policy.Target, p prepared) error {
 	if err := mayRemove(w, t); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (n *Node) stands(ctx context.Context, w policy.DeletePermit, t policy.Targe
 	return n.upheld(ctx, w, p.image)
 }
 
-// lookIn returns what a round has read of an image: of the images to be removed only or, if that does not suffice or a rule compares
-// images, of all.
+// lookIn returns what a round has read of an image. It reads only the images to be removed. If that does not suffice, or if a
+// rule compares images, it reads all images.
 func (n *Node) lookIn(ctx context.Context, in *round, id string) (*snapshot, error) {
 	l, err := in.look(func() (*snapshot, error) {
 		if in.ranks {
@@ -127,10 +127,10 @@ func (n *Node) lookIn(ctx context.Context, in *round, id string) (*snapshot, err
 	return n.looks.fresh(ctx)
 }
 
-// lookAge is how long the reads before a removal may take together: their result is as old as the first answer.
+// lookAge is the maximum time that all reads before a removal may take, because their result is as old as the first answer.
 const lookAge = 5 * time.Second
 
-// upheld evaluates the rules that read the node again: the node may have changed, and the image not.
+// upheld evaluates the rules that read the node again: the node may have changed although the image has not.
 func (n *Node) upheld(ctx context.Context, w policy.DeletePermit, i *image) (err error) {
 	judge := n.Compiler.NewEvaluator(ctx)
 	defer judge.Close()
@@ -176,7 +176,8 @@ func (n *Node) isGone(ctx context.Context, id string) bool {
 	return err == nil && l.byID[id] == nil
 }
 
-// resultOf is what an error of the runtime means. Most concern the image: CRI-O answers Unknown if it is in use.
+// resultOf returns the result for an error of the runtime. Most errors concern the image: CRI-O answers Unknown if it is in
+// use.
 func resultOf(err error) retention.Result {
 	switch cri.Code(err) {
 	case codes.Unavailable.String(), codes.ResourceExhausted.String():

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// scripted is a machine whose runtime answers over a socket, as the test has it. What is not answered soon is an error.
+// scripted is a machine with a runtime behind a socket, whose answers the test sets. Calls time out after a second.
 func scripted(t *testing.T) (*machine, *critest.Server) {
 	t.Helper()
 	m, s := newMachine(t), critest.Start(t)
@@ -24,8 +24,8 @@ func scripted(t *testing.T) (*machine, *critest.Server) {
 	return m, s
 }
 
-// TestF41ARuntimeInTrouble: whatever is wrong with the socket or its answers between the verdict and the removal, nothing is
-// removed, the node says what is wrong, and nobody waits for long. When it is well again the image goes.
+// TestF41ARuntimeInTrouble: the socket or the answers of the runtime fail between the decision and the removal. The agent
+// removes nothing, reports the error and does not block for long. Once the runtime has recovered, the agent removes the image.
 func TestF41ARuntimeInTrouble(t *testing.T) {
 	on := func(h critest.Hook, calls ...string) func(*critest.Server) {
 		return func(s *critest.Server) {
@@ -39,16 +39,16 @@ func TestF41ARuntimeInTrouble(t *testing.T) {
 		trouble func(*critest.Server)
 		says    string
 	}{
-		"it has nothing":                        {func(s *critest.Server) { s.Update(func(s *critest.State) { s.Images = nil }) }, "lists no image"},
-		"it hangs when asked for images":        {on(critest.Hang, all, one), "DeadlineExceeded"},
-		"it hangs when asked for containers":    {on(critest.Hang, containers), "DeadlineExceeded"},
-		"it hangs when asked for sandboxes":     {on(critest.Hang, sandboxes), "DeadlineExceeded"},
-		"it hangs":                              {on(critest.Hang, all, one, containers, sandboxes), "DeadlineExceeded"},
-		"it may not be asked for images":        {on(critest.Fail(codes.PermissionDenied), all, one), "PermissionDenied"},
-		"it may not be asked for containers":    {on(critest.Fail(codes.PermissionDenied), containers), "PermissionDenied"},
-		"it is down":                            {(*critest.Server).Down, "Unavailable"},
-		"it lists an image that has no ID":      {func(s *critest.Server) { s.On(all, critest.Nameless); s.On(one, critest.Fail(codes.Internal)) }, "BadAnswer"},
-		"it does not know what containers need": {on(critest.Nameless, containers), "BadAnswer"},
+		"no images":                          {func(s *critest.Server) { s.Update(func(s *critest.State) { s.Images = nil }) }, "lists no image"},
+		"requests for images hang":           {on(critest.Hang, all, one), "DeadlineExceeded"},
+		"requests for containers hang":       {on(critest.Hang, containers), "DeadlineExceeded"},
+		"requests for sandboxes hang":        {on(critest.Hang, sandboxes), "DeadlineExceeded"},
+		"all requests hang":                  {on(critest.Hang, all, one, containers, sandboxes), "DeadlineExceeded"},
+		"requests for images are denied":     {on(critest.Fail(codes.PermissionDenied), all, one), "PermissionDenied"},
+		"requests for containers are denied": {on(critest.Fail(codes.PermissionDenied), containers), "PermissionDenied"},
+		"the runtime is down":                {(*critest.Server).Down, "Unavailable"},
+		"an image has no ID":                 {func(s *critest.Server) { s.On(all, critest.Nameless); s.On(one, critest.Fail(codes.Internal)) }, "BadAnswer"},
+		"a container has no ID":              {on(critest.Nameless, containers), "BadAnswer"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,17 +70,17 @@ func TestF41ARuntimeInTrouble(t *testing.T) {
 				t.Errorf("%s (%v) after %d removals", outcome.Result, outcome.Err, s.Calls("RemoveImage"))
 			}
 			if trouble := m.Trouble(); err == nil || trouble == nil || !strings.Contains(cri.Code(trouble)+": "+trouble.Error(), test.says) {
-				t.Errorf("a look gives %v, and the node says %v, not %q", err, trouble, test.says)
+				t.Errorf("a snapshot fails with %v and the node reports %v, want %q", err, trouble, test.says)
 			}
 			m.heal(s, there)
 			if outcome := m.removeBy(m.warrant("a")); outcome.Result != retention.Removed || m.Trouble() != nil {
-				t.Errorf("well again: %s (%v), trouble %v", outcome.Result, outcome.Err, m.Trouble())
+				t.Errorf("after recovery: %s (%v), error %v", outcome.Result, outcome.Err, m.Trouble())
 			}
 		})
 	}
 }
 
-// heal makes a runtime well, and waits until it is heard of again.
+// heal makes a runtime recover, and waits until the agent reaches it again.
 func (m *machine) heal(s *critest.Server, there critest.State) {
 	m.Helper()
 	for _, call := range []string{"ListImages", "ImageStatus", "ListContainers", "ListPodSandbox"} {
@@ -90,7 +90,7 @@ func (m *machine) heal(s *critest.Server, there critest.State) {
 	s.Up()
 	for end := time.Now().Add(30 * time.Second); m.look() != nil; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			m.Fatalf("it is not well: %v", m.Trouble())
+			m.Fatalf("the runtime has not recovered: %v", m.Trouble())
 		}
 	}
 }

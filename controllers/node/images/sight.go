@@ -12,10 +12,10 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// sights bounds how often a look is taken for whoever wants to see the images.
+// sights limits how often clients of the debug endpoint cause a snapshot.
 type sights struct {
 	mu    sync.Mutex
-	taken time.Time // when one was last begun
+	taken time.Time // when the last of these snapshots began
 }
 
 var (
@@ -23,8 +23,8 @@ var (
 	errOld    = errors.New("the last read is too old, and another one is in progress; retry later")
 )
 
-// Sight gives the images as the last look found them. Where that is longer ago than two intervals, as nobody looks at a node
-// that no rule is about, or failed, it takes another one, at most one in an interval. The error says why nothing is known.
+// Sight returns the images in the last snapshot. If that failed or is older than two intervals, as on a node without rules,
+// Sight takes another snapshot, at most one per interval. The error says why the images are unknown.
 func (n *Node) Sight(ctx context.Context) (*debug.Handler, error) {
 	l, err := n.recent(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (n *Node) Sight(ctx context.Context) (*debug.Handler, error) {
 	return s, nil
 }
 
-// recent is the last look, or one of now.
+// recent returns the last snapshot, or takes a new one.
 func (n *Node) recent(ctx context.Context) (*snapshot, error) {
 	now := n.Clock.Now()
 	l, err := n.looks.latest()
@@ -60,7 +60,7 @@ func (n *Node) recent(ctx context.Context) (*snapshot, error) {
 	return nil, err
 }
 
-// next reports whether it is time for another look, which the caller then takes.
+// next reports whether it is time for another snapshot, which the caller must then take.
 func (s *sights) next(interval time.Duration, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func isWithin(most time.Duration, then, now time.Time) bool {
 	return lease.Elapsed(now, then) < most
 }
 
-// latest is the look that ended last, or why it failed.
+// latest returns the snapshot that ended last, or its error.
 func (l *snapshots) latest() (*snapshot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

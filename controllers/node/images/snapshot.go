@@ -16,11 +16,11 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// snapshot has the images of the node as they were at one moment.
+// snapshot has the images of the node at one moment.
 type snapshot struct {
 	began    time.Time
-	since    time.Time // when the oldest answer came that says which images are in use
-	youngest time.Time // when the last container or sandbox was created; zero without any
+	since    time.Time // time of the oldest answer about which images are in use
+	youngest time.Time // when the youngest container or sandbox was created; zero without any
 	outcome  history.Outcome
 	images   []image
 	byID     map[string]*image
@@ -30,17 +30,17 @@ type snapshot struct {
 type image struct {
 	engine.Image
 	version string
-	use     cri.Use // one of those it has, when InUse
-	ageless bool    // nobody knows how old it is
+	use     cri.Use // one of its uses, if InUse
+	ageless bool    // its age is unknown
 }
 
-// ErrPods is wrapped by the error of a look that fails because the Pods of the node cannot be listed.
+// ErrPods is wrapped by the error of a snapshot that fails because the Pods of the node cannot be listed.
 var ErrPods = errors.New("list the Pods of the node")
 
-// byPod is why an image is in use that a Pod names.
+// byPod is the cri.Use.By of an image that a Pod names.
 const byPod = "Pod"
 
-// look lists the images, then their use: an image that comes into use in between counts as used.
+// look lists the images first and then their use: an image that comes into use in between counts as used.
 func (n *Node) look(ctx context.Context) (*snapshot, error) {
 	l, err := n.see(ctx)
 	if err == nil {
@@ -51,7 +51,7 @@ func (n *Node) look(ctx context.Context) (*snapshot, error) {
 	return l, err
 }
 
-// went records the error of a look; nil if it succeeded.
+// went records the error of a snapshot; nil if it succeeded.
 func (n *Node) went(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,7 +64,7 @@ func (n *Node) went(err error) {
 	}
 }
 
-// isOfRuntime reports whether a look failed because the runtime does not listen on its socket.
+// isOfRuntime reports whether a snapshot failed because the runtime does not listen on its socket.
 func isOfRuntime(err error) bool {
 	return err != nil && !errors.Is(err, ErrPods) && cri.Code(err) == codes.Unavailable.String()
 }
@@ -83,9 +83,9 @@ func (n *Node) see(ctx context.Context) (*snapshot, error) {
 	return l, n.age(at, l)
 }
 
-// uses is all that uses images, be it known to the runtime yet or not, and when the oldest answer came that says so. It lists the
-// Pods twice: before, as the containers of a Pod may start while the Pod is deleted, and after, as Pods may be bound to the node while
-// the runtime answers. Within a second both are the same list.
+// uses returns everything that uses images, whether the runtime has them or not, and the time of the oldest answer. It lists
+// the Pods twice. It lists them before the runtime answers because the containers of a Pod may start while the Pod is deleted.
+// It lists them afterwards because Pods may be bound to the node in between. Within a second both are the same list.
 func (n *Node) uses(ctx context.Context) (uses cri.Uses, since time.Time, err error) {
 	before, _, err := n.Cluster.Pods(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (n *Node) uses(ctx context.Context) (uses cri.Uses, since time.Time, err er
 	return uses, since, nil
 }
 
-// newSnapshot makes a look whose images have no age yet.
+// newSnapshot returns a snapshot whose images have no age yet.
 func newSnapshot(began, since time.Time, listed []cri.Image, uses cri.Uses) *snapshot {
 	l := &snapshot{began: began, since: since, youngest: uses.Youngest, images: make([]image, len(listed)), byID: make(map[string]*image, len(listed))}
 	for i, of := range listed {
@@ -130,7 +130,7 @@ var (
 	errEmpty = errors.New("the runtime lists no images, but listed some a moment ago")
 )
 
-// age gives the images of a look their ages.
+// age sets the ages of the images in a snapshot.
 func (n *Node) age(at history.Reading, l *snapshot) error {
 	seen := make([]history.Seen, len(l.images))
 	for i := range l.images {
@@ -152,19 +152,19 @@ func (n *Node) age(at history.Reading, l *snapshot) error {
 	return nil
 }
 
-// date gives an image the age that it has by the last look.
+// date sets the age of an image from the last snapshot.
 func (n *Node) date(i *image) {
 	record, known := n.History.Of(i.ID)
 	i.ageless = !known
 	i.FirstSeen, i.LastUsed, i.UnusedSince = record.FirstSeen, record.LastUsed, record.UnusedSince()
 }
 
-// saveEvery is how often the history is written at most, however many looks are taken while images are removed. What a crash
-// makes of it is what it makes of the time without an agent.
+// saveEvery is the minimum time between two writes of the history, even if removals cause many snapshots. After a crash, that
+// time counts like time in which the agent did not run.
 const saveEvery = time.Second
 
-// save has the ages kept, now or in a moment. That they cannot be written to disk is no error: what is known stays known, and
-// the history tells.
+// save saves the ages, now or in a moment. A failed write is not an error here: the ages stay in memory, and the history
+// reports it.
 func (n *Node) save(at history.Reading) {
 	n.saving.Lock()
 	defer n.saving.Unlock()
@@ -185,11 +185,11 @@ func (n *Node) save(at history.Reading) {
 	}
 }
 
-// addPod adds what a Pod of the node names, be it pulled or not: all of it until the Pod has ended, and the kubelet may still
-// start what has been pulled.
+// addPod adds all images that a Pod of the node names, whether they have been pulled or not. They count until the Pod has
+// ended, because the kubelet may still start them.
 func addPod(uses cri.Uses, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return // what is left of it are containers, which count by themselves
+		return // its remaining containers count on their own
 	}
 	name := pod.Namespace + "/" + pod.Name
 	add := func(image string) { uses.Add(cri.Use{By: byPod, ID: name, Name: image}) }
@@ -215,9 +215,9 @@ func addPod(uses cri.Uses, pod *corev1.Pod) {
 	}
 }
 
-// formOf is all of an image that a verdict may rest on. Two forms are the same text only if they are the same.
+// formOf encodes everything about an image that a decision may depend on. Different forms have different encodings.
 func formOf(i *engine.Image) string {
-	form := make([]byte, 0, 512) // without package fmt, as each look makes thousands of them
+	form := make([]byte, 0, 512) // without package fmt, because each snapshot encodes thousands of images
 	for _, list := range [][]string{i.Tags, i.Digests, {i.RuntimeHandler}} {
 		for _, text := range list {
 			form = strconv.AppendQuote(form, text)
@@ -234,14 +234,14 @@ func formOf(i *engine.Image) string {
 	return string(form)
 }
 
-// snapshots takes one look at a time. All callers that asked before it began share it.
+// snapshots takes one snapshot at a time. All callers that asked before it began share it.
 type snapshots struct {
 	take   func(context.Context) (*snapshot, error)
 	sights sights
 
 	mu            sync.Mutex
 	running, next *singleflight
-	last          *singleflight // that has ended
+	last          *singleflight // the last one that has ended
 }
 
 type singleflight struct {
@@ -250,10 +250,10 @@ type singleflight struct {
 	err  error
 }
 
-// lookTimeout bounds one look: each call it makes has a deadline of its own.
+// lookTimeout bounds one snapshot. In addition, each call has its own deadline.
 const lookTimeout = 2 * time.Minute
 
-// fresh returns a look that began after the call. The error is that of the look, or ctx's.
+// fresh returns a snapshot that began after the call. The error is that of the snapshot, or of ctx.
 func (l *snapshots) fresh(ctx context.Context) (*snapshot, error) {
 	f := l.join()
 	select {
@@ -279,7 +279,7 @@ func (l *snapshots) join() *singleflight {
 	return l.running
 }
 
-// start begins the next look. The caller holds mu.
+// start begins the next snapshot. The caller holds mu.
 func (l *snapshots) start() {
 	f := l.next
 	l.running, l.next = f, nil

@@ -22,19 +22,19 @@ import (
 type source struct {
 	node *Node
 	asks retention.RuleSet
-	late map[types.UID]bool // images of which an evaluation took too long: they are evaluated again after the next look
+	late map[types.UID]bool // images whose evaluation took too long: they are evaluated again after the next snapshot
 }
 
-// Reasons why nothing is known of the images.
+// Reasons why the images are unknown.
 const (
 	runtimeUnreachable = "RuntimeUnreachable"
 	nodeUnknown        = "NodeUnknown"
 )
 
-// Run implements retention.Source. It looks at the node again and again, and tells what differs.
+// Run implements retention.Source. It takes snapshots of the node until ctx ends, and passes the differences to sink.
 func (s *source) Run(ctx context.Context, sink retention.Sink) {
-	var told map[types.UID]string // versions; nil until all has been told
-	var about string              // what the rules were told of the node
+	var told map[types.UID]string // versions that sink has; nil until it has all images
+	var about string              // fields of the node that the rules have read
 	delay := retries().DelayWithReset(s.node.Clock, time.Minute)
 	for ctx.Err() == nil {
 		differs := s.node.differs()
@@ -45,7 +45,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 		case trouble != nil:
 			told = nil
 			sink.Lost(trouble)
-			log.FromContext(ctx).V(1).Info("images are not known", "why", trouble.Message)
+			log.FromContext(ctx).V(1).Info("images unknown", "why", trouble.Message)
 			s.pause(ctx, delay())
 			continue
 		case told == nil, node != about:
@@ -60,10 +60,11 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 	}
 }
 
-// lookAgain is how soon a look follows another one that was taken meanwhile, right before a removal, and found a difference.
+// lookAgain is the delay after which a difference that another snapshot has found, right before a removal, causes a snapshot
+// here.
 const lookAgain = time.Second
 
-// wait waits until it is time to look again. The look before may itself have found a difference: that one is told already.
+// wait waits until the next snapshot is due. If the last snapshot itself found a difference, sink has it already.
 func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
 	select {
 	case <-differs:
@@ -79,7 +80,7 @@ func (s *source) wait(ctx context.Context, differs <-chan struct{}) {
 	}
 }
 
-// retries spaces the looks that fail.
+// retries is the backoff after failed snapshots.
 func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: 15 * time.Second}
 }
@@ -91,7 +92,7 @@ func (s *source) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tell tells a sink what differs from what it was told, and what is not there any more.
+// tell passes changed and deleted images to a sink.
 func tell(sink retention.Sink, differ []*index.FactRow, told, versions map[types.UID]string) {
 	for _, row := range differ {
 		sink.Apply(row)
@@ -103,8 +104,9 @@ func tell(sink retention.Sink, differ []*index.FactRow, told, versions map[types
 	}
 }
 
-// rows takes a look at the node and asks the rules about each image that differs from what was told, or about all if
-// nothing was, or what they read of the node itself differs. It also gives the versions of all, and that.
+// rows takes a snapshot of the node. It evaluates each image that differs from the versions in told. It evaluates all images if
+// told is nil, or if the fields of the node that the rules read have changed. It returns the evaluated images, the versions of
+// all images, and those fields.
 func (s *source) rows(ctx context.Context, told map[types.UID]string, before string) (
 	differ []*index.FactRow, versions map[types.UID]string, about string, trouble *retention.SourceError) {
 	l, err := s.node.looks.fresh(ctx)
@@ -138,7 +140,7 @@ func isLate(row *index.FactRow) bool {
 	return slices.ContainsFunc(row.Facts(), func(f policy.Facts) bool { return errors.Is(f.Err, engine.ErrDeadline) })
 }
 
-// judge makes an evaluator that knows the node, and gives what the rules read of it.
+// judge returns an evaluator for the node, and the fields of the node that the rules read.
 func (s *source) judge(ctx context.Context) (*engine.Evaluator, string, error) {
 	node, err := s.node.Cluster.Node()
 	if err != nil {
@@ -153,7 +155,7 @@ func (s *source) judge(ctx context.Context) (*engine.Evaluator, string, error) {
 			field, _, _ := strings.Cut(path, ".")
 			value, named := object[field]
 			if !named {
-				value = object // the node as a whole
+				value = object // the whole node
 			}
 			about += fmt.Sprintf("%s=%v ", path, value)
 		}

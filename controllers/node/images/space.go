@@ -11,8 +11,8 @@ var (
 	errFilesystem = errors.New("disk usage unknown")
 )
 
-// stillTooFull asks how full the filesystem is before an image goes for want of space: what stood in the way of many may have
-// gone since that was measured.
+// stillTooFull checks the disk usage right before an image is removed to free disk space. Earlier removals may have freed
+// enough since the last measurement.
 func (n *Node) stillTooFull(w policy.DeletePermit) error {
 	rule := w.Rule()
 	if w.Reason() != policy.OverCapacity || !rule.Images.HasThresholds || rule.Spec.Capacity != nil {

@@ -7,17 +7,17 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// TestNothingGoesForWantOfSpaceThereIs: of many that are to go at once, no more than necessary do.
+// TestNothingGoesForWantOfSpaceThereIs: of many images that are due at the same time, no more are removed than necessary.
 func TestNothingGoesForWantOfSpaceThereIs(t *testing.T) {
 	for name, test := range map[string]struct {
-		looks int // two: it is not due for its age yet
+		looks int // after two, the image is not due because of its age
 		used  int32
 		want  retention.Result
 	}{
-		"too full":              {2, 81, retention.Removed},
-		"at the low threshold":  {2, 80, retention.Changed},
-		"nobody knows how full": {2, 0, retention.Changed},
-		"it is old enough":      {4, 80, retention.Removed},
+		"above the low threshold": {2, 81, retention.Removed},
+		"at the low threshold":    {2, 80, retention.Changed},
+		"disk usage unknown":      {2, 0, retention.Changed},
+		"the TTL has passed":      {4, 80, retention.Removed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)

@@ -11,19 +11,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// unacknowledged are the removals that were sent and not answered: they may have happened, or still happen. The zero value has none.
+// unacknowledged holds the removals that were sent and have no answer: they may have succeeded, or may still succeed. The zero
+// value is empty.
 type unacknowledged struct {
 	mu  sync.Mutex
 	all map[string]sent // by ID of the image
 }
 
-// sent is one of them.
+// sent is one such removal.
 type sent struct {
 	removal retention.Removal
-	until   time.Time // it may still happen
+	until   time.Time // when it can no longer succeed
 }
 
-// unsureFor is how long a removal may still happen. Whatever takes an image away later is somebody else.
+// unsureFor is how long a removal without an answer may still succeed. If the image disappears later, another client has
+// removed it.
 const unsureFor = 10 * time.Minute
 
 func (u *unacknowledged) put(s sent) {
@@ -35,7 +37,7 @@ func (u *unacknowledged) put(s sent) {
 	u.all[s.removal.Subject.Name] = s
 }
 
-// take gives the one of an image to whoever tries again.
+// take removes and returns the entry of an image whose removal is retried.
 func (u *unacknowledged) take(id string) (s sent, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -44,7 +46,8 @@ func (u *unacknowledged) take(id string) (s sent, ok bool) {
 	return s, ok
 }
 
-// ended gives those whose image a look does not show any more, each once, and forgets those that do not happen any more.
+// ended removes and returns the entries whose images are no longer in a snapshot. It also drops entries that can no longer
+// succeed.
 func (u *unacknowledged) ended(l *snapshot, now time.Time) []sent {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -62,7 +65,7 @@ func (u *unacknowledged) ended(l *snapshot, now time.Time) []sent {
 	return gone
 }
 
-// sentFor is what carrying a permit out came to that was not answered.
+// sentFor returns the entry for a permit whose removal had no answer.
 func (n *Node) sentFor(w policy.DeletePermit) sent {
 	now := n.Clock.Now()
 	return sent{
@@ -73,12 +76,12 @@ func (n *Node) sentFor(w policy.DeletePermit) sent {
 	}
 }
 
-// settle counts what was removed without an answer, once a look shows that it is gone.
+// settle counts removals that had no answer, once a snapshot shows that their images are gone.
 func (n *Node) settle(ctx context.Context, l *snapshot) {
 	for _, s := range n.unsure.ended(l, n.Clock.Now()) {
 		r := s.removal
 		r.At = n.Clock.Now()
-		log.FromContext(ctx).V(1).Info("deleted after all", "name", r.Subject.Name, "rule", r.Rule.ID.String(), "due", r.Due)
+		log.FromContext(ctx).V(1).Info("image removed after a request without an answer", "name", r.Subject.Name, "rule", r.Rule.ID.String(), "due", r.Due)
 		n.History.Removed(r.Subject.Name, []string{n.Summary(r.Subject.Name).Name}, n.Readings())
 		if n.Late != nil {
 			n.Late(r)

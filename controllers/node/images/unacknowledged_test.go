@@ -18,21 +18,21 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// look looks at the node once more.
+// look takes another snapshot of the node.
 func (m *machine) look() error {
 	m.clock.Step(interval)
 	source := m.Open(retention.NewRuleSet(v1alpha1.ImageKind, nil, nil))
 	return source.Read(m.Context(), policy.Subject{Name: id("b")}, func(*index.FactRow) {})
 }
 
-// lose has images go away, whoever did it.
+// lose deletes an image, as any client may.
 func (m *machine) lose(letter string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.listed, id(letter))
 }
 
-// TestWhatNobodyAnsweredCountsOnceItIsGone: a removal that ends after its deadline is ours.
+// TestWhatNobodyAnsweredCountsOnceItIsGone: the agent counts a removal that ends after its deadline.
 func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 	refused := status.Error(codes.Unknown, "in use by a container")
 	tests := map[string]struct {
@@ -40,33 +40,33 @@ func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 		then   func(m *machine, w policy.DeletePermit)
 		late   int
 	}{
-		"it is there":             {context.DeadlineExceeded, func(*machine, policy.DeletePermit) {}, 0},
-		"it is gone":              {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 1},
-		"the runtime was cut off": {status.Error(codes.Unavailable, "closing"), func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 1},
-		"it was refused, and somebody else removes it": {refused, func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 0},
-		"somebody else removes it much later": {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) {
+		"the image exists":          {context.DeadlineExceeded, func(*machine, policy.DeletePermit) {}, 0},
+		"the image is gone":         {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 1},
+		"the connection was closed": {status.Error(codes.Unavailable, "closing"), func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 1},
+		"the removal was refused, and another client removes the image": {refused, func(m *machine, _ policy.DeletePermit) { m.lose("a") }, 0},
+		"another client removes the image much later": {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) {
 			m.clock.Step(11 * time.Minute)
 			m.lose("a")
 		}, 0},
-		"it was gone, and pulled again before anybody looked": {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) {
-			m.mu.Lock() // a look may be under way
+		"the image was removed, and pulled again before the next snapshot": {context.DeadlineExceeded, func(m *machine, _ policy.DeletePermit) {
+			m.mu.Lock() // a snapshot may be in progress
 			defer m.mu.Unlock()
 			delete(m.listed, id("a"))
 			m.has("go/app:v1", "a")
 		}, 0},
-		"it is tried again, and answered": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
+		"the removal is retried and succeeds": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
 			m.remove = nil
 			if o := m.removeBy(w); o.Result != retention.Removed {
 				m.Errorf("%s (%v)", o.Result, o.Err)
 			}
 		}, 0},
-		"it is tried again, and was gone": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
+		"the removal is retried, and the image is gone": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
 			m.lose("a")
 			if o := m.removeBy(w); o.Result != retention.Gone {
 				m.Errorf("%s (%v)", o.Result, o.Err)
 			}
 		}, 1},
-		"it is tried again, and nobody answers": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
+		"the removal is retried and has no answer": {context.DeadlineExceeded, func(m *machine, w policy.DeletePermit) {
 			m.removeBy(w)
 			m.lose("a")
 		}, 1},
@@ -99,18 +99,19 @@ func TestWhatNobodyAnsweredCountsOnceItIsGone(t *testing.T) {
 	}
 }
 
-// TestPodsThatAreNotToldAreNoTroubleOfTheRuntime, and no image is removed meanwhile.
+// TestPodsThatAreNotToldAreNoTroubleOfTheRuntime: an API server that does not list the Pods is not an error of the runtime. No
+// image is removed until it does.
 func TestPodsThatAreNotToldAreNoTroubleOfTheRuntime(t *testing.T) {
 	m := newMachine(t)
 	m.has("go/app:v1", "a")
 	w := m.warrant("a")
 	m.Cluster = silent{api{m}}
 	if o := m.removeBy(w); o.Result != retention.Failed || len(m.removed) > 0 || !errors.Is(m.Trouble(), images.ErrPods) {
-		t.Errorf("%s, %v, trouble: %v", o.Result, m.removed, m.Trouble())
+		t.Errorf("%s, %v, error: %v", o.Result, m.removed, m.Trouble())
 	}
 	m.Cluster, m.list = api{m}, errors.New("away")
 	if err := m.look(); err == nil || errors.Is(m.Trouble(), images.ErrPods) {
-		t.Errorf("trouble: %v", m.Trouble())
+		t.Errorf("error: %v", m.Trouble())
 	}
 }
 

@@ -21,75 +21,77 @@ import (
 	"github.com/sunset-k8s/sunset/policy/rbac"
 )
 
-// ErrMissing is wrapped by the error of a rule whose ServiceAccount lacks a right.
+// ErrMissing is wrapped by the error of a rule whose ServiceAccount lacks a permission.
 var ErrMissing = errors.New("missing permission")
 
 const (
-	freshFor = time.Second      // what a deletion rests on
-	forget   = 10 * time.Minute // answers nobody has asked for: a tenant may name ever new ServiceAccounts
+	freshFor = time.Second      // maximum age of an answer for a deletion
+	forget   = 10 * time.Minute // how long unused answers are kept: a tenant may name any number of ServiceAccounts
 
-	// askWithin bounds a question: others wait for it.
+	// askWithin is the timeout for one question: other questions wait for it.
 	askWithin = 5 * time.Second
 )
 
-// Checker asks the API server what ServiceAccounts may do, and remembers the answers. Create it with New.
+// Checker asks the API server which permissions ServiceAccounts have, and caches the answers. Create it with New.
 type Checker struct {
 	reviews authorizationclient.SubjectAccessReviewInterface
 	mapper  meta.RESTMapper
 	clock   clock.Clock
-	wake    chan struct{} // of the Loop
+	wake    chan struct{} // wakes the Loop
 
 	mu      sync.Mutex
 	answers map[question]answer
 	changes uint64 // of answers
 }
 
-// question is what one rule needs.
+// question is the set of permissions that one rule needs.
 type question struct {
 	namespace, account string
 	kind               schema.GroupVersionKind
 	verbs              string // separated by commas
 }
 
-// owning is what a rule needs of an owner that it lets go: what becomes of the subject tells of the owner.
+// owning is the verbs that a rule needs for an owner that it deletes. It needs get, because the result for the subject reveals
+// facts about the owner.
 const owning = "get,delete"
 
-// Missing is a right that is missing and can be granted. It is an ErrMissing.
+// Missing is a missing permission that can be granted. It wraps ErrMissing.
 type Missing struct {
 	Resource schema.GroupResource
-	What     string // the whole sentence
+	What     string // the whole message
 }
 
 // Error implements error.
 func (l *Missing) Error() string { return l.What }
 
-// Unwrap implements what errors.Is asks for.
+// Unwrap supports errors.Is.
 func (l *Missing) Unwrap() error { return ErrMissing }
 
 type answer struct {
 	at      time.Time
 	err     error
-	allowed bool // as the API server told last
+	allowed bool // by the last response of the API server
 }
 
-// New makes a Checker.
+// New returns a Checker.
 func New(reviews authorizationclient.SubjectAccessReviewInterface, mapper meta.RESTMapper, c clock.Clock) *Checker {
 	return &Checker{reviews: reviews, mapper: mapper, clock: c, wake: make(chan struct{}, 1), answers: map[question]answer{}}
 }
 
-// Check returns no error when the ServiceAccount of a rule may list and delete what the rule is about, and patch it where the
-// rule marks, as of a time that is at most a second ago. The error wraps ErrMissing when a right is missing.
+// Check returns nil if the ServiceAccount of a rule may list and delete objects of the rule's kind, and patch them if the rule
+// sets marks. The answer is at most a second old; since is when it was requested. The error wraps ErrMissing if a permission is
+// missing.
 func (c *Checker) Check(ctx context.Context, r *policy.Rule) (since time.Time, err error) {
 	return c.check(ctx, questionOf(r), freshFor)
 }
 
-// CheckOwner returns no error when the ServiceAccount of a rule may get and delete an owner of the kind, as of a time that is at
-// most a second ago. The error wraps ErrMissing when a right is missing.
+// CheckOwner returns nil if the ServiceAccount of a rule may get and delete owners of the kind. The answer is at most a second
+// old; since is when it was requested. The error wraps ErrMissing if a permission is missing.
 func (c *Checker) CheckOwner(ctx context.Context, r *policy.Rule, kind schema.GroupVersionKind) (since time.Time, err error) {
 	return c.check(ctx, question{namespace: r.Namespace, account: r.ServiceAccount, kind: kind, verbs: owning}, freshFor)
 }
 
-// Known is the latest answer about a rule, however old; ok is false when there is none yet.
+// Known returns the latest answer about a rule, of any age; ok is false if there is none yet.
 func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +99,7 @@ func (c *Checker) Known(r *policy.Rule) (err error, ok bool) {
 	return a.err, ok
 }
 
-// Allowed reports whether the ServiceAccount of a rule had its rights when the API server last told, however long ago.
+// Allowed reports whether the ServiceAccount of a rule had its permissions by the last response of the API server, of any age.
 func (c *Checker) Allowed(r *policy.Rule) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +110,7 @@ func questionOf(r *policy.Rule) question {
 	return question{namespace: r.Namespace, account: r.ServiceAccount, kind: r.Kind, verbs: strings.Join(rbac.AccountVerbs(r), ",")}
 }
 
-// check also says when the question was asked.
+// check also returns when the answer was requested.
 func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (since time.Time, err error) {
 	now := c.clock.Now()
 	c.mu.Lock()
@@ -120,7 +122,7 @@ func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (
 	asking, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	err = c.ask(asking, q)
-	if ctx.Err() != nil { // the caller has given up, or has no time left: that is no answer, as a request that takes too long is one
+	if ctx.Err() != nil { // the caller was canceled or timed out, which says nothing; a timeout of the request itself counts as an answer
 		return now, err
 	}
 	c.mu.Lock()
@@ -133,14 +135,14 @@ func (c *Checker) check(ctx context.Context, q question, maxAge time.Duration) (
 	return now, err
 }
 
-// changed is how often an answer has changed.
+// changed returns how often an answer has changed.
 func (c *Checker) changed() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changes
 }
 
-// prune forgets answers that were no longer asked for long before a time.
+// prune drops answers that were not requested for a long time before now.
 func (c *Checker) prune(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

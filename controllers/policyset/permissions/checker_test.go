@@ -37,19 +37,19 @@ func TestRights(t *testing.T) {
 	tests := map[string]struct {
 		denied []string
 		rule   *policy.Rule
-		verbs  []string // asked for
-		want   string   // empty for permitted
+		verbs  []string // requested
+		want   string   // empty if permitted
 	}{
-		"all are there":                {nil, rule(), []string{"list", "delete"}, ""},
-		"may not list":                 {[]string{"list"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list jobs.batch in namespace team-a"},
-		"may not delete":               {[]string{"delete"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
-		"may nothing":                  {[]string{"list", "delete", "patch"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list, delete jobs.batch in namespace team-a"},
-		"may not patch, and need not":  {[]string{"patch"}, rule(), []string{"list", "delete"}, ""},
-		"may not patch, and marks":     {[]string{"patch"}, rule(fixture.Marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
-		"may patch, and marks":         {nil, rule(fixture.Marking), []string{"list", "delete", "patch"}, ""},
-		"what lives in no namespace":   {nil, rule(fixture.About(fixture.Nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
-		"nobody to act as":             {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty"},
-		"what the cluster cannot know": {nil, rule(fixture.About(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
+		"all are granted":                        {nil, rule(), []string{"list", "delete"}, ""},
+		"list is missing":                        {[]string{"list"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list jobs.batch in namespace team-a"},
+		"delete is missing":                      {[]string{"delete"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"all are missing":                        {[]string{"list", "delete", "patch"}, rule(), []string{"list", "delete"}, "missing permission: ServiceAccount cleaner may not list, delete jobs.batch in namespace team-a"},
+		"patch is missing, and not needed":       {[]string{"patch"}, rule(), []string{"list", "delete"}, ""},
+		"patch is missing, and needed for marks": {[]string{"patch"}, rule(fixture.Marking), []string{"list", "delete", "patch"}, "missing permission: ServiceAccount cleaner may not patch jobs.batch in namespace team-a"},
+		"patch is granted, and needed for marks": {nil, rule(fixture.Marking), []string{"list", "delete", "patch"}, ""},
+		"a cluster-scoped kind":                  {nil, rule(fixture.About(fixture.Nodes)), nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"without a ServiceAccount":               {nil, rule(of("")), nil, "missing permission: spec.serviceAccountName is empty"},
+		"a kind that the cluster does not have":  {nil, rule(fixture.About(schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"})), nil, `resolve example.org/v1, Kind=Thing: no matches for kind "Thing" in version "example.org/v1"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,12 +79,12 @@ func TestRightsToAnOwner(t *testing.T) {
 		verbs  []string
 		want   string
 	}{
-		"all are there":              {nil, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, ""},
-		"marking needs nothing more": {[]string{"patch", "list"}, rule(fixture.About(fixture.Pods), fixture.Marking), fixture.Jobs, []string{"get", "delete"}, ""},
-		"may not delete":             {[]string{"delete"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
-		"may not get":                {[]string{"get"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
-		"an owner in no namespace":   {nil, rule(fixture.About(fixture.Pods)), fixture.Nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
-		"nobody to act as":           {nil, rule(fixture.About(fixture.Pods), of("")), fixture.Jobs, nil, "missing permission: spec.serviceAccountName is empty"},
+		"all are granted":                  {nil, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, ""},
+		"marks need no further permission": {[]string{"patch", "list"}, rule(fixture.About(fixture.Pods), fixture.Marking), fixture.Jobs, []string{"get", "delete"}, ""},
+		"delete is missing":                {[]string{"delete"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not delete jobs.batch in namespace team-a"},
+		"get is missing":                   {[]string{"get"}, rule(fixture.About(fixture.Pods)), fixture.Jobs, []string{"get", "delete"}, "missing permission: ServiceAccount cleaner may not get jobs.batch in namespace team-a"},
+		"a cluster-scoped owner":           {nil, rule(fixture.About(fixture.Pods)), fixture.Nodes, nil, "missing permission: Node is cluster-scoped, and the rules of a RetentionPolicy apply only in its namespace"},
+		"without a ServiceAccount":         {nil, rule(fixture.About(fixture.Pods), of("")), fixture.Jobs, nil, "missing permission: spec.serviceAccountName is empty"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRightsToAnOwner(t *testing.T) {
 	}
 }
 
-// TestRightsToAKindAreNotThoseToAnOwner: an answer to one is none to the other.
+// TestRightsToAKindAreNotThoseToAnOwner: an answer to one question does not answer the other.
 func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
 	s, _, c := newServedChecker()
 	s.deny("get")
@@ -112,10 +112,10 @@ func TestRightsToAKindAreNotThoseToAnOwner(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.CheckOwner(t.Context(), rule(), fixture.Jobs); !errors.Is(err, permissions.ErrMissing) {
-		t.Errorf("may not get: %v", err)
+		t.Errorf("get is missing: %v", err)
 	}
 	if _, known := c.Known(rule(fixture.About(fixture.Pods))); known {
-		t.Error("what is about owners is known of a rule")
+		t.Error("an answer about owners counts for the rule")
 	}
 }
 
@@ -129,27 +129,28 @@ func TestARightThatIsMissingIsToldFromTrouble(t *testing.T) {
 	lost := errors.New("connection refused")
 	s.failing(lost)
 	if _, err := c.Check(t.Context(), rule()); !errors.Is(err, lost) || errors.Is(err, permissions.ErrMissing) {
-		t.Errorf("no answer: %v", err)
+		t.Errorf("no response: %v", err)
 	}
 }
 
-// TestTheAgeOfAnAnswerCountsFromItsRequest: whoever asks learns since when the answer is known, however long it took, and whoever asked before.
+// TestTheAgeOfAnAnswerCountsFromItsRequest: every caller receives the time of the request, however long the answer took, and
+// also if another caller requested it.
 func TestTheAgeOfAnAnswerCountsFromItsRequest(t *testing.T) {
 	s, clock, c := newServedChecker()
 	s.during = func() { clock.Step(300 * time.Millisecond) }
-	for _, name := range []string{"two slow answers", "remembered 600 ms later"} {
+	for _, name := range []string{"two slow answers", "cached 600 ms later"} {
 		since, err := c.Check(t.Context(), rule())
 		if err != nil || !since.Equal(now) {
-			t.Errorf("%s: known since %s (%v), not since %s", name, since, err, now)
+			t.Errorf("%s: since is %s (%v), want %s", name, since, err, now)
 		}
 	}
 	clock.Step(400*time.Millisecond + 1)
 	if since, _ := c.Check(t.Context(), rule()); !since.Equal(now.Add(time.Second + 1)) {
-		t.Errorf("a second after the question the answer of %s counts", since)
+		t.Errorf("the answer of %s counts a second after its request", since)
 	}
 }
 
-// TestAnswersCountForASecond, be they about the kind of a rule or about an owner.
+// TestAnswersCountForASecond, both for the kind of a rule and for an owner.
 func TestAnswersCountForASecond(t *testing.T) {
 	for about, test := range map[string]struct {
 		check func(context.Context, *permissions.Checker) (time.Time, error)
@@ -173,9 +174,9 @@ func TestAnswersCountForASecond(t *testing.T) {
 			expect.Equal(t, "allowed a nanosecond after that", false, check())
 			expect.Equal(t, "asked", test.verbs, s.verbs())
 			s.deny()
-			expect.Equal(t, "a right that is back", false, check())
+			expect.Equal(t, "a permission that is granted again", false, check())
 			clock.Step(time.Second + 1)
-			expect.Equal(t, "a right that is back, a second later", true, check())
+			expect.Equal(t, "a permission that is granted again, a second later", true, check())
 			s.deny("delete")
 			clock.SetTime(now.Add(-time.Hour))
 			expect.Equal(t, "allowed by a clock that was set back", false, check())
@@ -222,14 +223,14 @@ func TestKnownIsTheLatestAnswerHoweverOld(t *testing.T) {
 	clock.Step(1)
 	c.Prune()
 	if _, known := c.Known(rule()); known {
-		t.Error("an answer nobody has asked for is kept for ever")
+		t.Error("an unused answer is kept forever")
 	}
 }
 
-// TestAllowedIsTheLatestAnswerThatTold: an error tells neither.
+// TestAllowedIsTheLatestAnswerThatTold: an error does not change it.
 func TestAllowedIsTheLatestAnswerThatTold(t *testing.T) {
 	s, now, c := newServedChecker()
-	expect.Equal(t, "before it was asked", false, c.Allowed(rule()))
+	expect.Equal(t, "before the first answer", false, c.Allowed(rule()))
 	for i, step := range []struct {
 		denied string
 		fail   error
@@ -258,8 +259,8 @@ func TestWhatCannotBeAskedIsNotPermitted(t *testing.T) {
 	}
 }
 
-// TestWhoeverGivesUpGivesNoAnswer: that a caller does not wait any more says nothing of a ServiceAccount's permissions. Others ask for
-// themselves, and the rule keeps the answer that it had.
+// TestWhoeverGivesUpGivesNoAnswer: the end of a caller's context says nothing about the permissions of a ServiceAccount. Other
+// callers send their own requests, and the rule keeps its previous answer.
 func TestWhoeverGivesUpGivesNoAnswer(t *testing.T) {
 	_, clock, c := newServedChecker()
 	if _, err := c.Check(t.Context(), rule()); err != nil {
@@ -275,6 +276,6 @@ func TestWhoeverGivesUpGivesNoAnswer(t *testing.T) {
 		t.Errorf("known of the rule: %v, %v", known, ok)
 	}
 	if _, err := c.Check(t.Context(), rule()); err != nil {
-		t.Errorf("who asks next is told: %v", err)
+		t.Errorf("the next caller receives: %v", err)
 	}
 }

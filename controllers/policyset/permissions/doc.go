@@ -1,8 +1,8 @@
-// Package permissions says whether the rules of RetentionPolicies may do what they say: they act with the rights of a
-// ServiceAccount, not with Sunset's own.
+// Package permissions checks the permissions that rules of RetentionPolicies need. These rules act with the permissions of a
+// ServiceAccount, not with those of Sunset.
 //
-// It promises that a right that was taken away counts as missing within a second of the next deletion, and that what
-// cannot be asked counts as missing.
+// It promises that a deletion relies on an answer that is at most a second old, so that a revoked permission soon counts as
+// missing. A permission that cannot be checked counts as missing.
 //
-// It refuses to grant anything: ClusterRetentionPolicies are none of its business.
+// It never grants permissions, and it does not concern ClusterRetentionPolicies.
 package permissions

@@ -1,4 +1,4 @@
 package permissions
 
-// Prune forgets answers that were not asked for in a long time.
+// Prune drops answers that were not requested for a long time.
 func (c *Checker) Prune() { c.prune(c.clock.Now()) }

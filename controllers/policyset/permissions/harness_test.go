@@ -18,10 +18,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// now is when every test begins.
+// now is the time at the start of every test.
 var now = fixture.Now
 
-// rule is one of a RetentionPolicy of team-a, whose ServiceAccount is cleaner.
+// rule returns a rule of a RetentionPolicy of team-a with the ServiceAccount cleaner.
 func rule(options ...func(r *policy.Rule)) *policy.Rule {
 	r := &policy.Rule{Namespace: "team-a", ServiceAccount: "cleaner", Kind: fixture.Jobs}
 	for _, o := range options {
@@ -34,14 +34,14 @@ func of(account string) func(r *policy.Rule) {
 	return func(r *policy.Rule) { r.ServiceAccount = account }
 }
 
-// server answers SubjectAccessReviews: everything is allowed but what is denied.
+// server answers SubjectAccessReviews. It allows everything except denied verbs.
 type server struct {
 	authorizationclient.SubjectAccessReviewInterface // only Create is called
 
 	mu     sync.Mutex
 	denied map[string]bool // verbs
 	fail   error
-	during func() // while each is answered; nil for nothing
+	during func() // runs while each request is answered; nil for nothing
 	takes  time.Duration
 	asked  []authorizationv1.SubjectAccessReviewSpec
 }
@@ -63,7 +63,7 @@ func (s *server) Create(ctx context.Context, r *authorizationv1.SubjectAccessRev
 	return r, nil
 }
 
-// verbs are those asked for since the last call.
+// verbs returns the verbs requested since the last call.
 func (s *server) verbs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func newChecker(s *server, c clock.Clock) *permissions.Checker {
 	return permissions.New(s, mapper, c)
 }
 
-// asking is a Checker on a server, at rest.
+// newServedChecker returns a Checker with a server and a clock.
 func newServedChecker() (*server, *clocktesting.FakeClock, *permissions.Checker) {
 	s, c := &server{}, clocktesting.NewFakeClock(now)
 	return s, c, newChecker(s, c)

@@ -10,21 +10,20 @@ import (
 
 const (
 	lookEvery    = 10 * time.Second
-	allowedEvery = time.Minute // between two questions about a right that is there
-	tellEvery    = time.Second // while many new questions are asked
+	allowedEvery = time.Minute // between two requests for a permission that is granted
+	tellEvery    = time.Second // minimum interval between calls of Changed while many new questions are asked
 )
 
-// Loop asks for the rights of every rule again and again, so that status tells of one that is missing before anything is
-// due.
+// Loop checks the permissions of every rule periodically, so that the status shows a missing permission before anything is due.
 type Loop struct {
 	*Checker
-	// Rules are those to ask about.
+	// Rules returns the rules to check.
 	Rules func() []*policy.Rule
-	// Changed is called soon after an answer has changed, also when another caller asked and when it has changed back.
+	// Changed is called soon after an answer has changed, also if another caller requested it, and if it has changed back.
 	Changed func()
 }
 
-// Look makes the loop ask now for what it has no answer to. It never blocks.
+// Look makes the loop request missing answers now. It never blocks.
 func (l *Loop) Look() {
 	select {
 	case l.wake <- struct{}{}:
@@ -32,10 +31,10 @@ func (l *Loop) Look() {
 	}
 }
 
-// NeedLeaderElection says that only the leader's answers are told.
+// NeedLeaderElection returns true: only the leader reports the answers.
 func (l *Loop) NeedLeaderElection() bool { return true }
 
-// Start asks until ctx ends. New questions do not wait until the known ones have been asked again.
+// Start checks permissions until ctx ends. New questions do not wait for the periodic checks of known ones.
 func (l *Loop) Start(ctx context.Context) error {
 	var asking sync.WaitGroup
 	asking.Go(func() { l.askAgain(ctx) })
@@ -44,7 +43,7 @@ func (l *Loop) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		asked := l.askNew(ctx)
 		if changes := l.changed(); changes != told && (!asked || l.clock.Since(since) >= tellEvery) {
-			told, since = changes, l.clock.Now() // before the call: a change during the call leads to another one
+			told, since = changes, l.clock.Now() // before the call: a change during the call causes another one
 			l.Changed()
 		}
 		if asked {
@@ -59,7 +58,7 @@ func (l *Loop) Start(ctx context.Context) error {
 	return nil
 }
 
-// askNew asks about one rule without an answer in each namespace, and reports whether there was any.
+// askNew requests the answer for one new rule in each namespace, and reports whether there was any.
 func (l *Loop) askNew(ctx context.Context) (asked bool) {
 	namespaces := map[string]bool{}
 	for _, r := range l.Rules() {
@@ -71,7 +70,7 @@ func (l *Loop) askNew(ctx context.Context) (asked bool) {
 	return asked
 }
 
-// askAgain asks about the other rules, over and over.
+// askAgain requests the answers for the other rules periodically.
 func (l *Loop) askAgain(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := l.clock.Now()

@@ -20,12 +20,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// looking is a Loop in a bubble that looks after some rules.
+// looking is a Loop in a bubble, with the rules to check.
 type looking struct {
 	*permissions.Loop
 	*server
 	rules   []*policy.Rule
-	changes int // both guarded by the server's mutex
+	changes int // the mutex of the server guards both
 }
 
 func (l *looking) use(rules ...*policy.Rule) {
@@ -34,12 +34,12 @@ func (l *looking) use(rules ...*policy.Rule) {
 	l.rules = rules
 }
 
-// looksAfter runs a test with a Loop that has begun.
+// looksAfter runs a test with a started Loop.
 func looksAfter(t *testing.T, test func(t *testing.T, l *looking), rules ...*policy.Rule) {
 	looksSlowly(t, 0, test, rules...)
 }
 
-// looksSlowly is looksAfter where each answer takes a time.
+// looksSlowly is looksAfter with a server that takes this long for each answer.
 func looksSlowly(t *testing.T, takes time.Duration, test func(t *testing.T, l *looking), rules ...*policy.Rule) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &looking{server: &server{takes: takes}}
@@ -63,7 +63,7 @@ func looksSlowly(t *testing.T, takes time.Duration, test func(t *testing.T, l *l
 	})
 }
 
-// told is how many changes were told since it was last asked, after some time.
+// told waits for a time, and returns the number of calls of Changed since its last call.
 func (l *looking) told(d time.Duration) int {
 	bubble.Pass(d)
 	l.mu.Lock()
@@ -78,19 +78,19 @@ func TestTheLoopTellsChanges(t *testing.T) {
 		expect.Equal(t, "the first answer", 1, l.told(0))
 		expect.Equal(t, "nothing new", 0, l.told(time.Hour))
 		l.deny("delete")
-		expect.Equal(t, "a right is taken away", 1, l.told(time.Minute+10*time.Second))
-		expect.Equal(t, "it stays away", 0, l.told(time.Hour))
+		expect.Equal(t, "a permission is revoked", 1, l.told(time.Minute+10*time.Second))
+		expect.Equal(t, "it stays revoked", 0, l.told(time.Hour))
 		l.deny("delete", "list")
-		expect.Equal(t, "another one is taken away", 1, l.told(10*time.Second))
+		expect.Equal(t, "another one is revoked", 1, l.told(10*time.Second))
 		l.failing(errors.New("connection refused"))
 		expect.Equal(t, "no answer", 1, l.told(10*time.Second))
 		l.failing(nil)
 		l.deny()
-		expect.Equal(t, "every right is back", 1, l.told(10*time.Second))
+		expect.Equal(t, "all permissions are granted again", 1, l.told(10*time.Second))
 	}, rule())
 }
 
-// TestAChangeThatADeletionFoundIsTold: the answer is known already when the loop looks.
+// TestAChangeThatADeletionFoundIsTold: the loop finds the new answer in the cache.
 func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		l.told(5 * time.Second)
@@ -102,7 +102,7 @@ func TestAChangeThatADeletionFoundIsTold(t *testing.T) {
 	}, rule())
 }
 
-// TestARecoveredReviewIsPublished: a snapshot that was published during the failure has the rule without permission.
+// TestARecoveredReviewIsPublished: in a snapshot that was published during the failure, the rule lacks its permissions.
 func TestARecoveredReviewIsPublished(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		l.told(5 * time.Second)
@@ -116,7 +116,7 @@ func TestARecoveredReviewIsPublished(t *testing.T) {
 			t.Error(err)
 		}
 		expect.Equal(t, "changes", 1, l.told(10*time.Second))
-		expect.Equal(t, "changes after that", 0, l.told(time.Hour))
+		expect.Equal(t, "later changes", 0, l.told(time.Hour))
 	}, rule())
 }
 
@@ -134,18 +134,19 @@ func TestHowOftenTheLoopAsks(t *testing.T) {
 	looksAfter(t, func(t *testing.T, l *looking) {
 		l.told(time.Hour)
 		if n := len(l.verbs()) / 2; n < 50 || n > 62 {
-			t.Errorf("asked %d times in an hour for a right that is there", n)
+			t.Errorf("requested a granted permission %d times in an hour", n)
 		}
 		l.deny("list")
 		l.told(2 * time.Minute)
 		l.verbs()
 		l.told(time.Minute)
-		expect.Equal(t, "asked in a minute for a right that is missing", 6, len(l.verbs())/2)
+		expect.Equal(t, "requests in a minute for a missing permission", 6, len(l.verbs())/2)
 		expect.Equal(t, "leader only", true, l.NeedLeaderElection())
 	}, rule())
 }
 
-// TestManyRulesWithoutRightsDelayNoOthers: a namespace has 1,000 ServiceAccounts that lack rights, and an answer takes 10 ms.
+// TestManyRulesWithoutRightsDelayNoOthers: a namespace has 1,000 ServiceAccounts that lack permissions, and each answer takes
+// 10 ms.
 func TestManyRulesWithoutRightsDelayNoOthers(t *testing.T) {
 	var all []*policy.Rule
 	for i := range 1000 {
@@ -153,7 +154,7 @@ func TestManyRulesWithoutRightsDelayNoOthers(t *testing.T) {
 	}
 	looksSlowly(t, 10*time.Millisecond, func(t *testing.T, l *looking) {
 		l.deny("delete")
-		time.Sleep(time.Minute) // within a round
+		time.Sleep(time.Minute) // during a round
 		own := rule(func(r *policy.Rule) { r.Namespace = "team-b" })
 		l.use(append(all, own)...)
 		l.Look()
@@ -167,7 +168,7 @@ func TestManyRulesWithoutRightsDelayNoOthers(t *testing.T) {
 	}, all...)
 }
 
-// hanging is a server that never answers about one namespace, as an authorization webhook may.
+// hanging is a server that never answers requests about one namespace, for example because of an authorization webhook.
 type hanging struct {
 	*server
 	namespace string
@@ -181,7 +182,7 @@ func (h hanging) Create(ctx context.Context, r *authorizationv1.SubjectAccessRev
 	return h.server.Create(ctx, r, o)
 }
 
-// TestAQuestionWithoutAnAnswerHoldsUpNoOther: neither new questions, nor those that are asked again.
+// TestAQuestionWithoutAnAnswerHoldsUpNoOther: it delays neither new questions nor periodic ones.
 func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mapper := meta.NewDefaultRESTMapper(nil)
@@ -195,12 +196,12 @@ func TestAQuestionWithoutAnAnswerHoldsUpNoOther(t *testing.T) {
 		stop := bubble.Start(t, l.Start)
 		time.Sleep(time.Minute)
 		if err, known := l.Known(other); err != nil || !known {
-			t.Errorf("after a minute the rights of another namespace are known: %v, %v", known, err)
+			t.Errorf("answer for another namespace after a minute: %v, %v", known, err)
 		}
 		s.deny("delete")
 		time.Sleep(3 * time.Minute)
 		if err, _ := l.Known(other); !errors.Is(err, permissions.ErrMissing) {
-			t.Errorf("three minutes after they are taken away: %v", err)
+			t.Errorf("three minutes after they are revoked: %v", err)
 		}
 		stop()
 	})

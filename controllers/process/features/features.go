@@ -1,5 +1,5 @@
-// Package features lets an operator switch parts of Sunset off as a whole while they are young, or on. Off means keep: rules that
-// need the feature are not executed.
+// Package features has the feature gates of Sunset, with which an operator turns new features on or off. If a feature is off,
+// rules that need it are not executed, and their objects are kept.
 package features
 
 import (
@@ -10,21 +10,21 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// stages are all features, and how mature each is: Alpha is off by default, Beta on.
+// stages has all features and their stages: Alpha is off by default, Beta is on.
 var stages = map[policy.Feature]featuregate.FeatureSpec{
 	policy.NodeImages:    {Default: true, PreRelease: featuregate.Beta},
 	policy.References:    {Default: true, PreRelease: featuregate.Beta},
 	policy.OwnerDeletion: {Default: true, PreRelease: featuregate.Beta},
 }
 
-// Gates are the features that a program knows. They are a flag.
+// Gates is the feature gates of a program. It implements pflag.Value.
 type Gates interface {
 	featuregate.MutableFeatureGate
 	String() string
 	Type() string
 }
 
-// New makes gates of some features, or of all if none is named.
+// New returns the gates of some features, or of all features if none is given.
 func New(known ...policy.Feature) Gates {
 	gates := featuregate.NewFeatureGate()
 	specs := map[featuregate.Feature]featuregate.FeatureSpec{}
@@ -34,16 +34,16 @@ func New(known ...policy.Feature) Gates {
 		}
 	}
 	if err := gates.Add(specs); err != nil {
-		panic(err) // stages are wrong
+		panic(err) // a bug in stages
 	}
 	return gates
 }
 
-// Off are the features that are off, by name.
+// Off returns the features that are off, sorted by name.
 func Off(gates Gates) (off []policy.Feature) {
 	for name := range gates.GetAll() {
 		feature := policy.Feature(name)
-		if _, ours := stages[feature]; ours && !gates.Enabled(name) { // AllAlpha and AllBeta are none
+		if _, ours := stages[feature]; ours && !gates.Enabled(name) { // AllAlpha and AllBeta are not features
 			off = append(off, feature)
 		}
 	}
@@ -51,16 +51,17 @@ func Off(gates Gates) (off []policy.Feature) {
 	return off
 }
 
-// Metric, its help and its labels are how a program exports its features: 1 for one that is on, else 0.
+// Metric and MetricHelp describe the gauge with which a program exports its features.
 const (
 	Metric     = "sunset_feature_enabled"
-	MetricHelp = "Whether a feature is on, with its stage: 1 or 0."
+	MetricHelp = "1 if a feature is on, 0 if it is off, with its stage."
 )
 
-// MetricLabels are the names of the labels of Metric.
+// MetricLabels is the names of the labels of Metric.
 var MetricLabels = []string{"name", "stage"}
 
-// Export tells the value of Metric for some features, or for all if none is named, when some are off.
+// Export passes the values of Metric to set, for the known features, or for all features if none is given: 0 for features in
+// off, 1 for the others.
 func Export(set func(value float64, name, stage string), off []policy.Feature, known ...policy.Feature) {
 	for feature, spec := range stages {
 		if len(known) > 0 && !slices.Contains(known, feature) {

@@ -27,10 +27,10 @@ func TestWhatIsOff(t *testing.T) {
 
 func TestAProgramKnowsItsOwnFeatures(t *testing.T) {
 	if err := features.New(policy.NodeImages).Set("References=false"); err == nil {
-		t.Error("an agent takes a feature of the controller")
+		t.Error("the agent accepts a feature of the controller")
 	}
 	if err := features.New().Set("Referenzen=false"); err == nil {
-		t.Error("a feature that nobody knows is taken")
+		t.Error("an unknown feature is accepted")
 	}
 }
 
@@ -41,5 +41,5 @@ func TestFeaturesAreExported(t *testing.T) {
 	expect.Equal(t, "exported", want, got)
 	clear(got)
 	features.Export(func(value float64, name, stage string) { got[name] = value }, nil, policy.NodeImages)
-	expect.Equal(t, "an agent's", map[string]float64{"NodeImages": 1}, got)
+	expect.Equal(t, "exported by the agent", map[string]float64{"NodeImages": 1}, got)
 }

@@ -1,7 +1,7 @@
-// Package lease knows how long ago leadership was last confirmed.
+// Package lease tracks when leadership was last confirmed.
 //
-// It promises that a leader which cannot renew its lease stops being one, for Check, well before another can take over.
-// It refuses to elect: client-go does.
+// It promises that Check fails for a leader that cannot renew its lease, well before another process can become the leader. It
+// refuses to elect a leader: client-go does that.
 package lease
 
 import (
@@ -16,13 +16,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TrackedLock is a leader election lock that remembers when it was last renewed.
+// TrackedLock is a leader election lock that records when it was last renewed.
 type TrackedLock struct {
 	resourcelock.Interface
 	clock   clock.PassiveClock
 	margin  time.Duration
 	renewed atomic.Pointer[time.Time]
-	holder  atomic.Pointer[string] // as last read; nil if nothing was
+	holder  atomic.Pointer[string] // as last read; nil if unknown
 }
 
 // Watch wraps a lock. margin is how long after a renewal leadership still counts; it must be shorter than the lease.
@@ -45,8 +45,8 @@ func (l *TrackedLock) Create(ctx context.Context, record resourcelock.LeaderElec
 	return l.note(record, func() error { return l.Interface.Create(ctx, record) })
 }
 
-// Update implements resourcelock.Interface. It refuses to release a lease that another process holds: client-go does so when a
-// leader has lost its lease without having seen who has it.
+// Update implements resourcelock.Interface. It refuses to release a lease that another process holds. client-go would do so if
+// a leader has lost its lease and does not know the new holder.
 func (l *TrackedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if holder := l.holder.Load(); record.HolderIdentity == "" && (holder == nil || *holder != l.Identity()) {
 		l.renewed.Store(nil)
@@ -55,8 +55,8 @@ func (l *TrackedLock) Update(ctx context.Context, record resourcelock.LeaderElec
 	return l.note(record, func() error { return l.Interface.Update(ctx, record) })
 }
 
-// note takes the time before the request: from then on, at the latest, others count the lease. A release counts from then on too, as
-// another process may lead before the answer comes.
+// note records the time before the request, because other processes may count the lease from then on. A release counts from
+// then on too: another process may become the leader before the response arrives.
 func (l *TrackedLock) note(record resourcelock.LeaderElectionRecord, write func() error) error {
 	before := l.clock.Now()
 	if record.HolderIdentity != l.Identity() {
@@ -70,7 +70,7 @@ func (l *TrackedLock) note(record resourcelock.LeaderElectionRecord, write func(
 	return err
 }
 
-// Check returns nil while leadership is certain. A nil Lock is always certain: there is no election.
+// Check returns nil while leadership is certain. For a nil TrackedLock it always returns nil: leader election is disabled.
 func (l *TrackedLock) Check() error {
 	if l == nil {
 		return nil
@@ -85,8 +85,9 @@ func (l *TrackedLock) Check() error {
 	return nil
 }
 
-// Elapsed is how much time has passed since then, by the monotonic clock or by the wall clock, whichever says more: the
-// one stands still while a machine is suspended, the other can be set. Then in the future counts as long ago.
+// Elapsed returns the time since then: the maximum of the monotonic time and the wall time. The monotonic clock stops while a
+// machine is suspended, and the wall clock can be set. If then is in the future by the wall clock, Elapsed returns the longest
+// duration.
 func Elapsed(now, then time.Time) time.Duration {
 	wall := now.Round(0).Sub(then.Round(0))
 	if wall < 0 {

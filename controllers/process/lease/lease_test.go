@@ -16,7 +16,7 @@ import (
 // margin is how long a renewal counts in these tests.
 const margin = 10 * time.Second
 
-// lock is a lock whose writes end as the test says, after a time.
+// lock is a lock whose writes take a time and return an error that the test sets.
 type lock struct {
 	resourcelock.Interface
 	clock *clocktesting.FakeClock
@@ -59,9 +59,9 @@ func TestCheck(t *testing.T) {
 	}{
 		"never the leader":                       {nil, false},
 		"created":                                {[]step{{create: "me"}}, true},
-		"taken over":                             {[]step{{update: "me"}}, true},
+		"updated":                                {[]step{{update: "me"}}, true},
 		"not created":                            {[]step{{create: "me", fails: true}}, false},
-		"not taken over":                         {[]step{{update: "me", fails: true}}, false},
+		"not updated":                            {[]step{{update: "me", fails: true}}, false},
 		"up to the margin":                       {[]step{{update: "me"}, {passes: margin}}, true},
 		"a nanosecond after the margin":          {[]step{{update: "me"}, {passes: margin + 1}}, false},
 		"renewed in time":                        {[]step{{update: "me"}, {passes: 6 * time.Second}, {update: "me"}, {passes: 6 * time.Second}}, true},
@@ -69,10 +69,10 @@ func TestCheck(t *testing.T) {
 		"a renewal that failed":                  {[]step{{update: "me"}, {passes: 6 * time.Second}, {update: "me", fails: true}, {passes: 6 * time.Second}}, false},
 		"a renewal counts from when it was sent": {[]step{{update: "me", takes: 4 * time.Second}, {passes: 6*time.Second + 1}}, false},
 		"a slow renewal within the margin":       {[]step{{update: "me", takes: 4 * time.Second}, {passes: 6 * time.Second}}, true},
-		"given up":                               {[]step{{update: "me"}, {update: ""}}, false},
-		"given up without answer":                {[]step{{update: "me"}, {update: "", fails: true}}, false},
-		"given up and won again":                 {[]step{{update: "me"}, {update: ""}, {update: "me"}}, true},
-		"another's":                              {[]step{{update: "me"}, {update: "you"}}, false},
+		"released":                               {[]step{{update: "me"}, {update: ""}}, false},
+		"released without a response":            {[]step{{update: "me"}, {update: "", fails: true}}, false},
+		"released and acquired again":            {[]step{{update: "me"}, {update: ""}, {update: "me"}}, true},
+		"held by another process":                {[]step{{update: "me"}, {update: "you"}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,8 @@ func play(t *testing.T, l *lease.TrackedLock, inner *lock, s step) {
 	}
 }
 
-// A leader that was cut off does not know that another has taken over, and client-go has it release the lease all the same.
+// TestALeaseThatAnotherHoldsIsNotReleased: a leader without a connection does not know that another process is the leader, and
+// client-go would release the lease anyway.
 func TestALeaseThatAnotherHoldsIsNotReleased(t *testing.T) {
 	inner := &lock{clock: clocktesting.NewFakeClock(time.Now())}
 	l := lease.Watch(inner, inner.clock, margin)
@@ -119,18 +120,18 @@ func TestALeaseThatAnotherHoldsIsNotReleased(t *testing.T) {
 	play(t, l, inner, step{update: "me"})
 	inner.holder = "you"
 	if release() == nil {
-		t.Error("released without being read")
+		t.Error("the lease was released without reading it")
 	}
 	_, _, _ = l.Get(t.Context())
 	if err := release(); err == nil || inner.holder != "you" {
-		t.Errorf("%q holds it after a release, error %v", inner.holder, err)
+		t.Errorf("%q holds the lease after a release, error %v", inner.holder, err)
 	}
 	if l.Check() == nil {
 		t.Error("still the leader")
 	}
 }
 
-// answering is a lock whose writes are carried out, and answered when the test says.
+// answering is a lock whose writes take effect at once, and return when the test allows it.
 type answering struct {
 	*lock
 	answer func() error
@@ -141,7 +142,7 @@ func (a *answering) Update(ctx context.Context, r resourcelock.LeaderElectionRec
 	return a.answer()
 }
 
-// TestAReleaseCountsFromWhenItIsSent: another may lead before the answer comes.
+// TestAReleaseCountsFromWhenItIsSent: another process may become the leader before the response arrives.
 func TestAReleaseCountsFromWhenItIsSent(t *testing.T) {
 	a := &answering{lock: &lock{clock: clocktesting.NewFakeClock(time.Now())}, answer: func() error { return nil }}
 	l := lease.Watch(a, a.clock, margin)
@@ -149,7 +150,7 @@ func TestAReleaseCountsFromWhenItIsSent(t *testing.T) {
 	_, _, _ = l.Get(t.Context())
 	a.answer = func() error {
 		if l.Check() == nil {
-			t.Error("still the leader while a release is under way")
+			t.Error("still the leader while a release is in flight")
 		}
 		return nil
 	}

@@ -16,7 +16,7 @@ func TestPulse(t *testing.T) {
 		ok   bool
 	}{
 		"not begun": {func(_ *liveness.Heartbeat, c *testingclock.FakePassiveClock) { step(c, time.Hour) }, true},
-		"a step just in time": {func(p *liveness.Heartbeat, c *testingclock.FakePassiveClock) {
+		"a step at the limit": {func(p *liveness.Heartbeat, c *testingclock.FakePassiveClock) {
 			p.Beat()
 			step(c, liveness.Limit)
 		}, true},
@@ -24,7 +24,7 @@ func TestPulse(t *testing.T) {
 			p.Beat()
 			step(c, liveness.Limit+time.Second)
 		}, false},
-		"it goes on after all": {func(p *liveness.Heartbeat, c *testingclock.FakePassiveClock) {
+		"a step after the limit": {func(p *liveness.Heartbeat, c *testingclock.FakePassiveClock) {
 			p.Beat()
 			step(c, time.Hour)
 			p.Beat()

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Mutex is a sync.Mutex with a place in the order. Lock panics if the goroutine holds a lock of the same or a later place.
+// Mutex is a sync.Mutex with a rank in the order. Lock panics if the goroutine holds a lock of the same or a later rank.
 type Mutex[R Rank] struct{ mutex sync.Mutex }
 
 // Lock implements sync.Locker.
@@ -38,7 +38,7 @@ func begin(r Rank) {
 	id := goroutine()
 	for _, other := range held[id] {
 		if other.rank() >= r.rank() {
-			panic(fmt.Sprintf("lock order: %T is taken while %T is held", r, other))
+			panic(fmt.Sprintf("lock order: %T is locked while %T is held", r, other))
 		}
 	}
 	held[id] = append(held[id], r)
@@ -54,7 +54,7 @@ func end(r Rank) {
 	}
 }
 
-// goroutine is the number of the goroutine, as in "goroutine 7 [running]:".
+// goroutine returns the number of the goroutine, from "goroutine 7 [running]:".
 func goroutine() string {
 	stack := make([]byte, 64)
 	stack = stack[:runtime.Stack(stack, false)]

@@ -33,7 +33,7 @@ func TestMutexPanicsOutOfOrder(t *testing.T) {
 	if said := message(true); said != "" {
 		t.Errorf("in order: %s", said)
 	}
-	if said := message(false); !strings.Contains(said, "Publishing is taken while lockorder.Index is held") {
+	if said := message(false); !strings.Contains(said, "Publishing is locked while lockorder.Index is held") {
 		t.Errorf("out of order: %q", said)
 	}
 }

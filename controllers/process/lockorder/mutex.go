@@ -4,5 +4,5 @@ package lockorder
 
 import "sync"
 
-// Mutex is a sync.Mutex with a place in the order.
+// Mutex is a sync.Mutex with a rank in the order.
 type Mutex[R Rank] struct{ sync.Mutex }

@@ -1,29 +1,29 @@
-// Package lockorder says in which order the control loops take locks, so that none waits for another forever.
+// Package lockorder defines the order in which the control loops lock mutexes, to prevent deadlocks.
 //
-// A goroutine that holds a lock takes only locks that come later:
+// A goroutine that holds a lock may take only locks that come later:
 //
 //	Reading < Publishing < Reporter < Ledgers < Ledger < Reevaluator < Referrers < References < Retention < Index < Freshness < Policies
 //
-// A program that is built with the tag lockorder panics where a goroutine breaks this order; any other program pays nothing for it.
-// Only locks are here that a goroutine may hold while it calls another of these packages.
+// A program that is built with the tag lockorder panics if a goroutine breaks this order. In other programs the order costs
+// nothing. The list contains only locks that a goroutine may hold while it calls another of these packages.
 package lockorder
 
-// Rank is the place of a lock in the order.
+// Rank is the rank of a lock in the order.
 type Rank interface{ rank() int }
 
 type (
-	Reading     struct{} // policyset: live reads, which one goroutine makes for all that wait
-	Publishing  struct{} // policyset: a snapshot is made, and given to the other loops
+	Reading     struct{} // policyset: live reads, which one goroutine makes for all waiting goroutines
+	Publishing  struct{} // policyset: creates a snapshot and passes it to the other loops
 	Reporter    struct{} // status
 	Ledgers     struct{} // ledgers.Manager
 	Ledger      struct{} // ledgers: the worker of one ledger
-	Reevaluator struct{} // kube: objects are evaluated again, and the index is told
-	Referrers   struct{} // kube/referrers: which kinds are watched
+	Reevaluator struct{} // kube: evaluates objects again and passes the results to the index
+	Referrers   struct{} // kube/referrers: the watched kinds
 	References  struct{} // kube/references.Index
 	Retention   struct{} // retention.Reconciler
 	Index       struct{} // retention/index.Index
-	Freshness   struct{} // policyset: what live reads have said
-	Policies    struct{} // policyset: policies and namespaces as known
+	Freshness   struct{} // policyset: results of live reads
+	Policies    struct{} // policyset: the known policies and namespaces
 )
 
 func (Reading) rank() int     { return 1 }

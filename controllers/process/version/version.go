@@ -1,5 +1,5 @@
-// Package version says which build of Sunset a program is. It promises an answer for every build: what a release was stamped
-// with, else what Go recorded about the build, else that it is unknown.
+// Package version returns the version of a program. It promises a value for every build: the values that the linker set for a
+// release, or the values that Go recorded about the build, or "unknown".
 package version
 
 import (
@@ -9,26 +9,26 @@ import (
 	"runtime/debug"
 )
 
-// What a release is stamped with, by the linker: -ldflags "-X github.com/sunset-k8s/sunset/controllers/process/version.version=v1.2.3".
+// The linker sets these for a release: -ldflags "-X github.com/sunset-k8s/sunset/controllers/process/version.version=v1.2.3".
 var version, commit, date string
 
-// Info is what is known about a build. No field is empty.
+// Info describes a build. No field is empty.
 type Info struct {
-	Version string // as v1.2.3, or what Go calls a build between releases; "devel" where there is none
-	Commit  string // in full; "unknown" where nothing was recorded, as in tests
-	Date    string // of the commit, in RFC 3339, so that the same sources give the same program; or "unknown"
-	Go      string // the version of Go that built it
+	Version string // such as v1.2.3, or Go's version of a build between releases; "devel" without one
+	Commit  string // in full; "unknown" if Go recorded none, for example in tests
+	Date    string // of the commit, in RFC 3339, so that builds are reproducible; or "unknown"
+	Go      string // the version of Go that built the program
 }
 
 const unknown = "unknown"
 
-// Get is the build of the program that runs.
+// Get returns the build of the running program.
 func Get() Info {
 	recorded, _ := debug.ReadBuildInfo()
 	return combine(Info{Version: version, Commit: commit, Date: date}, recorded)
 }
 
-// combine fills what was not stamped with what Go recorded, which may be nothing.
+// combine fills the fields that the linker did not set with the values that Go recorded; recorded may be nil.
 func combine(stamped Info, recorded *debug.BuildInfo) Info {
 	var found Info
 	if recorded != nil {
@@ -43,7 +43,7 @@ func combine(stamped Info, recorded *debug.BuildInfo) Info {
 		}
 	}
 	if found.Version == "(devel)" {
-		found.Version = "" // it is no word of a User-Agent
+		found.Version = "" // a User-Agent must not contain parentheses here
 	}
 	return Info{
 		Version: cmp.Or(stamped.Version, found.Version, "devel"),
@@ -53,24 +53,24 @@ func combine(stamped Info, recorded *debug.BuildInfo) Info {
 	}
 }
 
-// Line is what a program says when it is asked for its version.
+// Line returns the output of a program's --version.
 func (i Info) Line(program string) string {
 	return fmt.Sprintf("%s %s (commit %s of %s, %s, %s/%s)", program, i.Version, i.Commit, i.Date, i.Go, runtime.GOOS, runtime.GOARCH)
 }
 
-// UserAgent is how a program introduces itself to the API server, as audit logs and priority and fairness see it.
+// UserAgent returns the User-Agent of a program's requests, for example for audit logs.
 func (i Info) UserAgent(program string) string {
 	return fmt.Sprintf("%s/%s (commit %.12s; %s)", program, i.Version, i.Commit, i.Date)
 }
 
-// Metric, its help and its labels are how a program exports its build, with the value 1.
+// Metric and MetricHelp describe the gauge with which a program exports its build. Its value is 1.
 const (
 	Metric     = "sunset_build_info"
-	MetricHelp = "1, with the version, commit, date of the commit and Go version that this program was built from."
+	MetricHelp = "1, with the version, commit, commit date and Go version of this program."
 )
 
-// MetricLabels are the names of the labels of Metric.
+// MetricLabels is the names of the labels of Metric.
 var MetricLabels = []string{"version", "commit", "date", "goversion"}
 
-// MetricValues are the values of MetricLabels.
+// MetricValues returns the values of MetricLabels.
 func (i Info) MetricValues() []string { return []string{i.Version, i.Commit, i.Date, i.Go} }

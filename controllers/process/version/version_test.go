@@ -23,10 +23,10 @@ func TestWhatWasStampedComesFirst(t *testing.T) {
 			Info{Version: "v1.2.3", Commit: "0123456789abcdef", Date: "2026-03-01T12:00:00Z"}},
 		"a checkout": {Info{}, between,
 			Info{Version: "v0.0.0-20260301120000-0123456789ab+dirty", Commit: "0123456789abcdef", Date: "2026-03-01T12:00:00Z"}},
-		"by go install": {Info{}, &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}},
+		"go install": {Info{}, &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}},
 			Info{Version: "v1.2.3", Commit: "unknown", Date: "unknown"}},
-		"no git":  {Info{}, &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
-		"nothing": {Info{}, nil, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
+		"no git":               {Info{}, &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
+		"no build information": {Info{}, nil, Info{Version: "devel", Commit: "unknown", Date: "unknown"}},
 	} {
 		test.want.Go = runtime.Version()
 		expect.Equal(t, name, test.want, combine(test.stamped, test.recorded))

@@ -16,7 +16,7 @@ import (
 
 const many = 100_000
 
-// manyRows is what a cluster with 100 busy namespaces gives: every string on its own, as decoders make them.
+// manyRows are the rows of a cluster with 100 busy namespaces. Strings are separate allocations, as decoders make them.
 func manyRows() []*index.FactRow {
 	rows := make([]*index.FactRow, many)
 	for i := range rows {
@@ -90,7 +90,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports what a subject costs under two rules, its strings included.
+// BenchmarkMemory reports the memory of a subject with two rules, including its strings.
 func BenchmarkMemory(b *testing.B) {
 	heap := func() uint64 {
 		var m runtime.MemStats

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Next is when the soonest subject is due, and its namespace; ok is false when none will be without a change.
+// Next returns when the first subject is due, and its namespace; ok is false if no subject becomes due without a change.
 func (x *Index) Next() (due time.Time, namespace string, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -19,15 +19,16 @@ func (x *Index) Next() (due time.Time, namespace string, ok bool) {
 	return x.schedule[0].dueTime(), x.schedule[0].Subject().Namespace, true
 }
 
-// Ahead is how long before it is due a subject is handed over whose deletion is to be written down first.
+// Ahead is how long before its due time a subject is handed over if its deletion must be recorded first.
 const Ahead = time.Second
 
-// takeAtMost bounds how long TakeDue holds the index.
+// takeAtMost limits how long TakeDue locks the index.
 const takeAtMost = 512
 
-// TakeDue hands over what is due or is to be marked, the soonest first and not necessarily all, and forgets when it was:
-// the taker judges each and, if it is not removed, gives it back with Reconsider. What is to be written down before it goes
-// is handed over twice: once Ahead of its time, and then. What waits stays on the schedule.
+// TakeDue hands over the subjects that are due or need a mark, in the order of their due times. It hands over a limited
+// number at a time, and removes them from the schedule. The caller evaluates each one and, if it is not deleted, returns it
+// with Reconsider. A subject whose deletion must be recorded first is handed over twice: once Ahead of its due time, and
+// once at that time. If it waits, it stays on the schedule.
 func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -47,7 +48,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 			take(row.Subject(), verdict.Rule)
 		case policy.NeedsEligibleSincePatch(subject, evaluations):
 			take(row.Subject(), verdict.Rule)
-			if verdict.Action == policy.Wait { // should it not be marked by then
+			if verdict.Action == policy.Wait { // in case it is not marked by then
 				row.setDue(verdict.Due)
 				x.reschedule(row)
 			}
@@ -62,7 +63,7 @@ func (x *Index) TakeDue(now time.Time, take func(policy.Subject, policy.RuleID))
 	}
 }
 
-// Subject gives the version of a subject that is known.
+// Subject returns the version of a subject that is known.
 func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -72,18 +73,18 @@ func (x *Index) Subject(uid types.UID) (s policy.Subject, known bool) {
 	return policy.Subject{}, false
 }
 
-// Judgement is what is to be done with one version of a subject now.
+// Decision is what to do with one version of a subject now.
 type Decision struct {
 	Verdict policy.Verdict
-	Permit  policy.DeletePermit       // to delete it; not valid unless the verdict says so
-	Marking policy.EligibleSincePatch // what to write on it otherwise; not valid when it is marked as it should be
+	Permit  policy.DeletePermit       // permits to delete it; not valid unless the verdict is Delete
+	Marking policy.EligibleSincePatch // the mark to write otherwise; not valid if the subject has the right mark
 
-	// Expected is what is going to be deleted within the time Ahead, where that is to be written down first; its Rule is
-	// nil otherwise.
+	// Expected is the deletion that is expected within the time Ahead, if it must be recorded first; otherwise its Rule is
+	// nil.
 	Expected policy.Intent
 }
 
-// Rules are those on whose word something is done; none when nothing is.
+// Rules returns the rules that the action of a decision depends on; none without an action.
 func (j Decision) Rules() []*policy.Rule {
 	if j.Permit.Valid() {
 		return []*policy.Rule{j.Permit.Rule()}
@@ -91,8 +92,8 @@ func (j Decision) Rules() []*policy.Rule {
 	return j.Marking.Rules()
 }
 
-// Peek says what happens to a subject now, for nobody to act on. ok is false when it is not known, or when this version
-// was removed.
+// Peek returns the decision about a subject now, for reports only: do not act on it. ok is false if the subject is unknown,
+// or if this version was deleted.
 func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -103,7 +104,8 @@ func (x *Index) Peek(uid types.UID, now time.Time) (j Decision, ok bool) {
 	return x.judge(row, now), true
 }
 
-// PeekAt is Look at exactly the version of a target. ok is false when another one is known, or none, or not all.
+// PeekAt is Peek for exactly the version of a target. ok is false if the index has another version or none, or is not
+// complete.
 func (x *Index) PeekAt(t policy.Target, now time.Time) (v policy.Verdict, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -124,8 +126,8 @@ func (x *Index) judge(row *FactRow, now time.Time) (j Decision) {
 	return j
 }
 
-// Claim is Look for who acts on it: a subject that is to be deleted takes no place any more among those that stay, until
-// Reconsider or Return.
+// Claim is Peek for a caller that acts on the decision. A subject that is to be deleted no longer counts among those that
+// stay, until Reconsider or Release.
 func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -140,7 +142,7 @@ func (x *Index) Claim(uid types.UID, now time.Time) (j Decision, ok bool) {
 	return j, true
 }
 
-// Release gives a subject its place back that was to be deleted, and was not.
+// Release makes a claimed subject that was not deleted count again among those that stay.
 func (x *Index) Release(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -156,7 +158,7 @@ func (x *Index) giveBack(row *FactRow, now time.Time) {
 	}
 }
 
-// Reconsider puts a subject that was taken back on the schedule, should it still have a due time.
+// Reconsider returns a subject that was handed over to the schedule, if it still has a due time.
 func (x *Index) Reconsider(uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -168,8 +170,8 @@ func (x *Index) Reconsider(uid types.UID, now time.Time) {
 	}
 }
 
-// MarkGone records that a DELETE of this version succeeded: it is not judged again unless a newer version turns up. One
-// that has turned up already takes its place.
+// MarkGone records that a DELETE of this version succeeded: the subject is not evaluated again unless a newer version
+// arrives. If a newer version has arrived already, that one counts again.
 func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -187,7 +189,7 @@ func (x *Index) MarkGone(s policy.Subject, now time.Time) {
 	}
 }
 
-// Undelete takes back that a subject is gone which the watch still shows. It reports whether the subject is known.
+// Undelete reverts MarkGone for a subject that the watch still shows. It reports whether the subject is known.
 func (x *Index) Undelete(uid types.UID, now time.Time) (known bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

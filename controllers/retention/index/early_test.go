@@ -15,10 +15,10 @@ func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
 		counts, other *policy.Rule
 		ahead         bool
 	}{
-		"it decides":                 {fixture.Rule("a", fixture.Counted), fixture.Rule("b", fixture.TTL(time.Minute)), true},
-		"another decides":            {fixture.Rule("a", fixture.Counted, fixture.TTL(time.Minute)), fixture.Rule("b"), false},
-		"it is a dry run":            {fixture.Rule("a", fixture.Counted, fixture.Mode(v1alpha1.DryRun)), fixture.Rule("b"), false},
-		"it is a dry run, of longer": {fixture.Rule("a", fixture.Counted, fixture.Mode(v1alpha1.DryRun), fixture.TTL(2*time.Hour)), fixture.Rule("b"), false},
+		"the counted rule decides":                        {fixture.Rule("a", fixture.Counted), fixture.Rule("b", fixture.TTL(time.Minute)), true},
+		"another rule decides":                            {fixture.Rule("a", fixture.Counted, fixture.TTL(time.Minute)), fixture.Rule("b"), false},
+		"the counted rule is a dry run":                   {fixture.Rule("a", fixture.Counted, fixture.Mode(v1alpha1.DryRun)), fixture.Rule("b"), false},
+		"the counted rule is a dry run with a longer TTL": {fixture.Rule("a", fixture.Counted, fixture.Mode(v1alpha1.DryRun), fixture.TTL(2*time.Hour)), fixture.Rule("b"), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestWhoIsHandedOverAheadOnlyByWhoDecidesAndCounts(t *testing.T) {
 				w.Reconsider("x", early)
 				expectTaken(t, "again", w.taken(early))
 				if at, _, ok := w.Next(); !ok || !at.Equal(due) {
-					t.Fatalf("looked at next at %s", at)
+					t.Fatalf("next evaluation at %s", at)
 				}
 			}
 			expectTaken(t, "when it is due", w.taken(due), "x")
@@ -46,11 +46,11 @@ func TestWhatComesWithinTheTimeAheadIsHandedOverAtOnceAndOnce(t *testing.T) {
 	due := now.Add(time.Hour)
 	early := due.Add(-index.Ahead / 2)
 	tests := map[string]func(w *harness){
-		"it is new":        func(w *harness) { w.Apply(w.listing.ID, row("x", now), early) },
-		"it was edited":    func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), early) },
-		"its time was cut": func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), early) },
-		"its time came":    func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), now) },
-		"the clock went on": func(w *harness) {
+		"it is new":                  func(w *harness) { w.Apply(w.listing.ID, row("x", now), early) },
+		"it was edited":              func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), early) },
+		"its TTL was shortened":      func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), early) },
+		"its time ahead was reached": func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), now) },
+		"time passed after that": func(w *harness) {
 			w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.Counted)), now)
 			w.Reconsider("x", early)
 		},
@@ -76,7 +76,8 @@ func TestWhatComesWithinTheTimeAheadIsHandedOverAtOnceAndOnce(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetBackLosesNothing: what was handed over, ahead or due, is on the schedule again once it is given back.
+// TestAClockThatIsSetBackLosesNothing: Reconsider schedules a subject again that was handed over, ahead of its due time or
+// at it.
 func TestAClockThatIsSetBackLosesNothing(t *testing.T) {
 	due := now.Add(time.Hour)
 	for name, back := range map[string]time.Duration{"a little": index.Ahead / 2, "a lot": 30 * time.Minute} {
@@ -88,7 +89,7 @@ func TestAClockThatIsSetBackLosesNothing(t *testing.T) {
 				w.taken(due.Add(-back))
 			}
 			if at, _, ok := w.Next(); !ok || at.After(due) || at.Before(due.Add(-index.Ahead)) {
-				t.Fatalf("looked at next at %s", at)
+				t.Fatalf("next evaluation at %s", at)
 			}
 			w.taken(due.Add(-index.Ahead))
 			expectTaken(t, "when it is due again", w.taken(due), "x")

@@ -6,40 +6,40 @@ import (
 	"unsafe"
 )
 
-// Consistent says what is wrong with the order and the places of the schedule.
+// Consistent returns an error if the schedule or the spaces are inconsistent.
 func (x *Index) Consistent() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i, row := range x.schedule {
 		switch {
 		case int(row.slot) != i+1:
-			return fmt.Errorf("%s is at %d and thinks it is at %d", row.uid(), i+1, row.slot)
+			return fmt.Errorf("%s is at index %d of the schedule and has slot %d", row.uid(), i+1, row.slot)
 		case x.rows[row.uid()] != row:
-			return fmt.Errorf("%s is scheduled and not known", row.uid())
+			return fmt.Errorf("%s is scheduled and has no row", row.uid())
 		case row.gone || !row.isScheduled():
-			return fmt.Errorf("%s is scheduled and never due", row.uid())
+			return fmt.Errorf("%s is scheduled without a due time", row.uid())
 		case i > 0 && x.schedule.Less(i, (i-1)/2):
-			return fmt.Errorf("%s comes after one that is due later", row.uid())
+			return fmt.Errorf("%s comes after a row with a later due time", row.uid())
 		}
 	}
 	rows := map[*space]int{}
 	for uid, row := range x.rows {
 		if rows[row.space]++; x.space(row.space.place) != row.space {
-			return fmt.Errorf("%s is in a place that is not known", uid)
+			return fmt.Errorf("%s is in an unknown space", uid)
 		}
 		if row.slot > 0 && !slices.Contains(x.schedule, row) {
-			return fmt.Errorf("%s thinks it is scheduled", uid)
+			return fmt.Errorf("%s has a slot and is not scheduled", uid)
 		}
 	}
 	for s := range x.eachSpace {
 		if s.rows != rows[s] {
-			return fmt.Errorf("%s has %d rows and thinks it has %d", s.namespace, rows[s], s.rows)
+			return fmt.Errorf("%s has %d rows and counts %d", s.namespace, rows[s], s.rows)
 		}
 	}
 	return x.rankedConsistently()
 }
 
-// rankedConsistently says whether somebody is ranked who should not be, or is not who should.
+// rankedConsistently returns an error if a ranking has too many or too few members.
 func (x *Index) rankedConsistently() error {
 	members := map[*ranks]int{}
 	for _, row := range x.rows {
@@ -57,10 +57,10 @@ func (x *Index) rankedConsistently() error {
 	return nil
 }
 
-// TakeAtMost is how much one TakeDue hands over.
+// TakeAtMost is how many subjects one TakeDue hands over.
 const TakeAtMost = takeAtMost
 
-// Spaces is of how many places the index remembers the rules.
+// Spaces returns the number of spaces in memory.
 func (x *Index) Spaces() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,8 +71,8 @@ func (x *Index) Spaces() int {
 	return n
 }
 
-// RowSize is how many bytes a Row has without its text and facts.
+// RowSize is the size of a FactRow in bytes, without its text and facts.
 const RowSize = unsafe.Sizeof(FactRow{})
 
-// Departures is how many names of deleted objects are remembered.
+// Departures returns the number of names of deleted objects in memory.
 func (x *Index) Departures() int { return len(x.returns.young) + len(x.returns.old) }

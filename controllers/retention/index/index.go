@@ -16,52 +16,53 @@ import (
 // Index holds the subjects of one kind. Create it with New.
 type Index struct {
 	kind schema.GroupKind
-	// wake is called, with the index locked, when the soonest due time has become earlier.
+	// wake is called, with the index locked, when the first due time has become earlier.
 	wake func()
 
 	mu          lockorder.Mutex[lockorder.Index]
 	snapshot    *policy.Snapshot
-	listing     Listing // which the rows belong to
+	listing     Listing // the listing that the rows belong to
 	synced      bool
 	rows        map[types.UID]*FactRow
 	schedule    schedule
-	spaces      map[string][]*space // those that have rows, by namespace
+	spaces      map[string][]*space // by namespace; only spaces with rows
 	ranks       map[policy.RuleID]*ranks
 	returns     returns
-	evaluations []policy.Evaluation // scratch
+	evaluations []policy.Evaluation // reused
 	version     uint64
 }
 
-// place is where rows of one layout are. A namespace has rows of two while own rules of it change.
+// place identifies the rows of one layout in one namespace. While its own rules change, a namespace has rows of two
+// layouts.
 type place struct {
 	namespace string
 	layout    *Columns
 }
 
-// space is a place with the rules that apply there.
+// space is a place and the rules that apply there.
 type space struct {
 	place
 	rows  int
-	again int // of the rows, those with facts that are worth asking for again
+	again int // rows with facts that should be requested again
 	page  page
 }
 
-// page is the rules that apply in one namespace, with the column that holds the facts of each; -1 for none.
+// page has the rules that apply in one namespace, and the column with the facts of each; -1 for none.
 type page struct {
 	*policy.EffectiveRules
-	known   bool // the namespace's labels are known
-	ledger  bool // what some rule lets go is written down first
+	known   bool // the labels of the namespace are known
+	ledger  bool // a rule records its deletions first
 	columns []int
-	ranks   []*ranks // of each rule; nil for one that ranks nothing
+	ranks   []*ranks // of each rule; nil for a rule without a ranking
 }
 
-// same reports whether both pages give the same verdicts on the same rows.
+// same reports whether both pages give the same verdicts about the same rows.
 func (p *page) same(o *page) bool {
 	return p.known == o.known && p.ledger == o.ledger && slices.Equal(p.columns, o.columns) && p.SameSettings(o.EffectiveRules)
 }
 
-// New makes an empty index that knows no rules. wake tells its owner to look at Next again; it must not block and must
-// not call back.
+// New returns an empty index without rules. wake tells its owner to call Next again; it must not block, and must not call
+// the index.
 func New(kind schema.GroupKind, wake func()) *Index {
 	return &Index{
 		kind:     kind,
@@ -73,23 +74,24 @@ func New(kind schema.GroupKind, wake func()) *Index {
 	}
 }
 
-// Kind is what the index is about.
+// Kind returns the kind of the index.
 func (x *Index) Kind() schema.GroupKind { return x.kind }
 
-// Reads is the version of the kind at which the subjects were read; zero while there has been no listing.
+// Reads returns the version at which the subjects were read; zero before the first listing.
 func (x *Index) Reads() schema.GroupVersionKind {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.listing.Kind
 }
 
-// SetSnapshot puts other rules and namespaces in force. Only subjects whose rules or standing differ are judged again.
+// SetSnapshot puts other rules and namespaces in force. It evaluates again only subjects whose rules or rank results
+// differ.
 func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.snapshot = snapshot
 	x.version++
-	changed := map[*space]page{} // as it was
+	changed := map[*space]page{} // the previous pages
 	for s := range x.eachSpace {
 		next := x.page(s.place)
 		if !next.same(&s.page) {
@@ -110,9 +112,9 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	for _, row := range x.rows {
 		if before, ok := changed[row.space]; ok {
 			if row.isEdited(&before) {
-				row.streak = 0 // somebody has done something about it
+				row.streak = 0 // a user has edited the rule
 			}
-			row.told = false // another rule may decide, in whose ledger it does not stand
+			row.told = false // another rule may decide now, and its ledger has no entry
 			x.judgeForLater(row, now)
 		}
 	}
@@ -124,7 +126,7 @@ func (x *Index) SetSnapshot(snapshot *policy.Snapshot, now time.Time) {
 	x.rebuild(soonest)
 }
 
-// rebuild makes the schedule again after many rows have been judged again; soonest is when the first was due before.
+// rebuild builds the schedule again after many rows have been evaluated; soonest is the previous first due time.
 func (x *Index) rebuild(soonest time.Time) {
 	clear(x.schedule)
 	x.schedule = x.schedule[:0]
@@ -141,7 +143,7 @@ func (x *Index) rebuild(soonest time.Time) {
 	}
 }
 
-// soonest is when the first row is due; zero when none is scheduled.
+// soonest returns the first due time; zero if no row is scheduled.
 func (x *Index) soonest() time.Time {
 	if len(x.schedule) == 0 {
 		return time.Time{}
@@ -149,16 +151,16 @@ func (x *Index) soonest() time.Time {
 	return x.schedule[0].dueTime()
 }
 
-// Len is how many subjects are known, and whether they are all there are.
+// Len returns the number of known subjects, and whether they are all subjects.
 func (x *Index) Len() (subjects int, synced bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.rows), x.synced
 }
 
-// Has reports whether every row that a rule of the snapshot is about carries facts about the rule, read at the version that its
-// rules want, and is judged by that snapshot. Facts that are worth asking for again are none. Every row carries the facts that the
-// listing has everywhere.
+// Has reports whether the snapshot is in force, and whether every row to which a rule of it applies has facts about the
+// rule. The facts must have been read at the version of the kind that the rules want. Facts that should be requested again
+// do not count. Every row has the facts that the listing has everywhere.
 func (x *Index) Has(snapshot *policy.Snapshot, r *policy.Rule) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -166,9 +168,9 @@ func (x *Index) Has(snapshot *policy.Snapshot, r *policy.Rule) bool {
 		!slices.ContainsFunc(x.spaces[r.Namespace], func(s *space) bool { return s.again > 0 || x.column(s.layout, r.Key) < 0 })
 }
 
-// Lacking gives the namespaces for which the listing of that ID does not have the wanted layout, or that have a row without
-// some of its columns, or with facts that are worth asking for again: a listing that began before the rules changed brings such
-// rows, whenever it ends.
+// Lacking returns the namespaces that lack facts, for the listing with that ID. In them the listing does not have the
+// wanted layout, or a row lacks some of its columns, or has facts that should be requested again. A list that began before
+// the rules changed brings such rows, even if it ends later.
 func (x *Index) Lacking(from uint64, wanted map[string]*Columns) (namespaces []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -189,7 +191,8 @@ func (x *Index) Lacking(from uint64, wanted map[string]*Columns) (namespaces []s
 	return namespaces
 }
 
-// Knows reports whether the facts of exactly this version are known for all columns of a layout, and not worth asking for again.
+// Knows reports whether the index has the facts of exactly this version for all columns of a layout, and none should be
+// requested again.
 func (x *Index) Knows(s policy.Subject, l *Columns) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -197,8 +200,8 @@ func (x *Index) Knows(s policy.Subject, l *Columns) bool {
 	return row != nil && !row.again() && row.version() == s.ResourceVersion && row.space.layout.covers(l)
 }
 
-// column is the place of the facts of a rule in a row of the layout; -1 when there are none. Facts from another version
-// of the kind than the rules agree on are none.
+// column returns the column with the facts of a rule in a layout; -1 for none. Facts that were read at another version of
+// the kind than the rules want do not count.
 func (x *Index) column(l *Columns, key string) int {
 	if x.listing.Kind != x.snapshot.Version(x.kind) {
 		return -1
@@ -206,23 +209,23 @@ func (x *Index) column(l *Columns, key string) int {
 	return l.column(key)
 }
 
-// Version changes whenever what Scan would show has changed.
+// Version changes whenever the result of Scan has changed.
 func (x *Index) Version() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.version
 }
 
-// scanAtOnce bounds how long Scan holds the index.
+// scanAtOnce limits how long Scan locks the index.
 const scanAtOnce = 1000
 
-// Scan shows every subject that has not been removed with what each rule about it says. Others may change the index
-// meanwhile: each subject is shown as it is when its turn comes. visit must not keep the evaluations.
+// Scan passes every subject that was not deleted to visit, with the evaluations of its rules. The index may change during
+// the scan: each subject is passed as it is at that moment. visit must not keep the evaluations.
 func (x *Index) Scan(visit func(policy.Subject, []policy.Evaluation)) {
 	x.ScanAfter(func(s policy.Subject, evaluations []policy.Evaluation, _ policy.Was) { visit(s, evaluations) })
 }
 
-// ScanAfter is Scan that also gives visit what the rules of an earlier snapshot decide about the same subject.
+// ScanAfter is Scan, but visit also gets a function that evaluates the same subject by an earlier snapshot.
 func (x *Index) ScanAfter(visit func(policy.Subject, []policy.Evaluation, policy.Was)) {
 	past := &past{index: x, pages: map[pastPlace]*page{}}
 	for rows := range slices.Chunk(x.copyRows(), scanAtOnce) {
@@ -247,7 +250,7 @@ func (x *Index) visit(rows []*FactRow, past *past, visit func(policy.Subject, []
 	}
 }
 
-// judgeForLater sets when to look at the row again.
+// judgeForLater sets the time of the next evaluation of a row.
 func (x *Index) judgeForLater(row *FactRow, now time.Time) {
 	row.setDue(time.Time{})
 	if row.gone {
@@ -269,8 +272,8 @@ func (x *Index) judgeForLater(row *FactRow, now time.Time) {
 	}
 }
 
-// expected is what is going to be deleted within the time Ahead, where that is to be written down first; its Rule is nil
-// otherwise.
+// expected returns the deletion that is expected within the time Ahead, if it must be recorded first; otherwise its Rule is
+// nil.
 func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluation, now time.Time) policy.Intent {
 	if !r.space.page.ledger {
 		return policy.Intent{}
@@ -281,7 +284,7 @@ func (r *FactRow) expected(subject policy.Subject, evaluations []policy.Evaluati
 	return policy.Intent{}
 }
 
-// rule lists what each rule that applies says about the row. The slice is valid until the next call.
+// rule returns the evaluation of each rule that applies to the row. The slice is valid until the next call.
 func (x *Index) rule(row *FactRow) []policy.Evaluation {
 	p := &row.space.page
 	trusted := x.synced && p.known

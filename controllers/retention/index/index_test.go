@@ -20,10 +20,10 @@ import (
 // now is when every test begins.
 var now = fixture.Now
 
-// namespaces are those that are known unless a test says otherwise.
+// namespaces are the known namespaces, unless a test uses others.
 var namespaces = map[string]policy.Namespace{"team-a": {Labels: labels.Set{"tier": "ci"}}, "team-b": {Labels: labels.Set{"tier": "prod"}}}
 
-// policyOf is a policy with one rule, about the namespaces with these labels.
+// policyOf returns a policy with one rule, for the namespaces with this tier label; all if it is empty.
 func policyOf(r *policy.Rule, selector string) *policy.Policy {
 	selects := labels.Everything()
 	if selector != "" {
@@ -32,7 +32,7 @@ func policyOf(r *policy.Rule, selector string) *policy.Policy {
 	return &policy.Policy{Name: r.ID.Policy, Mode: r.Mode, Namespaces: selects, Rules: []*policy.Rule{r}}
 }
 
-// snapshot has a policy about all namespaces for each rule.
+// snapshotOf returns a snapshot with a policy for all namespaces for each rule.
 func snapshotOf(rules ...*policy.Rule) *policy.Snapshot {
 	var policies []*policy.Policy
 	for _, r := range rules {
@@ -41,19 +41,19 @@ func snapshotOf(rules ...*policy.Rule) *policy.Snapshot {
 	return policy.NewSnapshot(policies, namespaces, policy.DefaultProtection())
 }
 
-// draft is a row to be.
+// draft is a row under construction.
 type draft struct {
 	policy.Subject
 	Layout *index.Columns
 	Facts  []policy.Facts
 }
 
-// columns are layouts by their columns: rows that are to be compared share one.
+// columns has one layout for each list of columns: only rows with the same layout can be compared.
 var columns = map[string]*index.Columns{
 	"": {}, "a": {Columns: []string{"a"}}, "b": {Columns: []string{"b"}}, "a b": {Columns: []string{"a", "b"}}, "b a": {Columns: []string{"b", "a"}},
 }
 
-// row is a Job of team-a at version 1 that finished at a time; its one column is a.
+// row returns a Job of team-a at version 1 that finished at a time; its only column is a.
 func row(uid string, finished time.Time, options ...func(*draft)) *index.FactRow {
 	r := &draft{
 		Subject: policy.Subject{Namespace: "team-a", Name: uid, UID: types.UID(uid), ResourceVersion: "1", Created: now.Add(-1000 * time.Hour)},
@@ -72,7 +72,7 @@ func flags(f policy.Flags) func(*draft) {
 	return func(r *draft) { r.Flags = f }
 }
 
-// under gives a row other columns, with the facts of the first in each.
+// under gives a row other columns, each with the facts of the first one.
 func under(names string) func(*draft) {
 	return func(r *draft) {
 		r.Layout = columns[names]
@@ -91,16 +91,16 @@ type harness struct {
 	wakes    int
 }
 
-// SetBook remembers the snapshot.
+// SetSnapshot remembers the snapshot.
 func (w *harness) SetSnapshot(b *policy.Snapshot, now time.Time) {
 	w.snapshot = b
 	w.Index.SetSnapshot(b, now)
 }
 
-// has reports whether there are facts about a rule, judged by the last snapshot.
+// has reports whether there are facts about a rule, evaluated with the last snapshot.
 func (w *harness) has(r *policy.Rule) bool { return w.Has(w.snapshot, r) }
 
-// newWorld makes an index of the rules; the current listing has a column for each key.
+// newHarness creates an index of the rules; the current listing has a column for each key.
 func newHarness(t *testing.T, rules []*policy.Rule, rows ...*index.FactRow) *harness {
 	var names []string
 	for _, r := range rules {
@@ -123,7 +123,7 @@ func oneRule(options ...func(*policy.Rule)) []*policy.Rule {
 	return []*policy.Rule{fixture.Rule("a", options...)}
 }
 
-// take calls TakeDue until nothing more is due and gives the UIDs in the order in which they came.
+// take calls TakeDue until no more subjects are due, and returns the UIDs in order.
 func (w *harness) take(at time.Time) []string {
 	var taken []string
 	for {
@@ -135,7 +135,7 @@ func (w *harness) take(at time.Time) []string {
 	}
 }
 
-// reason is why a subject is kept, waited for or deleted; empty when it is not known.
+// reason returns the reason of the verdict about a subject; empty if it is unknown.
 func (w *harness) reason(uid string, at time.Time) policy.Reason {
 	j, _ := w.Claim(types.UID(uid), at)
 	w.Release(types.UID(uid), at)
@@ -151,29 +151,29 @@ func TestOnlyTheCurrentListingCounts(t *testing.T) {
 		change func(w *harness)
 		want   []string
 	}{
-		"nothing":                                   {func(*harness) {}, []string{"known"}},
-		"a new subject":                             {func(w *harness) { w.Apply(current.ID, row("new", due), now) }, []string{"known", "new"}},
-		"a new subject of another listing":          {func(w *harness) { w.Apply(other.ID, row("new", due), now) }, []string{"known"}},
-		"a changed subject":                         {func(w *harness) { w.Apply(current.ID, row("known", now, at("2")), now) }, never},
-		"a changed subject of another listing":      {func(w *harness) { w.Apply(other.ID, row("known", now, at("2")), now) }, []string{"known"}},
-		"a subject that is gone":                    {func(w *harness) { w.Forget(current.ID, "known", now) }, never},
-		"a subject that is gone in another listing": {func(w *harness) { w.Forget(other.ID, "known", now) }, []string{"known"}},
-		"a subject nobody knew is gone":             {func(w *harness) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
-		"doubt":                                     {func(w *harness) { w.Unsync(current.ID) }, never},
-		"doubt about another listing":               {func(w *harness) { w.Unsync(other.ID) }, []string{"known"}},
-		"a new listing":                             {func(w *harness) { w.Replace(other, []*index.FactRow{row("listed", due)}, now) }, []string{"listed"}},
-		"a new listing without the subject":         {func(w *harness) { w.Replace(other, nil, now) }, never},
-		"a new listing ends doubt": {func(w *harness) {
+		"no change":                            {func(*harness) {}, []string{"known"}},
+		"a new subject":                        {func(w *harness) { w.Apply(current.ID, row("new", due), now) }, []string{"known", "new"}},
+		"a new subject of another listing":     {func(w *harness) { w.Apply(other.ID, row("new", due), now) }, []string{"known"}},
+		"a changed subject":                    {func(w *harness) { w.Apply(current.ID, row("known", now, at("2")), now) }, never},
+		"a changed subject of another listing": {func(w *harness) { w.Apply(other.ID, row("known", now, at("2")), now) }, []string{"known"}},
+		"a deleted subject":                    {func(w *harness) { w.Forget(current.ID, "known", now) }, never},
+		"a deleted subject of another listing": {func(w *harness) { w.Forget(other.ID, "known", now) }, []string{"known"}},
+		"a deleted subject that was unknown":   {func(w *harness) { w.Forget(current.ID, "unknown", now) }, []string{"known"}},
+		"unsynced":                             {func(w *harness) { w.Unsync(current.ID) }, never},
+		"another listing is unsynced":          {func(w *harness) { w.Unsync(other.ID) }, []string{"known"}},
+		"a new listing":                        {func(w *harness) { w.Replace(other, []*index.FactRow{row("listed", due)}, now) }, []string{"listed"}},
+		"a new listing without the subject":    {func(w *harness) { w.Replace(other, nil, now) }, never},
+		"a new listing after Unsync": {func(w *harness) {
 			w.Unsync(current.ID)
 			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 		}, []string{"listed"}},
-		"a late change of the listing before": {func(w *harness) {
+		"a late change of the previous listing": {func(w *harness) {
 			w.Replace(other, []*index.FactRow{row("listed", due)}, now)
 			w.Apply(current.ID, row("listed", now, at("0")), now)
 			w.Forget(current.ID, "listed", now)
 			w.Unsync(current.ID)
 		}, []string{"listed"}},
-		"a change while in doubt": {func(w *harness) {
+		"a change while unsynced": {func(w *harness) {
 			w.Unsync(current.ID)
 			w.Apply(current.ID, row("new", due), now)
 		}, never},
@@ -197,7 +197,7 @@ func TestNothingIsDueBeforeTheFirstListing(t *testing.T) {
 		t.Errorf("%d subjects, synced %v; want none", n, synced)
 	}
 	if due, _, ok := x.Next(); ok {
-		t.Errorf("something is due at %s", due)
+		t.Errorf("a subject is due at %s", due)
 	}
 }
 
@@ -207,12 +207,12 @@ func TestLenAndHas(t *testing.T) {
 	expect.Equal(t, "subjects", 2, n)
 	expect.Equal(t, "synced", true, synced)
 	expect.Equal(t, "has facts", true, w.has(fixture.Rule("a")))
-	expect.Equal(t, "has facts judged by another book", false, w.Has(snapshotOf(fixture.Rule("a")), fixture.Rule("a")))
+	expect.Equal(t, "has facts evaluated with another snapshot", false, w.Has(snapshotOf(fixture.Rule("a")), fixture.Rule("a")))
 	expect.Equal(t, "has facts of another rule", false, w.has(fixture.Rule("b")))
 	w.Unsync(w.listing.ID)
 	_, synced = w.Len()
-	expect.Equal(t, "synced in doubt", false, synced)
-	expect.Equal(t, "has facts in doubt", false, w.has(fixture.Rule("a")))
+	expect.Equal(t, "synced after Unsync", false, synced)
+	expect.Equal(t, "has facts after Unsync", false, w.has(fixture.Rule("a")))
 }
 
 func TestDueInOrder(t *testing.T) {
@@ -220,7 +220,7 @@ func TestDueInOrder(t *testing.T) {
 	var rows []*index.FactRow
 	var want []string
 	for i := range count {
-		// 7 and 40 have no common divisor: every minute once, in a scrambled order.
+		// 7 and 40 are coprime: every minute occurs once, in a scrambled order.
 		minute := i * 7 % count
 		rows = append(rows, row(fmt.Sprintf("m%02d", minute), now.Add(time.Duration(minute)*time.Minute)))
 		want = append(want, fmt.Sprintf("m%02d", i))
@@ -235,7 +235,7 @@ func TestDueInOrder(t *testing.T) {
 		expect.Equal(t, "due", want[i:i+1], w.take(due))
 	}
 	_, _, ok := w.Next()
-	expect.Equal(t, "scheduled when all are taken", false, ok)
+	expect.Equal(t, "scheduled after all were taken", false, ok)
 }
 
 func TestTakeDueIsBoundedAndComplete(t *testing.T) {
@@ -280,16 +280,16 @@ func TestJudge(t *testing.T) {
 		row  *index.FactRow
 		want policy.Reason
 	}{
-		"due":                        {row("x", now.Add(-time.Hour)), policy.Expired},
-		"due in one nanosecond":      {row("x", now.Add(-time.Hour+1)), policy.Waiting},
-		"held":                       {row("x", now.Add(-time.Hour), flags(policy.IsHeld)), policy.Held},
-		"terminating":                {row("x", now.Add(-time.Hour), flags(policy.IsTerminating)), policy.Terminating},
-		"uncounted":                  {row("x", now.Add(-time.Hour), flags(policy.IsUncounted)), policy.Uncounted},
-		"not eligible":               {row("x", now.Add(-time.Hour), notEligible), policy.NotEligible},
-		"not selected":               {row("x", now.Add(-time.Hour), func(r *draft) { r.Facts[0].Selected = false }), policy.NotSelected},
-		"in a protected namespace":   {row("x", now.Add(-time.Hour), in("kube-system")), policy.NotSelected},
-		"in a namespace yet unknown": {row("x", now.Add(-time.Hour), in("unborn")), policy.Stale},
-		"with facts missing":         {row("x", now.Add(-time.Hour), under("")), policy.Stale},
+		"due":                      {row("x", now.Add(-time.Hour)), policy.Expired},
+		"due in one nanosecond":    {row("x", now.Add(-time.Hour+1)), policy.Waiting},
+		"held":                     {row("x", now.Add(-time.Hour), flags(policy.IsHeld)), policy.Held},
+		"terminating":              {row("x", now.Add(-time.Hour), flags(policy.IsTerminating)), policy.Terminating},
+		"uncounted":                {row("x", now.Add(-time.Hour), flags(policy.IsUncounted)), policy.Uncounted},
+		"not eligible":             {row("x", now.Add(-time.Hour), notEligible), policy.NotEligible},
+		"not selected":             {row("x", now.Add(-time.Hour), func(r *draft) { r.Facts[0].Selected = false }), policy.NotSelected},
+		"in a protected namespace": {row("x", now.Add(-time.Hour), in("kube-system")), policy.NotSelected},
+		"in an unknown namespace":  {row("x", now.Add(-time.Hour), in("unborn")), policy.Stale},
+		"without facts":            {row("x", now.Add(-time.Hour), under("")), policy.Stale},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestJudge(t *testing.T) {
 			j, ok := w.Claim("x", now)
 			expect.Equal(t, "known", true, ok)
 			expect.Equal(t, "reason", test.want, j.Verdict.Reason)
-			expect.Equal(t, "warrant", test.want == policy.Expired, j.Permit.Valid())
+			expect.Equal(t, "permit", test.want == policy.Expired, j.Permit.Valid())
 			_, _, scheduled := w.Next()
 			expect.Equal(t, "scheduled", test.want == policy.Expired || test.want == policy.Waiting, scheduled)
 		})
@@ -308,7 +308,7 @@ func TestJudgeOfTheUnknown(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now))
 	j, ok := w.Claim("y", now.Add(time.Hour))
 	expect.Equal(t, "known", false, ok)
-	expect.Equal(t, "warrant", false, j.Permit.Valid())
+	expect.Equal(t, "permit", false, j.Permit.Valid())
 }
 
 func TestAWarrantNamesTheVersionThatWasJudged(t *testing.T) {
@@ -324,10 +324,10 @@ func TestEveryRuleNeedsFacts(t *testing.T) {
 		added *policy.Rule
 		want  policy.Reason
 	}{
-		"an enforced rule without facts keeps":        {fixture.Rule("b"), policy.Stale},
-		"a suspended rule without facts keeps":        {fixture.Rule("b", fixture.Mode(v1alpha1.Suspended)), policy.Stale},
-		"a dry run without facts has no say":          {fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)), policy.Expired},
-		"a rule that asks the same has facts already": {fixture.Rule("b", func(r *policy.Rule) { r.Key = "a" }), policy.Expired},
+		"an enforced rule without facts keeps":       {fixture.Rule("b"), policy.Stale},
+		"a suspended rule without facts keeps":       {fixture.Rule("b", fixture.Mode(v1alpha1.Suspended)), policy.Stale},
+		"a dry run without facts does not decide":    {fixture.Rule("b", fixture.Mode(v1alpha1.DryRun)), policy.Expired},
+		"a rule with the same key has facts already": {fixture.Rule("b", func(r *policy.Rule) { r.Key = "a" }), policy.Expired},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -351,13 +351,13 @@ func TestReconsider(t *testing.T) {
 		change func(w *harness)
 		want   []string
 	}{
-		"still due":           {func(*harness) {}, []string{"x"}},
-		"due later":           {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(2*time.Hour))), due) }, never},
-		"kept":                {func(w *harness) { w.Unsync(w.listing.ID) }, never},
-		"gone":                {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, never},
-		"removed":             {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, never},
-		"on the schedule yet": {func(w *harness) { w.Reconsider("x", due) }, []string{"x"}},
-		"changed meanwhile":   {func(w *harness) { w.Apply(w.listing.ID, row("x", now.Add(time.Minute), at("2")), due) }, never},
+		"still due":          {func(*harness) {}, []string{"x"}},
+		"due later":          {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(2*time.Hour))), due) }, never},
+		"kept":               {func(w *harness) { w.Unsync(w.listing.ID) }, never},
+		"forgotten":          {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, never},
+		"deleted":            {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, never},
+		"still scheduled":    {func(w *harness) { w.Reconsider("x", due) }, []string{"x"}},
+		"changed since then": {func(w *harness) { w.Apply(w.listing.ID, row("x", now.Add(time.Minute), at("2")), due) }, never},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -373,18 +373,18 @@ func TestReconsider(t *testing.T) {
 func TestMarkGone(t *testing.T) {
 	later := now.Add(3 * time.Hour)
 	tests := map[string]struct {
-		version string // that was removed
+		version string // the deleted version
 		then    func(w *harness)
 		known   bool
 	}{
-		"never judged again":                {"1", func(*harness) {}, false},
-		"another version was removed":       {"0", func(*harness) {}, true},
+		"not evaluated again":               {"1", func(*harness) {}, false},
+		"another version was deleted":       {"0", func(*harness) {}, true},
 		"the same version is seen again":    {"1", func(w *harness) { w.Apply(w.listing.ID, row("x", now), now) }, false},
-		"a newer version is judged":         {"1", func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"a newer version is evaluated":      {"1", func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
 		"listed at the same version":        {"1", func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, false},
 		"listed at a newer version":         {"1", func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now, at("2"))}, now) }, true},
 		"the rules change":                  {"1", func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, false},
-		"taken, then marked, then pondered": {"1", func(w *harness) { w.Reconsider("x", later) }, false},
+		"taken, deleted, then reconsidered": {"1", func(w *harness) { w.Reconsider("x", later) }, false},
 		"forgotten":                         {"1", func(w *harness) { w.Forget(w.listing.ID, "x", now) }, false},
 		"forgotten and seen again": {"1", func(w *harness) {
 			w.Forget(w.listing.ID, "x", now)
@@ -440,27 +440,27 @@ func TestSetBook(t *testing.T) {
 	invalid := func(r *policy.Rule) { r.Problems = []policy.Problem{{Path: "spec"}} }
 	tests := map[string]struct {
 		before, after *policy.Snapshot
-		want          time.Time // when it is due; zero for never
+		want          time.Time // zero for never
 	}{
-		"the same":                              {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a")), due},
-		"a longer TTL":                          {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(3*time.Hour))), now.Add(3 * time.Hour)},
-		"a shorter TTL":                         {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now.Add(time.Minute)},
-		"suspended":                             {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), time.Time{}},
-		"a dry run":                             {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), time.Time{}},
-		"enforced":                              {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), snapshotOf(fixture.Rule("a")), due},
-		"resumed":                               {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), snapshotOf(fixture.Rule("a")), due},
-		"made invalid":                          {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", invalid)), time.Time{}},
-		"mended":                                {snapshotOf(fixture.Rule("a", invalid)), snapshotOf(fixture.Rule("a")), due},
-		"no rules":                              {snapshotOf(fixture.Rule("a")), snapshotOf(), time.Time{}},
-		"rules for the first time":              {snapshotOf(), snapshotOf(fixture.Rule("a")), due},
-		"another rule keeps":                    {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
-		"another rule no more":                  {snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), snapshotOf(fixture.Rule("a")), due},
-		"a namespace gets labels":               {tiered("ci", "prod"), tiered("ci", "ci"), due},
-		"a namespace loses labels":              {tiered("ci", "ci"), tiered("ci", "prod"), time.Time{}},
-		"a namespace becomes known":             {tiered("", ""), tiered("", "ci"), due},
-		"a selected namespace becomes known":    {tiered("ci", ""), tiered("ci", "ci"), due},
-		"a namespace is forgotten":              {tiered("", "ci"), tiered("", ""), time.Time{}},
-		"an expression that has not been asked": {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
+		"the same":                             {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a")), due},
+		"a longer TTL":                         {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(3*time.Hour))), now.Add(3 * time.Hour)},
+		"a shorter TTL":                        {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now.Add(time.Minute)},
+		"suspended":                            {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), time.Time{}},
+		"a dry run":                            {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), time.Time{}},
+		"enforced":                             {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.DryRun))), snapshotOf(fixture.Rule("a")), due},
+		"resumed":                              {snapshotOf(fixture.Rule("a", fixture.Mode(v1alpha1.Suspended))), snapshotOf(fixture.Rule("a")), due},
+		"made invalid":                         {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", invalid)), time.Time{}},
+		"fixed":                                {snapshotOf(fixture.Rule("a", invalid)), snapshotOf(fixture.Rule("a")), due},
+		"no rules":                             {snapshotOf(fixture.Rule("a")), snapshotOf(), time.Time{}},
+		"rules for the first time":             {snapshotOf(), snapshotOf(fixture.Rule("a")), due},
+		"another rule keeps":                   {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.Mode(v1alpha1.Suspended), func(r *policy.Rule) { r.Key = "a" })), time.Time{}},
+		"another rule is deleted":              {snapshotOf(fixture.Rule("a"), fixture.Rule("b", fixture.TTL(5*time.Hour), func(r *policy.Rule) { r.Key = "a" })), snapshotOf(fixture.Rule("a")), due},
+		"a namespace gets labels":              {tiered("ci", "prod"), tiered("ci", "ci"), due},
+		"a namespace loses labels":             {tiered("ci", "ci"), tiered("ci", "prod"), time.Time{}},
+		"a namespace becomes known":            {tiered("", ""), tiered("", "ci"), due},
+		"a selected namespace becomes known":   {tiered("ci", ""), tiered("ci", "ci"), due},
+		"a namespace becomes unknown":          {tiered("", "ci"), tiered("", ""), time.Time{}},
+		"an expression that was not evaluated": {snapshotOf(fixture.Rule("a")), snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Key = "new" })), time.Time{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -478,7 +478,7 @@ func TestSetBook(t *testing.T) {
 	}
 }
 
-// tiered has a policy about namespaces of a tier, empty for all, and team-a of another, empty for unknown.
+// tiered has a policy for the namespaces of a tier, empty for all. team-a has a tier too, empty if it is unknown.
 func tiered(selects, teamA string) *policy.Snapshot {
 	known := map[string]policy.Namespace{"team-b": {}}
 	if teamA != "" {
@@ -493,7 +493,7 @@ func TestANamespaceThatComesAndGoes(t *testing.T) {
 	w.SetSnapshot(tiered("", ""), now)
 	expect.Equal(t, "due while the namespace is unknown", never, w.take(due))
 	w.SetSnapshot(tiered("", "ci"), due)
-	expect.Equal(t, "due when it is back", []string{"x"}, w.take(due))
+	expect.Equal(t, "due when it is known again", []string{"x"}, w.take(due))
 }
 
 func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
@@ -504,16 +504,17 @@ func TestAHeldNamespaceKeepsWhatIsInside(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now), row("y", now, in("team-b")))
 	due := now.Add(time.Hour)
 	w.SetSnapshot(hold(true), now)
-	expect.Equal(t, "due elsewhere", []string{"y"}, w.take(due))
+	expect.Equal(t, "due in the other namespace", []string{"y"}, w.take(due))
 	flags := map[string]policy.Flags{}
 	w.Scan(func(s policy.Subject, _ []policy.Evaluation) { flags[s.Name] = s.Flags })
 	expect.Equal(t, "flags", map[string]policy.Flags{"x": policy.IsHeld, "y": 0}, flags)
 	w.SetSnapshot(hold(false), due)
-	expect.Equal(t, "due when the hold is lifted", []string{"x"}, w.take(due))
+	expect.Equal(t, "due after the hold is removed", []string{"x"}, w.take(due))
 }
 
 func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
-	// The soonest is in team-a, which has its own rule; judging it again would put it on top again and wake.
+	// The first due subject is in team-a, which has its own rule. If it were evaluated again, it would be first again and
+	// wake the owner.
 	bookWith := func(d time.Duration) *policy.Snapshot {
 		return policy.NewSnapshot([]*policy.Policy{
 			policyOf(fixture.Rule("a"), "ci"),
@@ -526,8 +527,8 @@ func TestSetBookJudgesOnlyWhatDiffers(t *testing.T) {
 	w.wakes = 0
 	w.SetSnapshot(bookWith(6*time.Hour), now)
 	expect.Equal(t, "wakes", 0, w.wakes)
-	expect.Equal(t, "due at first", []string{"x"}, w.take(now.Add(6*time.Hour-1)))
-	expect.Equal(t, "due then", []string{"y"}, w.take(now.Add(6*time.Hour)))
+	expect.Equal(t, "due first", []string{"x"}, w.take(now.Add(6*time.Hour-1)))
+	expect.Equal(t, "due next", []string{"y"}, w.take(now.Add(6*time.Hour)))
 }
 
 func TestWake(t *testing.T) {
@@ -535,14 +536,14 @@ func TestWake(t *testing.T) {
 		change func(w *harness)
 		want   bool
 	}{
-		"an earlier subject":           {func(w *harness) { w.Apply(w.listing.ID, row("y", now.Add(-time.Minute)), now) }, true},
-		"a later subject":              {func(w *harness) { w.Apply(w.listing.ID, row("y", now.Add(time.Minute)), now) }, false},
-		"one that is never due":        {func(w *harness) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
-		"one that is forgotten":        {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, false},
-		"one that becomes due earlier": {func(w *harness) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
-		"a shorter TTL":                {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, true},
-		"a listing":                    {func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, true},
-		"one that is given back": {func(w *harness) {
+		"an earlier subject":                 {func(w *harness) { w.Apply(w.listing.ID, row("y", now.Add(-time.Minute)), now) }, true},
+		"a later subject":                    {func(w *harness) { w.Apply(w.listing.ID, row("y", now.Add(time.Minute)), now) }, false},
+		"a subject that is never due":        {func(w *harness) { w.Apply(w.listing.ID, row("y", now, notEligible), now) }, false},
+		"a subject that is forgotten":        {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, false},
+		"a subject that becomes due earlier": {func(w *harness) { w.Apply(w.listing.ID, row("x", now.Add(-time.Minute), at("2")), now) }, true},
+		"a shorter TTL":                      {func(w *harness) { w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now) }, true},
+		"a listing":                          {func(w *harness) { w.Replace(w.listing, []*index.FactRow{row("x", now)}, now) }, true},
+		"a subject that is reconsidered": {func(w *harness) {
 			w.take(now.Add(2 * time.Hour))
 			w.wakes = 0
 			w.Reconsider("x", now.Add(2*time.Hour))
@@ -581,18 +582,18 @@ func TestVersionChangesWithWhatScanShows(t *testing.T) {
 		change func(w *harness)
 		want   bool
 	}{
-		"nothing":                {func(*harness) {}, false},
-		"asking":                 {func(w *harness) { w.Claim("x", now); w.Next(); w.Len() }, false},
-		"taking":                 {func(w *harness) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
-		"a change":               {func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
-		"a stranger's change":    {func(w *harness) { w.Apply(9, row("x", now, at("2")), now) }, false},
-		"a removal":              {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, true},
-		"a removal that was not": {func(w *harness) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
-		"an end":                 {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, true},
-		"an end nobody knows":    {func(w *harness) { w.Forget(w.listing.ID, "y", now) }, false},
-		"doubt":                  {func(w *harness) { w.Unsync(w.listing.ID) }, true},
-		"a listing":              {func(w *harness) { w.Replace(w.listing, nil, now) }, true},
-		"rules":                  {func(w *harness) { w.SetSnapshot(snapshotOf(), now) }, true},
+		"no call":                       {func(*harness) {}, false},
+		"reading":                       {func(w *harness) { w.Claim("x", now); w.Next(); w.Len() }, false},
+		"taking":                        {func(w *harness) { w.take(now.Add(time.Hour)); w.Reconsider("x", now) }, false},
+		"a change":                      {func(w *harness) { w.Apply(w.listing.ID, row("x", now, at("2")), now) }, true},
+		"a change of another listing":   {func(w *harness) { w.Apply(9, row("x", now, at("2")), now) }, false},
+		"a deletion":                    {func(w *harness) { w.MarkGone(row("x", now).Subject(), now) }, true},
+		"a deletion of another version": {func(w *harness) { w.MarkGone(row("x", now, at("0")).Subject(), now) }, false},
+		"a forgotten subject":           {func(w *harness) { w.Forget(w.listing.ID, "x", now) }, true},
+		"a forgotten unknown subject":   {func(w *harness) { w.Forget(w.listing.ID, "y", now) }, false},
+		"unsynced":                      {func(w *harness) { w.Unsync(w.listing.ID) }, true},
+		"a listing":                     {func(w *harness) { w.Replace(w.listing, nil, now) }, true},
+		"rules":                         {func(w *harness) { w.SetSnapshot(snapshotOf(), now) }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -613,7 +614,7 @@ func TestNamespacesThatAreGoneLeaveNothingBehind(t *testing.T) {
 	}
 	w.SetSnapshot(snapshotOf(fixture.Rule("a", fixture.TTL(time.Minute))), now)
 	if n := w.Spaces(); n > 10 {
-		t.Errorf("%d namespaces remembered without a subject", n)
+		t.Errorf("%d namespaces without a subject in memory", n)
 	}
 }
 
@@ -627,22 +628,22 @@ func TestLookAt(t *testing.T) {
 		return policy.Target{UID: types.UID(uid), ResourceVersion: version}
 	}
 	if v, ok := w.PeekAt(target("x", "1"), now); !ok || v.Reason != policy.Expired {
-		t.Errorf("what is due: %+v, %v", v, ok)
+		t.Errorf("due subject: %+v, %v", v, ok)
 	}
 	if v, ok := w.PeekAt(target("y", "1"), now); !ok || v.Reason != policy.Waiting {
-		t.Errorf("what waits: %+v, %v", v, ok)
+		t.Errorf("waiting subject: %+v, %v", v, ok)
 	}
-	for name, unknown := range map[string]policy.Target{"another version": target("x", "2"), "another subject": target("z", "1"), "nothing": {}} {
+	for name, unknown := range map[string]policy.Target{"another version": target("x", "2"), "another subject": target("z", "1"), "an empty target": {}} {
 		if v, ok := w.PeekAt(unknown, now); ok || v.Action != policy.Keep {
 			t.Errorf("%s: %+v, %v", name, v, ok)
 		}
 	}
 	w.MarkGone(policy.Subject{UID: "y", ResourceVersion: "1"}, now)
 	if _, ok := w.PeekAt(target("y", "1"), now); ok {
-		t.Error("what is gone is known")
+		t.Error("a deleted subject is known")
 	}
 	w.Unsync(w.listing.ID)
 	if v, ok := w.PeekAt(target("x", "1"), now); ok || v.Action != policy.Keep {
-		t.Errorf("an index that may lack something: %+v, %v", v, ok)
+		t.Errorf("an unsynced index: %+v, %v", v, ok)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func withOutcome(text string) func(*draft) { return func(r *draft) { r.Facts[0].Outcome = text } }
 
-// taken are those handed over now, by UID.
+// taken returns the UIDs that are handed over now.
 func (w *harness) taken(now time.Time) (uids []string) {
 	w.TakeDue(now, func(s policy.Subject, _ policy.RuleID) { uids = append(uids, string(s.UID)) })
 	return uids
@@ -20,7 +20,7 @@ func (w *harness) taken(now time.Time) (uids []string) {
 func expectTaken(t *testing.T, when string, got []string, want ...string) {
 	t.Helper()
 	if len(got) != len(want) || len(want) == 1 && got[0] != want[0] {
-		t.Errorf("handed over %s: %v, not %v", when, got, want)
+		t.Errorf("handed over %s: %v, want %v", when, got, want)
 	}
 }
 
@@ -28,13 +28,13 @@ func TestWhatIsToBeWrittenDownIsHandedOverAheadAndWhenItIsDue(t *testing.T) {
 	w := newHarness(t, []*policy.Rule{fixture.Rule("a", fixture.Counted)}, row("x", now))
 	due := now.Add(time.Hour)
 	if at, _, ok := w.Next(); !ok || !at.Equal(due.Add(-index.Ahead)) {
-		t.Errorf("looked at next at %s", at)
+		t.Errorf("next evaluation at %s", at)
 	}
 	expectTaken(t, "a moment too early", w.taken(due.Add(-index.Ahead-time.Nanosecond)))
 	expectTaken(t, "ahead", w.taken(due.Add(-index.Ahead)), "x")
 	expectTaken(t, "between", w.taken(due.Add(-time.Nanosecond)))
 	if at, _, ok := w.Next(); !ok || !at.Equal(due) {
-		t.Errorf("looked at next at %s", at)
+		t.Errorf("next evaluation at %s", at)
 	}
 	expectTaken(t, "when it is due", w.taken(due), "x")
 }
@@ -62,12 +62,12 @@ func TestWhatIsExpectedOfASubject(t *testing.T) {
 		at    time.Time
 		want  bool
 	}{
-		"just ahead":             {[]*policy.Rule{a}, due.Add(-index.Ahead), true},
-		"due":                    {[]*policy.Rule{a}, due, true},
-		"too early":              {[]*policy.Rule{a}, due.Add(-index.Ahead - time.Nanosecond), false},
-		"by a rule of no ledger": {[]*policy.Rule{fixture.Rule("a")}, due, false},
-		"another rule keeps it longer, and decides": {[]*policy.Rule{a, fixture.Rule("b", fixture.TTL(3*time.Hour))}, due.Add(2 * time.Hour), false},
-		"another rule decides, and counts":          {[]*policy.Rule{fixture.Rule("a"), fixture.Rule("b", fixture.Counted, fixture.TTL(3*time.Hour))}, due.Add(2 * time.Hour), true},
+		"just ahead":                             {[]*policy.Rule{a}, due.Add(-index.Ahead), true},
+		"due":                                    {[]*policy.Rule{a}, due, true},
+		"too early":                              {[]*policy.Rule{a}, due.Add(-index.Ahead - time.Nanosecond), false},
+		"by a rule without a ledger":             {[]*policy.Rule{fixture.Rule("a")}, due, false},
+		"another rule with a longer TTL decides": {[]*policy.Rule{a, fixture.Rule("b", fixture.TTL(3*time.Hour))}, due.Add(2 * time.Hour), false},
+		"another rule decides, and has a ledger": {[]*policy.Rule{fixture.Rule("a"), fixture.Rule("b", fixture.Counted, fixture.TTL(3*time.Hour))}, due.Add(2 * time.Hour), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Listing is a source of rows. Its ID is never 0 and never used again.
+// Listing describes a source of rows. Its ID is never 0 and never reused.
 type Listing struct {
 	ID      uint64
-	Kind    schema.GroupVersionKind // at which version the subjects were read
+	Kind    schema.GroupVersionKind // the version at which the subjects were read
 	Layout  *Columns                // of the rows
-	Layouts map[string]*Columns     // of the rows in namespaces that have rules of their own; never changed
+	Layouts map[string]*Columns     // of the rows in namespaces with rules of their own; never changed
 }
 
 var noColumns = &Columns{}
 
-// layoutIn is that of the rows in a namespace.
+// layoutIn returns the layout of the rows in a namespace.
 func (l *Listing) layoutIn(namespace string) *Columns {
 	if own := l.Layouts[namespace]; own != nil {
 		return own
@@ -31,7 +31,7 @@ func (l *Listing) layoutIn(namespace string) *Columns {
 	return l.Layout
 }
 
-// Replace puts a complete listing in place of everything known. From then on only changes of that listing count.
+// Replace replaces the whole content by a complete listing. From then on only changes of that listing count.
 func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -64,7 +64,7 @@ func (x *Index) Replace(from Listing, rows []*FactRow, now time.Time) {
 	x.rebuild(time.Time{})
 }
 
-// Apply takes in a subject that was added or has changed, from the listing of that ID.
+// Apply applies a subject that was added or has changed, from the listing with that ID.
 func (x *Index) Apply(from uint64, row *FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -73,14 +73,14 @@ func (x *Index) Apply(from uint64, row *FactRow, now time.Time) {
 	}
 }
 
-// isLate reports whether a row is of a version that is known, observed for other rules than its namespace has now and the
-// known row was.
+// isLate reports whether the index already has this version of the subject, evaluated for other rules, and the rules of
+// this row no longer apply in its namespace.
 func (x *Index) isLate(row *FactRow) bool {
 	return row.space.layout != x.listing.layoutIn(row.space.namespace) && x.compare(row) == 0 &&
 		row.space.layout != x.rows[row.uid()].space.layout
 }
 
-// Refresh takes in a subject that was read past the watch, if it is newer than what the watch has brought.
+// Refresh applies a subject that was read live, if it is newer than the version from the watch.
 func (x *Index) Refresh(from uint64, row *FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -89,8 +89,8 @@ func (x *Index) Refresh(from uint64, row *FactRow, now time.Time) {
 	}
 }
 
-// ReplaceNamespace takes in the subjects of a namespace, listed again because it has other rules of its own: from then on its rows
-// have the layout that the listing says. What the watch has brought since the list stays.
+// ReplaceNamespace applies the subjects of a namespace that was listed again because its own rules have changed. From then
+// on its rows have the layout of the listing. Newer versions from the watch stay.
 func (x *Index) ReplaceNamespace(from Listing, rows []*FactRow, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -106,8 +106,8 @@ func (x *Index) ReplaceNamespace(from Listing, rows []*FactRow, now time.Time) {
 	x.version++
 }
 
-// compare orders a row with the one that is known of the same subject. One that is unknown to the watch is older than
-// nothing: the watch will tell.
+// compare compares the version of a row with the known one of the same subject. A subject that the index does not know
+// counts as older: the watch will deliver it.
 func (x *Index) compare(row *FactRow) int {
 	old := x.rows[row.uid()]
 	if old == nil {
@@ -139,21 +139,21 @@ func (x *Index) apply(row *FactRow, now time.Time) {
 	x.reschedule(row)
 }
 
-// saysNothingNew reports whether a row is what is known already, nil for nothing: the rules were asked again, and answered
-// as before. Whoever has taken the subject meanwhile goes on with it.
+// saysNothingNew reports whether a row equals the known one (nil for none): the rules were evaluated again with the same
+// result. Then an attempt for the subject that is in progress continues.
 func (r *FactRow) saysNothingNew(old *FactRow) bool {
 	return old != nil && old.text == r.text && old.created == r.created && old.createdNanos == r.createdNanos && old.flags == r.flags &&
 		old.ownTTL == r.ownTTL && old.space.layout == r.space.layout && slices.EqualFunc(old.facts, r.facts, fact.is)
 }
 
-// is reports whether facts are the same.
+// is reports whether the facts are equal.
 func (f fact) is(o fact) bool {
 	notes := reflect.DeepEqual(f.note, o.note)
 	f.note, o.note = nil, nil
 	return notes && f == o
 }
 
-// Forget drops a subject that is gone.
+// Forget removes a subject that no longer exists.
 func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -168,7 +168,7 @@ func (x *Index) Forget(from uint64, uid types.UID, now time.Time) {
 	}
 }
 
-// join counts a row in its space, which it shares with others from now on.
+// join counts a row in its space, which the rows of the place share.
 func (x *Index) join(row *FactRow) {
 	at := row.space.place
 	shared := x.space(at)
@@ -184,7 +184,7 @@ func (x *Index) join(row *FactRow) {
 	row.space = shared
 }
 
-// space is that of a place; nil for one without rows.
+// space returns the space of a place; nil if it has no rows.
 func (x *Index) space(at place) *space {
 	for _, s := range x.spaces[at.namespace] {
 		if s.layout == at.layout {
@@ -194,7 +194,7 @@ func (x *Index) space(at place) *space {
 	return nil
 }
 
-// eachSpace visits the spaces that have rows.
+// eachSpace yields the spaces that have rows.
 func (x *Index) eachSpace(visit func(*space) bool) {
 	for _, here := range x.spaces {
 		for _, s := range here {
@@ -205,7 +205,7 @@ func (x *Index) eachSpace(visit func(*space) bool) {
 	}
 }
 
-// drop removes a row, and what is known of its space with the last one.
+// drop removes a row, and its space if it was the last row there.
 func (x *Index) drop(row *FactRow) {
 	x.unschedule(row)
 	delete(x.rows, row.uid())
@@ -223,7 +223,7 @@ func (x *Index) drop(row *FactRow) {
 	}
 }
 
-// Unsync records that the index may be missing something: everything is kept until the next Replace.
+// Unsync records that the index may be incomplete: all subjects are kept until the next Replace.
 func (x *Index) Unsync(from uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -7,8 +7,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// succeed takes over what is known beside the facts of the row before, nil when the subject is new: that it is gone or
-// going, and since when it has been eligible. A gap says that versions between the two may have been missed.
+// succeed takes over what is known besides the facts from the previous row (nil if the subject is new): whether it is
+// deleted or a DELETE is in flight, and since when it has been eligible. If gap is true, versions between the two may have
+// been missed.
 func (r *FactRow) succeed(old *FactRow, gap bool, now time.Time) {
 	sameVersion := old != nil && old.version() == r.version()
 	if old != nil {
@@ -30,14 +31,14 @@ func (r *FactRow) succeed(old *FactRow, gap bool, now time.Time) {
 	}
 }
 
-// isDoubtful reports whether nobody knows what refers to the subject, and the rule wants to know.
+// isDoubtful reports whether the references to the subject are unknown, and the rule reads them.
 func (f *fact) isDoubtful() bool {
 	return f.note != nil && errors.Is(f.note.err, policy.ErrReferencesUnknown)
 }
 
-// voids reports whether a mark from before these facts does not count after them: the subject was not eligible, what refers
-// to it was known and then was not, or something did and went away without being seen. A subject that has been in doubt for
-// as long as anybody has looked may have been eligible all along.
+// voids reports whether a mark that is older than these facts is void for the next ones. That is so if the subject was not
+// eligible, if its references were known and then became unknown, or if a reference may have existed unseen in between. If
+// the references have been unknown since the first look, the subject may have been eligible all the time.
 func (f *fact) voids(next *fact) bool {
 	switch {
 	case f.isDoubtful():
@@ -55,7 +56,7 @@ func (f *fact) notBefore() time.Time {
 	return unpack(f.note.notBefore, f.note.notBeforeNanos)
 }
 
-// factsUnder are the facts of a row under a key; nil when there are none, or no row.
+// factsUnder returns the facts of a row under a key; nil if the row has none, or if the row is nil.
 func (r *FactRow) factsUnder(key string) *fact {
 	if r == nil {
 		return nil
@@ -66,10 +67,10 @@ func (r *FactRow) factsUnder(key string) *fact {
 	return nil
 }
 
-// since settles from when on an eligible subject counts as eligible: from its mark, if nothing that was seen makes the
-// mark void. Before there is a mark, and where it is void, it is estimated: from when it was seen.
+// since sets the time from which an eligible subject counts as eligible. That is its mark, unless an observation makes the
+// mark void. Without a valid mark, the time is an estimate: when the subject was first seen to be eligible.
 func (f *fact) since(old *fact, gap bool, now time.Time) {
-	first := time.Time{} // since when a mark must be
+	first := time.Time{} // the earliest time of a valid mark
 	switch {
 	case gap, old != nil && old.voids(f):
 		first = now

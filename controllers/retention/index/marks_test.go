@@ -15,7 +15,7 @@ import (
 // marks makes a rule one without startTime.
 func marks(r *policy.Rule) { r.Mark = "mark" }
 
-// marked gives a row a mark, unmarked none.
+// marked adds a mark to a row, and unmarked an empty one.
 func marked(since time.Time) func(*draft) {
 	return func(r *draft) { r.Facts[0].Marked, r.Facts[0].Start = true, since }
 }
@@ -26,22 +26,22 @@ func broken(r *draft) {
 	r.Facts[0].Eligible, r.Facts[0].Err = false, errFailed
 }
 
-// doubted gives a row what a rule says that reads references while nobody knows them.
+// doubted gives a row the error of a rule that reads references while they are unknown.
 func doubted(r *draft) {
 	r.Facts[0].Eligible, r.Facts[0].Err = false, errDoubted
 }
 
-// quiet gives a row a time before which it does not go.
+// quiet sets a time before which the subject of a row is not deleted.
 func quiet(until time.Time) func(*draft) {
 	return func(r *draft) { r.Facts[0].NotBefore = until }
 }
 
-// x is a version of the one subject of these tests.
+// x returns a version of the only subject of these tests.
 func x(version int, options ...func(*draft)) *index.FactRow {
 	return row("x", time.Time{}, append([]func(*draft){unmarked, at(fmt.Sprint(version))}, options...)...)
 }
 
-// TestSinceWhenItIsEligible: every step comes a minute after the one before, the first at now.
+// TestSinceWhenItIsEligible runs steps a minute apart. The first step is at now.
 func TestSinceWhenItIsEligible(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
 	minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
@@ -64,52 +64,52 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 		since     time.Time
 		estimated bool
 	}{
-		"seen for the first time":                  {steps{watched(x(1))}, now, true},
-		"seen for the first time, with a mark":     {steps{watched(x(1, marked(long)))}, long, false},
-		"listed for the first time":                {steps{listed(x(1))}, now, true},
-		"listed for the first time, with a mark":   {steps{listed(x(1, marked(long)))}, long, false},
-		"marked in the future":                     {steps{watched(x(1, marked(minute(99))))}, minute(99), false},
-		"changed, not marked yet":                  {steps{watched(x(1)), watched(x(2))}, now, true},
-		"changed, listed anew":                     {steps{watched(x(1)), listed(x(2))}, now, true},
-		"marked since it was seen":                 {steps{watched(x(1)), watched(x(2, marked(now)))}, now, false},
-		"marked later":                             {steps{watched(x(1)), watched(x(2, marked(minute(5))))}, minute(5), false},
-		"marked from before it was seen":           {steps{watched(x(1)), watched(x(2, marked(long)))}, now, true},
-		"marked, and changed":                      {steps{watched(x(1, marked(long))), watched(x(2, marked(long)))}, long, false},
-		"the mark is moved back":                   {steps{watched(x(1, marked(now))), watched(x(2, marked(long)))}, now, true},
-		"the mark is moved ahead":                  {steps{watched(x(1, marked(long))), watched(x(2, marked(now)))}, now, false},
-		"the mark is taken off":                    {steps{watched(x(1, marked(long))), watched(x(2))}, long, true},
-		"not eligible, but marked":                 {steps{watched(x(1, marked(long), notEligible))}, long, false},
-		"eligible again, not marked":               {steps{watched(x(1, notEligible)), watched(x(2))}, minute(1), true},
-		"eligible again, with the mark of before":  {steps{watched(x(1, marked(long))), watched(x(2, marked(long), notEligible)), watched(x(3, marked(long)))}, minute(2), true},
-		"eligible again, listed":                   {steps{watched(x(1, marked(long), notEligible)), listed(x(2, marked(long)))}, minute(1), true},
-		"eligible again, read past the watch":      {steps{watched(x(1, marked(long), notEligible)), read(x(2, marked(long)))}, minute(1), true},
-		"eligible again, marked since":             {steps{watched(x(1, notEligible)), watched(x(2, marked(minute(1))))}, minute(1), false},
-		"nobody could tell in between":             {steps{watched(x(1, marked(long))), watched(x(2, marked(long), broken)), watched(x(3, marked(long)))}, minute(2), true},
-		"changes may have been missed":             {steps{watched(x(1, marked(long))), doubt, listed(x(2, marked(long)))}, minute(2), true},
-		"nothing of it can have been missed":       {steps{watched(x(1, marked(long))), doubt, listed(x(1, marked(long)))}, long, false},
-		"nothing was missed, not marked yet":       {steps{watched(x(1)), doubt, listed(x(1))}, now, true},
-		"changes were missed, not marked yet":      {steps{watched(x(1)), doubt, listed(x(2))}, minute(2), true},
-		"others may have been missed":              {steps{listed(), doubt, listed(x(2, marked(long)))}, long, false},
-		"gone and back, with a mark":               {steps{watched(x(1)), listed(), watched(x(2, marked(long)))}, long, false},
-		"listed anew, and nothing was missed":      {steps{watched(x(1, marked(long))), listed(x(2, marked(long)))}, long, false},
-		"in doubt since it was listed":             {steps{listed(x(1, marked(long), doubted))}, long, false},
-		"out of doubt, with the mark of before":    {steps{listed(x(1, marked(long), doubted)), watched(x(1, marked(long), quiet(minute(1))))}, long, false},
-		"changed in doubt, and then out of it":     {steps{listed(x(1, marked(long), doubted)), watched(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, long, false},
-		"out of doubt, not marked":                 {steps{listed(x(1, doubted)), watched(x(1))}, minute(1), true},
-		"out of doubt, and referred to":            {steps{listed(x(1, marked(long), doubted)), watched(x(1, marked(long), notEligible)), watched(x(1, marked(long)))}, minute(2), true},
-		"in doubt, and its mark is moved back":     {steps{listed(x(1, marked(now), doubted)), watched(x(2, marked(long)))}, now, true},
-		"in doubt, and changes were missed":        {steps{listed(x(1, marked(long), doubted)), doubt, listed(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, minute(3), true},
-		"in doubt, and nothing was missed":         {steps{listed(x(1, marked(long), doubted)), doubt, listed(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, long, false},
-		"in doubt again":                           {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted))}, long, false},
-		"in doubt again, and then out of it":       {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, minute(2), true},
-		"in doubt again for longer":                {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, minute(3), true},
-		"in doubt when it was referred to":         {steps{listed(x(1, marked(long), notEligible)), watched(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, minute(2), true},
-		"marked anew after doubt":                  {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(1, marked(long))), watched(x(2, marked(minute(2))))}, minute(2), false},
-		"doubt came and went unseen":               {steps{listed(x(1, marked(long), quiet(minute(1)))), watched(x(1, marked(long), quiet(minute(2))))}, minute(1), true},
-		"when it became quiet is forgotten":        {steps{listed(x(1, marked(long), quiet(minute(2)))), watched(x(1, marked(long), quiet(minute(1))))}, long, false},
-		"quiet as before":                          {steps{listed(x(1, marked(long), quiet(minute(1)))), watched(x(2, marked(long), quiet(minute(1))))}, long, false},
-		"its namespace is listed anew":             {steps{watched(x(1)), relaid(x(1, under("a b")))}, now, true},
-		"its namespace is listed anew, with marks": {steps{watched(x(1, marked(long))), relaid(x(2, marked(long), under("a b")))}, long, false},
+		"seen for the first time":                           {steps{watched(x(1))}, now, true},
+		"seen for the first time, with a mark":              {steps{watched(x(1, marked(long)))}, long, false},
+		"listed for the first time":                         {steps{listed(x(1))}, now, true},
+		"listed for the first time, with a mark":            {steps{listed(x(1, marked(long)))}, long, false},
+		"marked in the future":                              {steps{watched(x(1, marked(minute(99))))}, minute(99), false},
+		"changed, not marked yet":                           {steps{watched(x(1)), watched(x(2))}, now, true},
+		"changed, listed again":                             {steps{watched(x(1)), listed(x(2))}, now, true},
+		"marked since it was seen":                          {steps{watched(x(1)), watched(x(2, marked(now)))}, now, false},
+		"marked later":                                      {steps{watched(x(1)), watched(x(2, marked(minute(5))))}, minute(5), false},
+		"marked from before it was seen":                    {steps{watched(x(1)), watched(x(2, marked(long)))}, now, true},
+		"marked, and changed":                               {steps{watched(x(1, marked(long))), watched(x(2, marked(long)))}, long, false},
+		"the mark is moved back":                            {steps{watched(x(1, marked(now))), watched(x(2, marked(long)))}, now, true},
+		"the mark is moved ahead":                           {steps{watched(x(1, marked(long))), watched(x(2, marked(now)))}, now, false},
+		"the mark is taken off":                             {steps{watched(x(1, marked(long))), watched(x(2))}, long, true},
+		"not eligible, but marked":                          {steps{watched(x(1, marked(long), notEligible))}, long, false},
+		"eligible again, not marked":                        {steps{watched(x(1, notEligible)), watched(x(2))}, minute(1), true},
+		"eligible again, with the old mark":                 {steps{watched(x(1, marked(long))), watched(x(2, marked(long), notEligible)), watched(x(3, marked(long)))}, minute(2), true},
+		"eligible again, listed":                            {steps{watched(x(1, marked(long), notEligible)), listed(x(2, marked(long)))}, minute(1), true},
+		"eligible again, read live":                         {steps{watched(x(1, marked(long), notEligible)), read(x(2, marked(long)))}, minute(1), true},
+		"eligible again, marked since":                      {steps{watched(x(1, notEligible)), watched(x(2, marked(minute(1))))}, minute(1), false},
+		"an evaluation error in between":                    {steps{watched(x(1, marked(long))), watched(x(2, marked(long), broken)), watched(x(3, marked(long)))}, minute(2), true},
+		"changes may have been missed":                      {steps{watched(x(1, marked(long))), doubt, listed(x(2, marked(long)))}, minute(2), true},
+		"the version is unchanged, so no change was missed": {steps{watched(x(1, marked(long))), doubt, listed(x(1, marked(long)))}, long, false},
+		"no change was missed, not marked yet":              {steps{watched(x(1)), doubt, listed(x(1))}, now, true},
+		"changes were missed, not marked yet":               {steps{watched(x(1)), doubt, listed(x(2))}, minute(2), true},
+		"changes of other objects may have been missed":     {steps{listed(), doubt, listed(x(2, marked(long)))}, long, false},
+		"deleted and re-created, with a mark":               {steps{watched(x(1)), listed(), watched(x(2, marked(long)))}, long, false},
+		"listed again, and no change was missed":            {steps{watched(x(1, marked(long))), listed(x(2, marked(long)))}, long, false},
+		"references unknown since it was listed":            {steps{listed(x(1, marked(long), doubted))}, long, false},
+		"references become known, with the old mark":        {steps{listed(x(1, marked(long), doubted)), watched(x(1, marked(long), quiet(minute(1))))}, long, false},
+		"changed while references are unknown, then known":  {steps{listed(x(1, marked(long), doubted)), watched(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, long, false},
+		"references become known, not marked":               {steps{listed(x(1, doubted)), watched(x(1))}, minute(1), true},
+		"references become known, and there is one":         {steps{listed(x(1, marked(long), doubted)), watched(x(1, marked(long), notEligible)), watched(x(1, marked(long)))}, minute(2), true},
+		"references unknown, and the mark is moved back":    {steps{listed(x(1, marked(now), doubted)), watched(x(2, marked(long)))}, now, true},
+		"references unknown, and changes were missed":       {steps{listed(x(1, marked(long), doubted)), doubt, listed(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, minute(3), true},
+		"references unknown, and no change was missed":      {steps{listed(x(1, marked(long), doubted)), doubt, listed(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, long, false},
+		"references unknown again":                          {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted))}, long, false},
+		"references unknown again, then known":              {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, minute(2), true},
+		"references unknown again for longer":               {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(2, marked(long), doubted)), watched(x(2, marked(long)))}, minute(3), true},
+		"references unknown after there was one":            {steps{listed(x(1, marked(long), notEligible)), watched(x(1, marked(long), doubted)), watched(x(1, marked(long)))}, minute(2), true},
+		"marked again after references were unknown":        {steps{listed(x(1, marked(long))), watched(x(1, marked(long), doubted)), watched(x(1, marked(long))), watched(x(2, marked(minute(2))))}, minute(2), false},
+		"a reference appeared and disappeared unseen":       {steps{listed(x(1, marked(long), quiet(minute(1)))), watched(x(1, marked(long), quiet(minute(2))))}, minute(1), true},
+		"an earlier end of the quiet period":                {steps{listed(x(1, marked(long), quiet(minute(2)))), watched(x(1, marked(long), quiet(minute(1))))}, long, false},
+		"the same quiet period":                             {steps{listed(x(1, marked(long), quiet(minute(1)))), watched(x(2, marked(long), quiet(minute(1))))}, long, false},
+		"its namespace is listed again":                     {steps{watched(x(1)), relaid(x(1, under("a b")))}, now, true},
+		"its namespace is listed again, with marks":         {steps{watched(x(1, marked(long))), relaid(x(2, marked(long), under("a b")))}, long, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestSinceWhenItIsEligible(t *testing.T) {
 	}
 }
 
-// TestAMarkSurvivesARestart: the first listing of all has missed nothing.
+// TestAMarkSurvivesARestart: the first listing has missed no changes.
 func TestAMarkSurvivesARestart(t *testing.T) {
 	long := now.Add(-50 * time.Hour)
 	w := newHarness(t, oneRule(marks), x(1, marked(long)))
@@ -141,7 +141,7 @@ func TestAMarkSurvivesARestart(t *testing.T) {
 	expect.Equal(t, "start", long, w.startOf("x"))
 }
 
-// startOf is when a subject started by the first rule.
+// startOf returns when a subject started by the first rule.
 func (w *harness) startOf(name string) (start time.Time) {
 	w.Scan(func(s policy.Subject, evaluations []policy.Evaluation) {
 		if s.Name == name {
@@ -158,30 +158,30 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 	kept := func(r *policy.Rule) { r.Suspended = true }
 	unapproved := func(r *policy.Rule) { r.Unapproved = true }
 	tests := map[string]struct {
-		rule   func(*policy.Rule) // beside marks
+		rule   func(*policy.Rule) // besides marks
 		row    *index.FactRow
 		taken  []string
 		valid  bool
 		writes string
 	}{
-		"eligible and not marked":     {nil, x(1), []string{"x"}, true, mark},
-		"eligible and marked":         {nil, x(1, marked(now)), never, false, ""},
-		"marked and not eligible":     {nil, x(1, marked(long), notEligible), []string{"x"}, true, ""},
-		"neither":                     {nil, x(1, notEligible), never, false, ""},
-		"held":                        {nil, x(1, flags(policy.IsHeld)), []string{"x"}, true, mark},
-		"on its way out":              {nil, x(1, flags(policy.IsTerminating)), never, false, ""},
-		"a dry run":                   {fixture.Mode(v1alpha1.DryRun), x(1), never, false, ""},
-		"suspended":                   {fixture.Mode(v1alpha1.Suspended), x(1), never, false, ""},
-		"suspended by the namespace":  {kept, x(1), never, false, ""},
-		"not approved":                {unapproved, x(1), never, false, ""},
-		"in a namespace yet unknown":  {nil, x(1, in("unborn")), never, false, ""},
-		"in a protected namespace":    {nil, x(1, in("kube-system")), never, false, ""},
-		"among the newest":            {keep(1), x(1), []string{"x"}, true, mark},
-		"without any facts":           {nil, x(1, under("")), never, false, ""},
-		"nobody can tell, but marked": {nil, x(1, marked(long), broken), []string{"x"}, true, ""},
-		"in doubt, and marked":        {nil, x(1, marked(long), doubted), never, false, ""},
-		"in doubt, and not marked":    {nil, x(1, doubted), never, false, ""},
-		"in its quiet period":         {nil, x(1, quiet(now.Add(time.Minute))), []string{"x"}, true, mark},
+		"eligible and not marked":            {nil, x(1), []string{"x"}, true, mark},
+		"eligible and marked":                {nil, x(1, marked(now)), never, false, ""},
+		"marked and not eligible":            {nil, x(1, marked(long), notEligible), []string{"x"}, true, ""},
+		"neither marked nor eligible":        {nil, x(1, notEligible), never, false, ""},
+		"held":                               {nil, x(1, flags(policy.IsHeld)), []string{"x"}, true, mark},
+		"terminating":                        {nil, x(1, flags(policy.IsTerminating)), never, false, ""},
+		"a dry run":                          {fixture.Mode(v1alpha1.DryRun), x(1), never, false, ""},
+		"suspended":                          {fixture.Mode(v1alpha1.Suspended), x(1), never, false, ""},
+		"suspended by the namespace":         {kept, x(1), never, false, ""},
+		"not approved":                       {unapproved, x(1), never, false, ""},
+		"in a namespace yet unknown":         {nil, x(1, in("unborn")), never, false, ""},
+		"in a protected namespace":           {nil, x(1, in("kube-system")), never, false, ""},
+		"among the newest":                   {keep(1), x(1), []string{"x"}, true, mark},
+		"without any facts":                  {nil, x(1, under("")), never, false, ""},
+		"an evaluation error, and marked":    {nil, x(1, marked(long), broken), []string{"x"}, true, ""},
+		"references unknown, and marked":     {nil, x(1, marked(long), doubted), never, false, ""},
+		"references unknown, and not marked": {nil, x(1, doubted), never, false, ""},
+		"in its quiet period":                {nil, x(1, quiet(now.Add(time.Minute))), []string{"x"}, true, mark},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -193,19 +193,19 @@ func TestWhatIsToBeMarkedIsTakenAtOnce(t *testing.T) {
 			w.SetSnapshot(snapshotOf(fixture.Rule("a", options...)), now)
 			expect.Equal(t, "taken", test.taken, w.take(later))
 			j, _ := w.Claim("x", later)
-			expect.Equal(t, "is to be written on", test.valid, j.Marking.Valid())
+			expect.Equal(t, "has a mark to write", test.valid, j.Marking.Valid())
 			expect.Equal(t, "annotation", test.writes, j.Marking.Annotation())
 			expect.Equal(t, "may be deleted", false, j.Permit.Valid())
 			if test.valid {
 				expect.Equal(t, "version", "1", j.Marking.Subject().ResourceVersion)
 				w.Reconsider("x", later)
-				expect.Equal(t, "taken when given back", []string{"x"}, w.take(later))
+				expect.Equal(t, "taken after Reconsider", []string{"x"}, w.take(later))
 			}
 		})
 	}
 }
 
-// TestTheTimeToLiveStartsWithTheMark: nothing goes before it is written, and then exactly when the TTL has passed.
+// TestTheTimeToLiveStartsWithTheMark: the subject is not due before the mark is written, and is due exactly one TTL later.
 func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
 	w := newHarness(t, oneRule(marks), x(1))
 	w.take(now)
@@ -216,14 +216,15 @@ func TestTheTimeToLiveStartsWithTheMark(t *testing.T) {
 	expect.Equal(t, "due", now.Add(time.Hour+time.Second), due)
 }
 
-// TestNothingGoesInItsQuietPeriod: what is due goes when the period is over, and is on the schedule for then.
+// TestNothingGoesInItsQuietPeriod: an expired subject is due at the end of the quiet period, and is scheduled for that
+// time.
 func TestNothingGoesInItsQuietPeriod(t *testing.T) {
 	over := now.Add(policy.QuietPeriod)
 	for name, options := range map[string][]func(*policy.Rule){
-		"its time has come":    nil,
-		"there are too many":   {room(0), fixture.TTL(policy.Week)},
-		"it is written down":   {fixture.Counted},
-		"too many, and no TTL": {room(0)},
+		"its TTL has passed":           nil,
+		"over capacity":                {room(0), fixture.TTL(policy.Week)},
+		"with a ledger":                {fixture.Counted},
+		"over capacity, without a TTL": {room(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, oneRule(options...), row("x", now.Add(-2*time.Hour), quiet(over)))
@@ -234,7 +235,7 @@ func TestNothingGoesInItsQuietPeriod(t *testing.T) {
 			expect.Equal(t, "next", over, due)
 			expect.Equal(t, "taken", []string{"x"}, w.take(over))
 			j, _ := w.Claim("x", over)
-			expect.Equal(t, "may go", true, j.Permit.Valid())
+			expect.Equal(t, "may be deleted", true, j.Permit.Valid())
 		})
 	}
 }

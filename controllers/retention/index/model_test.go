@@ -22,7 +22,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// model is what an Index promises, in the plainest way: all rows, ranked and judged again whenever somebody asks.
+// model implements an Index in the simplest way: it ranks and evaluates all rows again for every question.
 type model struct {
 	rows     map[types.UID]*known
 	snapshot *policy.Snapshot
@@ -34,12 +34,12 @@ type model struct {
 type known struct {
 	policy.Subject
 	facts         map[string]policy.Facts
-	lapsed        map[string]bool // of what is in doubt: it was not before
+	lapsed        map[string]bool // for unknown references: whether they were known before
 	gone, leaving bool
-	came          draft // as what it came
+	came          draft // the row as it arrived
 }
 
-// take puts a row in the place of what was known of its subject, old; a gap says that something may have been missed.
+// take replaces the known row of a subject, old, by a new one; gap says that versions between them may have been missed.
 func (m *model) take(d draft, old *known, gap bool, now time.Time) {
 	row := &known{Subject: d.Subject, facts: map[string]policy.Facts{}, lapsed: map[string]bool{}, came: d}
 	if old != nil {
@@ -62,7 +62,7 @@ func (m *model) take(d draft, old *known, gap bool, now time.Time) {
 	m.rows[d.UID] = row
 }
 
-// wasKnown reports whether a rule has said something about the subject that was in no doubt.
+// wasKnown reports whether a rule has evaluated the subject with known references.
 func (k *known) wasKnown(key string) bool {
 	if k == nil {
 		return false
@@ -71,7 +71,8 @@ func (k *known) wasKnown(key string) bool {
 	return seen && (!f.InDoubt() || k.lapsed[key])
 }
 
-// sinceWhen is from when on a subject counts as eligible that carries a mark, with a zero start for none.
+// sinceWhen returns from when on a subject with a mark counts as eligible. The start of the facts is the mark; zero for
+// none.
 func sinceWhen(f policy.Facts, old *known, key string, gap bool, now time.Time) (since time.Time, estimated bool) {
 	mark := f.Start
 	var before policy.Facts
@@ -80,11 +81,11 @@ func sinceWhen(f policy.Facts, old *known, key string, gap bool, now time.Time) 
 		before, seen = old.facts[key]
 	}
 	switch {
-	case old != nil && gap, old.wasKnown(key) && (!before.Eligible || f.NotBefore.After(before.NotBefore)): // any mark of before now is void
+	case old != nil && gap, old.wasKnown(key) && (!before.Eligible || f.NotBefore.After(before.NotBefore)): // any mark before now is void
 		if mark.Before(now) {
 			return now, true
 		}
-	case seen && !before.Start.IsZero(): // any mark from before it counted is void
+	case seen && !before.Start.IsZero(): // any mark before the known start is void
 		if mark.Before(before.Start) {
 			return before.Start, true
 		}
@@ -94,7 +95,7 @@ func sinceWhen(f policy.Facts, old *known, key string, gap bool, now time.Time) 
 	return mark, false
 }
 
-// layoutIn is that of rows in a namespace.
+// layoutIn returns the layout of the rows in a namespace.
 func (m *model) layoutIn(namespace string) *index.Columns {
 	if l := m.listing.Layouts[namespace]; l != nil {
 		return l
@@ -115,7 +116,7 @@ func (m *model) rule(row *known) (policy.Subject, []policy.Evaluation) {
 	return page.See(row.Subject), evaluations
 }
 
-// standing ranks every row for one answer.
+// standing ranks all rows to get the result of one.
 func (m *model) standing(id policy.RuleID, uid types.UID) policy.RankResult {
 	if !slices.Contains(m.snapshot.Ranked(fixture.Jobs.GroupKind()), id) {
 		return policy.RankResult{}
@@ -154,7 +155,7 @@ func (m *model) member(row *known, r *policy.Rule) (policy.Candidate, bool) {
 	return member, facts.Selected && facts.Eligible && !facts.Start.IsZero()
 }
 
-// due lists what is to be deleted or marked, sorted.
+// due returns the subjects to delete or mark, sorted.
 func (m *model) due(now time.Time) []string {
 	var due []string
 	for uid, row := range m.rows {
@@ -168,28 +169,28 @@ func (m *model) due(now time.Time) []string {
 	return due
 }
 
-// isExpected reports whether a subject is not due yet, and is to be written down by now.
+// isExpected reports whether a subject is not due yet, and must be recorded now.
 func (m *model) isExpected(uid types.UID, now time.Time) bool {
 	subject, evaluations := m.rule(m.rows[uid])
 	i, ok := policy.PredictIntent(subject, evaluations, now.Add(index.Ahead))
 	return ok && i.Rule.Ledger && i.Due.After(now) && !m.rows[uid].gone
 }
 
-// player does the same to an index and to its model.
+// player makes the same calls to an index and to its model.
 type player struct {
 	*rand.Rand
 	harness  *harness
 	model    *model
 	now      time.Time
 	policies []*policy.Policy
-	alive    map[string][]*index.Columns // those that rows of a namespace may come with
-	out      map[types.UID]bool          // taken and not given back: in the queue, or under way
+	alive    map[string][]*index.Columns // layouts that rows of a namespace may have
+	out      map[types.UID]bool          // taken and not returned: queued, or with a DELETE in flight
 	versions int
 	listings uint64
 	ops      []string
 }
 
-// cluster are the keys of rules of ClusterRetentionPolicies, own those of RetentionPolicies. Rule c has no startTime.
+// cluster has the keys of rules of ClusterRetentionPolicies, own those of RetentionPolicies. Rule c has no startTime.
 var (
 	cluster = []string{"a", "b", "c"}
 	own     = []string{"own", "other"}
@@ -208,7 +209,7 @@ func newPlayer(seed int64) *player {
 	return p
 }
 
-// uid has one of 15 subjects, of which each is in one place for ever; most are in team-a.
+// uid returns one of 15 subjects. Each has a fixed namespace; most are in team-a.
 func (p *player) uid() types.UID { return types.UID(fmt.Sprint("u", p.Intn(15))) }
 
 func placeOf(uid types.UID) string {
@@ -216,14 +217,14 @@ func placeOf(uid types.UID) string {
 	return places[max(0, n-10)]
 }
 
-// layout has some columns of these.
+// layout has some of these columns.
 func (p *player) layout(names []string) *index.Columns {
 	names = slices.Clone(names)
 	p.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return &index.Columns{Columns: names[:1+p.Intn(len(names))]}
 }
 
-// row is a random version of a subject.
+// row returns a random version of a subject.
 func (p *player) row(uid types.UID, version string, l *index.Columns) draft {
 	r := draft{Layout: l, Subject: policy.Subject{
 		Namespace: placeOf(uid), UID: uid, Name: string(uid), ResourceVersion: version,
@@ -264,7 +265,7 @@ func (p *player) row(uid types.UID, version string, l *index.Columns) draft {
 
 var (
 	errFailed  = fmt.Errorf("no such key: status")
-	errDoubted = fmt.Errorf("%w: no right to list Pods", policy.ErrReferencesUnknown)
+	errDoubted = fmt.Errorf("%w: no permission to list Pods", policy.ErrReferencesUnknown)
 )
 
 func (d draft) row() *index.FactRow { return index.NewFactRow(d.Subject, d.Layout, d.Facts...) }
@@ -274,7 +275,7 @@ func (p *player) version() string {
 	return fmt.Sprint(p.versions)
 }
 
-// aliveIn gives a layout that rows of a namespace may come with.
+// aliveIn returns a layout that rows of a namespace may have.
 func (p *player) aliveIn(namespace string) *index.Columns {
 	if alive := p.alive[namespace]; len(alive) > 0 {
 		return alive[p.Intn(len(alive))]
@@ -321,7 +322,7 @@ func (p *player) applyRow(r draft) {
 	p.model.take(r, p.model.rows[r.UID], false, p.now)
 }
 
-// applyLate brings the version that is known, as it was observed for other rules than the namespace has now.
+// applyLate applies the known version of a subject, evaluated for other rules than its namespace has now.
 func (p *player) applyLate() {
 	uid := p.uid()
 	old, l := p.model.rows[uid], p.aliveIn(placeOf(uid))
@@ -335,7 +336,7 @@ func (p *player) applyLate() {
 	}
 }
 
-// applyAgain brings what is known: the rules were asked again, and answer as before.
+// applyAgain applies the known row: the rules were evaluated again, with the same result.
 func (p *player) applyAgain() {
 	if old := p.model.rows[p.uid()]; old != nil {
 		p.applyRow(old.came)
@@ -351,7 +352,7 @@ func (p *player) applyStale() {
 	p.harness.ReplaceNamespace(index.Listing{ID: 1 << 40, Kind: fixture.Jobs, Layout: columns["a"]}, []*index.FactRow{p.row(uid, p.version(), columns["a"]).row()}, p.now)
 }
 
-// readVersion is one that a read past the watch may bring; newer and equal say how it compares with what is known.
+// readVersion returns a version that a live read may return; newer and equal compare it with the known one.
 func (p *player) readVersion(uid types.UID) (version string, newer, equal bool) {
 	old := p.model.rows[uid]
 	if old == nil {
@@ -379,7 +380,8 @@ func (p *player) refresh() {
 	}
 }
 
-// relay gives a namespace another layout, with a list of it that is newer, as new as or older than what is known.
+// relay gives a namespace another layout, with a list of versions that are newer than, equal to or older than the known
+// ones.
 func (p *player) relay() {
 	namespace, to := places[p.Intn(2)], p.layout(slices.Concat(cluster, own))
 	p.alive[namespace] = append(p.alive[namespace], to)
@@ -416,7 +418,7 @@ func (p *player) distrust() {
 	p.model.synced = false
 }
 
-// setBook changes the policies, or the namespaces alone.
+// setBook changes the policies, or only the namespaces.
 func (p *player) setBook() {
 	if p.Intn(2) == 0 {
 		p.policies = p.anyPolicies()
@@ -459,7 +461,7 @@ func (p *player) anyPolicies() []*policy.Policy {
 	return policies
 }
 
-// anyRule is a rule that asks under a key, with any settings.
+// anyRule returns a rule with a key and random settings.
 func (p *player) anyRule(key string) *policy.Rule {
 	modes := []v1alpha1.Mode{v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.Enforce, v1alpha1.DryRun, v1alpha1.Suspended}
 	r := fixture.Rule(key, fixture.TTL(time.Duration(p.Intn(5))*time.Hour), fixture.Mode(modes[p.Intn(5)]))
@@ -484,7 +486,7 @@ func (p *player) anyRule(key string) *policy.Rule {
 	return r
 }
 
-// markGone tells that a deletion succeeded, sometimes of a version that is known no more.
+// markGone reports that a deletion succeeded, sometimes of a version that is no longer known.
 func (p *player) markGone() {
 	uid := p.uid()
 	row := p.model.rows[uid]
@@ -501,7 +503,7 @@ func (p *player) markGone() {
 	p.harness.MarkGone(s, p.now)
 }
 
-// putBack gives back something that was taken; it may have been under way.
+// putBack returns a subject that was taken; its DELETE may have been in flight.
 func (p *player) putBack() {
 	for uid := range p.out {
 		p.reconsider(uid)
@@ -517,7 +519,7 @@ func (p *player) reconsider(uid types.UID) {
 	}
 }
 
-// fail gives something its place back while it stays in the queue.
+// fail releases a subject that stays in the queue.
 func (p *player) fail() {
 	uid := p.uid()
 	p.harness.Release(uid, p.now)
@@ -526,14 +528,14 @@ func (p *player) fail() {
 	}
 }
 
-// judge does with what is due as a worker does.
+// judge handles a due subject as a worker does.
 func (p *player) judge(t *testing.T, uid types.UID) {
 	row := p.model.rows[uid]
 	subject, evaluations := p.model.rule(row)
 	want, _ := policy.Decide(subject, evaluations, p.now)
 	j, ok := p.harness.Claim(uid, p.now)
 	if !ok || j.Verdict != want || j.Permit.Valid() != (want.Action == policy.Delete) {
-		t.Fatalf("%s is %+v, known %v, warrant %v; want %+v after %v", uid, j.Verdict, ok, j.Permit.Valid(), want, p.ops)
+		t.Fatalf("%s is %+v, known %v, permit %v; want %+v after %v", uid, j.Verdict, ok, j.Permit.Valid(), want, p.ops)
 	}
 	if marking := policy.EligibleSincePatchOf(subject, evaluations, p.now); !j.Permit.Valid() && j.Marking.Annotation() != marking.Annotation() {
 		t.Fatalf("%s marked %q, want %q after %v", uid, j.Marking.Annotation(), marking.Annotation(), p.ops)
@@ -542,7 +544,7 @@ func (p *player) judge(t *testing.T, uid types.UID) {
 	p.out[uid] = true
 }
 
-// wait lets time pass, until a whole minute, when things are due, or Ahead of one.
+// wait advances the time to a whole minute, when subjects are due, or to shortly before one.
 func (p *player) wait() {
 	p.now = p.now.Truncate(time.Minute).Add(time.Duration(1+p.Intn(60)) * time.Minute)
 	if p.Intn(2) == 0 {
@@ -550,7 +552,7 @@ func (p *player) wait() {
 	}
 }
 
-// step does something at random and compares.
+// step makes a random call and compares.
 func (p *player) step(t *testing.T) {
 	moves := map[string]func(){
 		"replace": p.replace, "apply": p.apply, "late": p.applyLate, "again": p.applyAgain, "stale": p.applyStale, "refresh": p.refresh, "relay": p.relay,
@@ -597,13 +599,13 @@ func (p *player) step(t *testing.T) {
 	}
 }
 
-// shown is what Scan shows of a subject.
+// shown is what Scan passes about a subject.
 type shown struct {
 	Subject policy.Subject
 	Rulings []policy.Evaluation
 }
 
-// compare looks at what both know of every subject, and for what does not fit together in the index.
+// compare compares the index with the model for every subject, and checks that the index is consistent.
 func (p *player) compare(t *testing.T) {
 	t.Helper()
 	if err := p.harness.Consistent(); err != nil {
@@ -640,8 +642,8 @@ func sameRuling(a, b policy.Evaluation) bool {
 	return a.Rule == b.Rule && a.Standing == b.Standing && a.Known == b.Known && reflect.DeepEqual(a.Facts, b.Facts)
 }
 
-// TestAgainstTheModel: whatever happens, and in whatever order, every subject stands where ranking all of them puts it,
-// and at every time exactly that is due which a full scan finds due.
+// TestAgainstTheModel: after any sequence of calls, every subject has the rank result of ranking all of them. At every time
+// exactly the subjects are due that a full scan finds due.
 func TestAgainstTheModel(t *testing.T) {
 	games, moves := 250, 120
 	if testing.Short() {

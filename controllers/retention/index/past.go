@@ -2,12 +2,12 @@ package index
 
 import "github.com/sunset-k8s/sunset/policy"
 
-// past answers what an earlier snapshot would say of the row at hand. It is used with the index locked.
+// past evaluates the current row by the rules of earlier snapshots. Use it with the index locked.
 type past struct {
 	index       *Index
 	row         *FactRow
 	pages       map[pastPlace]*page
-	evaluations []policy.Evaluation // scratch
+	evaluations []policy.Evaluation // reused
 }
 
 type pastPlace struct {
@@ -15,8 +15,9 @@ type pastPlace struct {
 	snapshot *policy.Snapshot
 }
 
-// was gives the row's subject and evaluations as if the snapshot were in force. Facts that rows no longer carry are not known. Where a rule
-// ranks otherwise by now, it kept the subject: that is the answer which makes the most new.
+// was returns the row's subject and evaluations as if the snapshot were in force. Facts that rows no longer have are
+// unknown. If the ranking of a rule has changed, the rule is assumed to have kept the subject: that counts the most
+// subjects as newly due.
 func (p *past) was(snapshot *policy.Snapshot) (policy.Subject, []policy.Evaluation) {
 	x, row := p.index, p.row
 	at := pastPlace{row.space.place, snapshot}

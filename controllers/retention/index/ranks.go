@@ -10,17 +10,17 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// ranks is the ranking of one rule: what the rule says about one subject depends on the others.
+// ranks is the ranking of one rule: the verdict of the rule about one subject depends on the others.
 type ranks struct{ set *rank.Set }
 
-// linkRanks makes the rules that apply in a space find their rankings.
+// linkRanks sets the rankings of the rules that apply in a space.
 func (x *Index) linkRanks(s *space) {
 	for i, r := range s.page.Rules {
 		s.page.ranks[i] = x.ranks[r.ID]
 	}
 }
 
-// rankAll ranks every row from nothing, after a new listing.
+// rankAll ranks every row from the beginning, after a new listing.
 func (x *Index) rankAll() {
 	x.ranks = map[policy.RuleID]*ranks{}
 	x.followRankings()
@@ -29,8 +29,8 @@ func (x *Index) rankAll() {
 	}
 }
 
-// followRankings makes the rankings those of the snapshot, and gives the UIDs whose standing has changed. Rows of spaces
-// whose rules differ have yet to be ranked.
+// followRankings updates the rankings for the snapshot, and returns the UIDs whose rank result has changed. Rows of spaces
+// with changed rules must be ranked after that.
 func (x *Index) followRankings() (changed []types.UID) {
 	ranked := map[policy.RuleID]bool{}
 	for _, id := range x.snapshot.Ranked(x.kind) {
@@ -52,12 +52,12 @@ func (x *Index) followRankings() (changed []types.UID) {
 	return changed
 }
 
-// enlist ranks a row that is new or has changed, and judges again those whose standing that changes.
+// enlist ranks a row that is new or has changed, and evaluates again the rows whose rank result changes because of it.
 func (x *Index) enlist(row *FactRow, now time.Time) {
 	x.rank(row, func(changed []types.UID) { x.rejudge(changed, row, now) })
 }
 
-// delist takes a row that is gone from every ranking.
+// delist removes a deleted row from every ranking.
 func (x *Index) delist(row *FactRow, now time.Time) {
 	for _, ranks := range row.space.page.ranks {
 		if ranks != nil {
@@ -79,7 +79,7 @@ func (x *Index) rank(row *FactRow, changed func([]types.UID)) {
 	}
 }
 
-// rankElsewhere ranks a row whose rules have changed: also out of the rankings that it was in before.
+// rankElsewhere ranks a row whose rules have changed, and removes it from the rankings of rules that no longer apply.
 func (x *Index) rankElsewhere(row *FactRow, before []*ranks, changed func([]types.UID)) {
 	for _, ranks := range before {
 		if ranks != nil && !slices.Contains(row.space.page.ranks, ranks) {
@@ -89,7 +89,7 @@ func (x *Index) rankElsewhere(row *FactRow, before []*ranks, changed func([]type
 	x.rank(row, changed)
 }
 
-// member is the row as the ranking of a rule of its page sees it; ok is false when it takes no part.
+// member returns the row as a candidate for the ranking of a rule of its page; ok is false if the rule does not rank it.
 func (r *FactRow) member(rule int) (m policy.Candidate, ok bool) {
 	if r.gone || r.leaving {
 		return m, false
@@ -102,7 +102,7 @@ func (r *FactRow) member(rule int) (m policy.Candidate, ok bool) {
 	return policy.CandidateOf(&subject, &facts, column >= 0)
 }
 
-// rejudge judges rows again whose standing has changed, but for one that its caller judges.
+// rejudge evaluates the rows again whose rank result has changed, except the one that its caller evaluates.
 func (x *Index) rejudge(changed []types.UID, but *FactRow, now time.Time) {
 	for _, uid := range changed {
 		row := x.rows[uid]

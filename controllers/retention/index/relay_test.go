@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// ownRule is a rule of a RetentionPolicy of team-a.
+// ownRule returns a rule of a RetentionPolicy of team-a.
 func ownRule(key string) *policy.Rule {
 	return fixture.Rule(key, func(r *policy.Rule) { r.Namespace, r.ID.Policy = "team-a", "team-a/own" })
 }
@@ -25,7 +25,7 @@ func bookWithOwn() *policy.Snapshot {
 	}, namespaces, policy.DefaultProtection())
 }
 
-// relaid is the current listing once team-a has been listed for its own rule.
+// relaid returns the current listing after team-a was listed for its own rule.
 func (w *harness) relaid() index.Listing {
 	w.listing.Layouts = map[string]*index.Columns{"team-a": columns["a b"]}
 	return w.listing
@@ -34,15 +34,15 @@ func (w *harness) relaid() index.Listing {
 func TestRelay(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	tests := map[string]struct {
-		listed *index.FactRow // of team-a, where x is known at version 9 without facts about its own rule
+		listed *index.FactRow // a row of team-a; x is known at version 9 without facts about its own rule
 		want   policy.Reason
 	}{
-		"the same version":        {row("x", due, at("9"), under("a b")), policy.Expired},
-		"a newer one":             {row("x", due, at("10"), under("a b")), policy.Expired},
-		"a newer one, not due":    {row("x", now, at("10"), under("a b")), policy.Waiting},
-		"an older one":            {row("x", due, at("8"), under("a b")), policy.Stale},
-		"one without an order":    {row("x", due, at("new"), under("a b")), policy.Stale},
-		"somebody the watch knew": {row("y", due, at("9"), under("a b")), policy.Stale},
+		"the same version":                       {row("x", due, at("9"), under("a b")), policy.Expired},
+		"a newer version":                        {row("x", due, at("10"), under("a b")), policy.Expired},
+		"a newer version, not due":               {row("x", now, at("10"), under("a b")), policy.Waiting},
+		"an older version":                       {row("x", due, at("8"), under("a b")), policy.Stale},
+		"a version that cannot be compared":      {row("x", due, at("new"), under("a b")), policy.Stale},
+		"a subject that the index does not know": {row("y", due, at("9"), under("a b")), policy.Stale},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,27 +62,27 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestTransientErrorsAreEvaluatedAgain: a namespace with such a row is listed again, also where there is no rule of its own, and only
-// that row is asked for.
+// TestTransientErrorsAreEvaluatedAgain: a namespace with such a row is listed again, even if it has no rule of its own.
+// Only that row is evaluated again.
 func TestTransientErrorsAreEvaluatedAgain(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now, failing).AskAgain(true), row("y", now), row("z", now, in("team-b")))
 	lacking := func() []string { return w.Lacking(w.listing.ID, nil) }
-	expect.Equal(t, "lacking", []string{"team-a"}, lacking())
+	expect.Equal(t, "namespaces to list", []string{"team-a"}, lacking())
 	knows := func(r *index.FactRow) bool { return w.Knows(r.Subject(), columns["a"]) }
-	expect.Equal(t, "knows what was not asked", false, knows(row("x", now)))
-	expect.Equal(t, "knows what was", true, knows(row("y", now)))
+	expect.Equal(t, "knows a row with a transient error", false, knows(row("x", now)))
+	expect.Equal(t, "knows a row without an error", true, knows(row("y", now)))
 	expect.Equal(t, "knows another version", false, knows(row("y", now, at("2"))))
-	expect.Equal(t, "knows what is not there", false, knows(row("none", now)))
-	expect.Equal(t, "knows more than it was asked", false, w.Knows(row("y", now).Subject(), columns["a b"]))
+	expect.Equal(t, "knows an unknown subject", false, knows(row("none", now)))
+	expect.Equal(t, "knows columns that it does not have", false, w.Knows(row("y", now).Subject(), columns["a b"]))
 	w.ReplaceNamespace(w.listing, []*index.FactRow{row("x", now)}, now)
-	expect.Equal(t, "lacking in the end", nil, lacking())
-	expect.Equal(t, "knows it in the end", true, knows(row("x", now)))
+	expect.Equal(t, "namespaces to list in the end", nil, lacking())
+	expect.Equal(t, "knows the row in the end", true, knows(row("x", now)))
 	w.Apply(w.listing.ID, row("y", now, at("2"), failing).AskAgain(true), now)
 	w.Forget(w.listing.ID, "y", now)
-	expect.Equal(t, "lacking once it is gone", nil, lacking())
+	expect.Equal(t, "namespaces to list after the deletion", nil, lacking())
 }
 
-// TestTransientErrorsAreNotCounted: an object that is not evaluated yet may be due, and must not pass an approval uncounted.
+// TestTransientErrorsAreNotCounted: an object that is not evaluated yet may be due, and an approval must not ignore it.
 func TestTransientErrorsAreNotCounted(t *testing.T) {
 	w := newHarness(t, oneRule(), row("x", now))
 	w.SetSnapshot(bookWithOwn(), now)
@@ -105,25 +105,25 @@ func TestRelayOfAnotherListing(t *testing.T) {
 	expect.Equal(t, "changed", false, w.Version() != version)
 }
 
-// TestRowsOfTwoLayouts: while a namespace is listed again, some of its rows have facts about its own rule and some do not.
+// TestRowsOfTwoLayouts: while a namespace is listed again, only some of its rows have facts about its own rule.
 func TestRowsOfTwoLayouts(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	w := newHarness(t, oneRule(), row("old", due), row("changed", due))
 	w.SetSnapshot(bookWithOwn(), now)
 	w.Apply(w.listing.ID, row("changed", due, at("2"), under("a b")), now)
-	expect.Equal(t, "places", 2, w.Spaces())
+	expect.Equal(t, "spaces", 2, w.Spaces())
 	expect.Equal(t, "without facts", policy.Stale, w.reason("old", now))
 	expect.Equal(t, "with facts", policy.Expired, w.reason("changed", now))
 	expect.Equal(t, "due", []string{"changed"}, w.take(now))
 	w.SetSnapshot(snapshotOf(fixture.Rule("a")), now)
-	expect.Equal(t, "due when the own rule is gone", 2, len(w.take(now)))
+	expect.Equal(t, "due without the own rule", 2, len(w.take(now)))
 	w.SetSnapshot(bookWithOwn(), now)
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("old", due, under("a b")), row("changed", due, at("2"), under("a b"))}, now)
-	expect.Equal(t, "places then", 1, w.Spaces())
+	expect.Equal(t, "spaces in the end", 1, w.Spaces())
 	expect.Equal(t, "reason", policy.Expired, w.reason("old", now))
 }
 
-// TestALateRowDoesNotUndoARelay: it was observed before the namespace's rules changed, and comes after the list.
+// TestALateRowDoesNotUndoARelay: the row was read before the namespace's rules changed, and arrives after the list.
 func TestALateRowDoesNotUndoARelay(t *testing.T) {
 	due := now.Add(-2 * time.Hour)
 	w := newHarness(t, oneRule(), row("x", due))
@@ -131,7 +131,7 @@ func TestALateRowDoesNotUndoARelay(t *testing.T) {
 	w.ReplaceNamespace(w.relaid(), []*index.FactRow{row("x", due, under("a b"))}, now)
 	w.Apply(w.listing.ID, row("x", due), now)
 	expect.Equal(t, "reason", policy.Expired, w.reason("x", now))
-	w.Apply(w.listing.ID, row("x", due, at("2")), now) // newer: safe, if without the facts
+	w.Apply(w.listing.ID, row("x", due, at("2")), now) // a newer version is safe, even without the facts
 	expect.Equal(t, "reason", policy.Stale, w.reason("x", now))
 }
 

@@ -10,28 +10,30 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// A subject has come back if an object of its name, and with another UID, is seen within returnsWithin of the moment when the
-// API server no longer had the one that Sunset deleted. Where that has happened maxReturns times in a row the subject is kept
-// (policy.IsRecreated). A row is broken by an object that somebody else deletes, by a longer absence, by an edit of a rule that
-// finds it eligible, and by a restart, and begins again with one that came back and whose time to live started more
-// than startsWithin after its creation: a Pod of a StatefulSet that is evicted now and then is in no loop.
+// A subject is re-created if an object with its name and another UID appears within returnsWithin after the API server last
+// had the object that Sunset deleted. After maxReturns times in a row the subject is kept (policy.IsRecreated).
+//
+// A streak ends if another client deletes the object, if the name is absent for longer, if a user edits a rule that finds
+// the object eligible, and at a restart. It starts again with an object whose time to live started more than startsWithin
+// after its creation: a Pod of a StatefulSet that is evicted now and then is not in a loop.
 const (
 	maxReturns    = 3
 	returnsWithin = time.Minute
 	startsWithin  = time.Hour
 )
 
-// departuresKept is how many names each half of returns remembers. One that is forgotten begins to count again.
+// departuresKept is how many names each half of returns remembers. If a name is forgotten, its count starts again.
 const departuresKept = 8192
 
-// returns remembers which names Sunset's deletions have freed: the latest ones, about as many as go in a minute. How often a
-// name has come back is in the row that has it. The zero value remembers nothing.
+// returns remembers the names of the objects that Sunset deleted last, about as many as it deletes in a minute. The row of
+// the object counts how often its name was re-created. The zero value remembers no names.
 type returns struct {
 	seed       maphash.Seed
 	young, old map[uint64]departure
 }
 
-// departure is a deleted object: how often in a row one of its name has been deleted, it included, and when it was last there.
+// departure is a deleted object: how many objects of its name in a row were deleted, including it, and when it last
+// existed.
 type departure struct {
 	uid    uint64
 	at     int64 // in nanoseconds since 1970
@@ -51,7 +53,7 @@ func (r *returns) key(n objectName) uint64 {
 	return maphash.Comparable(r.seed, n)
 }
 
-// left records that an object has been deleted; called again, that it existed until now.
+// left records that an object was deleted. Another call records that it still existed until now.
 func (r *returns) left(n objectName, uid types.UID, streak uint8, now time.Time) {
 	key := r.key(n)
 	if len(r.young) >= departuresKept {
@@ -60,7 +62,7 @@ func (r *returns) left(n objectName, uid types.UID, streak uint8, now time.Time)
 	r.young[key] = departure{uid: maphash.Comparable(r.seed, uid), at: now.UnixNano(), streak: streak}
 }
 
-// departed is what is known of an object's deletion; false when it is another object that was deleted, or none.
+// departed returns the record of an object's deletion; false if there is none, or if it is about another object.
 func (r *returns) departed(n objectName, uid types.UID) (departure, bool) {
 	d, known := r.last(n)
 	return d, known && d.uid == maphash.Comparable(r.seed, uid)
@@ -87,7 +89,7 @@ func (r *returns) forget(n objectName) {
 	}
 }
 
-// streak is how often in a row objects of the name were re-created, the new one included.
+// streak returns how often in a row objects of the name were re-created, including the new one.
 func (r *returns) streak(n objectName, uid types.UID, now time.Time) uint8 {
 	d, known := r.last(n)
 	if !known || d.uid == maphash.Comparable(r.seed, uid) || now.Sub(time.Unix(0, d.at)) > returnsWithin {
@@ -96,7 +98,7 @@ func (r *returns) streak(n objectName, uid types.UID, now time.Time) uint8 {
 	return d.streak
 }
 
-// arrive counts how often the object of a new row was re-created, or the owner that would be deleted in its place.
+// arrive sets how often the object of a new row, or the owner that would be deleted in its place, was re-created.
 func (x *Index) arrive(row *FactRow, now time.Time) {
 	row.streak = x.returns.streak(x.nameOf(row), row.uid(), now)
 	for i := range row.facts {
@@ -106,7 +108,8 @@ func (x *Index) arrive(row *FactRow, now time.Time) {
 	}
 }
 
-// depart notes that a row is gone. One whose DELETE is under way went by it: the watch may be faster than the answer.
+// depart records that a row no longer exists. If a DELETE is in flight, it counts as Sunset's deletion: the watch may be
+// faster than the answer.
 func (x *Index) depart(row *FactRow, now time.Time) {
 	name := x.nameOf(row)
 	switch d, known := x.returns.departed(name, row.uid()); {
@@ -119,8 +122,8 @@ func (x *Index) depart(row *FactRow, now time.Time) {
 	}
 }
 
-// Deleted records that a DELETE which Sunset sent has succeeded: should objects of that name come back again and again, they
-// are kept. It is called before MarkGone.
+// Deleted records that a DELETE from Sunset succeeded: objects that are re-created again and again under that name will be
+// kept. Call it before MarkGone.
 func (x *Index) Deleted(i policy.Intent, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,7 +146,7 @@ func ownerName(o *policy.Owner, namespace string) objectName {
 	return objectName{o.Kind.GroupKind(), namespace, o.Name}
 }
 
-// nextStreak is how often in a row an object of the row's name will have been deleted once the row is.
+// nextStreak returns the streak of the row's name after its deletion.
 func (r *FactRow) nextStreak() uint8 {
 	if !r.isPrompt() {
 		return 1
@@ -164,8 +167,8 @@ func (r *FactRow) isPrompt() bool {
 	return true
 }
 
-// isEdited reports whether a rule that finds the subject eligible was edited since a page. What else changes in the namespace ends no
-// loop: else whoever edits other rules all the time would keep it going.
+// isEdited reports whether a rule that finds the subject eligible was edited since a page. Edits of other rules do not end
+// a loop: otherwise frequent edits of any rule would keep it running.
 func (r *FactRow) isEdited(before *page) bool {
 	for i, was := range before.Rules {
 		if c := before.columns[i]; c < 0 || !r.facts[c].selected || !r.facts[c].eligible {

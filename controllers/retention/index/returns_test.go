@@ -20,7 +20,7 @@ type loop struct {
 	*harness
 	now    time.Time
 	made   int
-	answer string // what is known first of a deletion; empty is its answer
+	answer string // what shows a deletion first; empty for the answer of the DELETE
 }
 
 func newLoop(t *testing.T) *loop { return &loop{harness: newHarness(t, oneRule()), now: now} }
@@ -47,7 +47,7 @@ func (l *loop) expire(uid types.UID) (deleted bool, reason policy.Reason) {
 		l.MarkGone(j.Permit.Subject(), l.now)
 	}
 	switch l.answer {
-	case "": // a grace period lies between
+	case "": // the grace period comes after the answer
 		answered()
 		l.now = l.now.Add(40 * time.Second)
 		l.Forget(1, uid, l.now)
@@ -64,14 +64,14 @@ func (l *loop) expire(uid types.UID) (deleted bool, reason policy.Reason) {
 		answered()
 		l.Unsync(1)
 		l.Replace(l.listing, nil, l.now)
-	case "nothing": // somebody else deletes it
+	case "nothing": // another client deletes it
 		l.Release(uid, l.now)
 		l.Forget(1, uid, l.now)
 	}
 	return true, j.Verdict.Reason
 }
 
-// turns re-creates a name so often, each time so long after it is gone, and gives how many objects were deleted.
+// turns re-creates a name n times, each time after an absence, and returns the number of deleted objects.
 func (l *loop) turns(name string, n int, absence, works time.Duration, options ...func(*draft)) (deleted int, last policy.Reason) {
 	for range n {
 		ok, reason := l.expire(l.create(name, works, options...))
@@ -92,26 +92,26 @@ func TestObjectsThatAreRecreatedRepeatedlyAreKept(t *testing.T) {
 		}{
 			"at once":                        {0, 0, 3},
 			"after a while":                  {time.Minute, 0, 3},
-			"having run for as long":         {time.Second, time.Hour, 3},
+			"after a run of an hour":         {time.Second, time.Hour, 3},
 			"a nanosecond too late":          {time.Minute + 1, 0, 20},
-			"having run for longer":          {time.Second, time.Hour + 1, 20},
+			"after a longer run":             {time.Second, time.Hour + 1, 20},
 			"a Pod that is evicted at times": {time.Second, 100 * time.Hour, 20},
 			"by hand now and then":           {5 * time.Minute, 0, 20},
 		} {
-			t.Run(name+", seen by "+first, func(t *testing.T) {
+			t.Run(name+", deletion shown by "+first, func(t *testing.T) {
 				l := newLoop(t)
 				l.answer = first
 				deleted, last := l.turns("x", 20, test.absence, test.works)
 				expect.Equal(t, "deleted", test.want, deleted)
 				if test.want == 3 {
-					expect.Equal(t, "kept for", policy.KeptRecreated, last)
+					expect.Equal(t, "reason", policy.KeptRecreated, last)
 				}
 			})
 		}
 	}
 }
 
-// TestWhatResetsTheCountOfRecreations also checks what keeps the count, and the object.
+// TestWhatResetsTheCountOfRecreations also checks which events keep the count, and the object.
 func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	kept := func(t *testing.T) (*loop, types.UID) {
 		l := newLoop(t)
@@ -122,7 +122,7 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 		}
 		return l, uid
 	}
-	t.Run("never by itself while it is there", func(t *testing.T) {
+	t.Run("not by time, a new version or a relist", func(t *testing.T) {
 		l, uid := kept(t)
 		l.now = l.now.Add(1000 * time.Hour)
 		expect.Equal(t, "reason", policy.KeptRecreated, l.reason(string(uid), l.now))
@@ -146,7 +146,7 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 		_, reason := l.expire(uid)
 		expect.Equal(t, "reason", policy.KeptRecreated, reason)
 	})
-	t.Run("not by what the controller settles", func(t *testing.T) {
+	t.Run("not by changes of permission, approval or marks", func(t *testing.T) {
 		l, uid := kept(t)
 		for _, lacks := range []bool{true, false} {
 			l.SetSnapshot(snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Unpermitted, r.Unapproved, r.MarksSince = lacks, lacks, l.now })), l.now)
@@ -154,7 +154,7 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 		_, reason := l.expire(uid)
 		expect.Equal(t, "reason", policy.KeptRecreated, reason)
 	})
-	t.Run("when somebody else deletes it", func(t *testing.T) {
+	t.Run("when another client deletes it", func(t *testing.T) {
 		l, uid := kept(t)
 		l.Forget(1, uid, l.now)
 		deleted, _ := l.turns("x", 20, 0, 0)
@@ -162,15 +162,15 @@ func TestWhatResetsTheCountOfRecreations(t *testing.T) {
 	})
 }
 
-// TestOnlyDeletionsBySunsetCountAsRecreations: what others delete, and re-create, counts for nothing.
+// TestOnlyDeletionsBySunsetCountAsRecreations: if other clients delete and re-create an object, that does not count.
 func TestOnlyDeletionsBySunsetCountAsRecreations(t *testing.T) {
 	l := newLoop(t)
 	l.answer = "nothing"
 	deleted, _ := l.turns("x", 20, 0, 0)
-	expect.Equal(t, "gone", 20, deleted)
+	expect.Equal(t, "deleted", 20, deleted)
 }
 
-// TestAnOwnerThatComesBack: what goes instead of the subject has the same name each time, the subject another.
+// TestAnOwnerThatComesBack: the owner that is deleted instead has the same name each time, and the subject another one.
 func TestAnOwnerThatComesBack(t *testing.T) {
 	l := newLoop(t)
 	l.SetSnapshot(snapshotOf(fixture.Rule("a", func(r *policy.Rule) { r.Owner = true })), l.now)
@@ -178,7 +178,7 @@ func TestAnOwnerThatComesBack(t *testing.T) {
 	for n := range 20 {
 		owner := &policy.Owner{Kind: fixture.Jobs, Name: "owner", UID: types.UID(fmt.Sprint("owner-", n))}
 		uid := l.create(fmt.Sprint("w", n), 0, func(d *draft) { d.Facts[0].Owner = owner })
-		// Another subject of the same owner comes and goes with it.
+		// Another subject of the same owner is deleted with it.
 		other := l.create(fmt.Sprint("v", n), 0, func(d *draft) { d.Facts[0].Owner = owner })
 		var ok bool
 		if ok, reason = l.expire(uid); !ok {
@@ -191,7 +191,7 @@ func TestAnOwnerThatComesBack(t *testing.T) {
 	expect.Equal(t, "reason", policy.KeptRecreated, reason)
 }
 
-// TestOrdinaryTurnoverIsNoLoop: whatever CronJobs and Deployments do, names that differ are never kept.
+// TestOrdinaryTurnoverIsNoLoop: CronJobs and Deployments create objects with different names, and these are never kept.
 func TestOrdinaryTurnoverIsNoLoop(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	l := newLoop(t)
@@ -205,7 +205,7 @@ func TestOrdinaryTurnoverIsNoLoop(t *testing.T) {
 	}
 }
 
-// TestTheSameNameInAnotherNamespaceDoesNotCount: three namespaces that each make one are no loop.
+// TestTheSameNameInAnotherNamespaceDoesNotCount: objects of one name in several namespaces are not a loop.
 func TestTheSameNameInAnotherNamespaceDoesNotCount(t *testing.T) {
 	l := newLoop(t)
 	for n := range 6 {
@@ -215,7 +215,8 @@ func TestTheSameNameInAnotherNamespaceDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestTheMemoryForNamesIsBounded: a hundred thousand names take no more than the latest of them, and only delay.
+// TestTheMemoryForNamesIsBounded: after a hundred thousand names only the latest are remembered. A loop is then detected
+// later.
 func TestTheMemoryForNamesIsBounded(t *testing.T) {
 	l := newLoop(t)
 	l.answer = "the watch"
@@ -225,8 +226,8 @@ func TestTheMemoryForNamesIsBounded(t *testing.T) {
 		}
 	}
 	if n := l.Departures(); n > 2*8192 {
-		t.Errorf("%d names are remembered", n)
+		t.Errorf("%d names in memory", n)
 	}
 	deleted, _ := l.turns("x", 20, 0, 0)
-	expect.Equal(t, "deleted of a loop after that", 3, deleted)
+	expect.Equal(t, "deleted in a loop after that", 3, deleted)
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// FactRow is one subject with the facts about it, packed: there are as many as objects in the cluster. Make it with NewRow.
-// A Row is handed over to the index, which alone may touch it from then on.
+// FactRow is one subject with the facts about it, packed, because there is one for each object in the cluster. Create it
+// with NewFactRow. Once a row is passed to the index, only the index may use it.
 type FactRow struct {
-	space   *space // its namespace, which it shares with the other rows there
+	space   *space // its namespace; shared with the other rows there
 	text    string // name, UID and resourceVersion
 	facts   []fact // one for each column of the space's layout
 	created seconds
-	due     seconds // when to look again; zero when nothing but a change can make it due
+	due     seconds // when to evaluate again; zero if only a change can make it due
 	ownTTL  time.Duration
 	// Nanoseconds of the times above.
 	createdNanos, dueNanos int32
 
-	slot     int32  // 1 + place in the schedule; 0 when it is not there
-	uidEnds  uint32 // in text
+	slot     int32  // 1 + index in the schedule; 0 if it is not scheduled
+	uidEnds  uint32 // end of the UID in text
 	nameEnds uint16
 	flags    policy.Flags
-	streak   uint8 // how often in a row its name has come back, see returns
-	gone     bool  // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Recall
-	leaving  bool  // a DELETE is under way
-	told     bool  // it waits, and was handed over Ahead of its time
+	streak   uint8 // how often in a row an object of its name was re-created; see returns
+	gone     bool  // a DELETE of this version succeeded, or found nothing; only a newer version counts, or Undelete
+	leaving  bool  // a DELETE is in flight
+	told     bool  // it waits, and was handed over Ahead of its due time
 }
 
 // fact is policy.Facts, packed.
@@ -42,7 +42,8 @@ type fact struct {
 	marked, estimated  bool
 }
 
-// note is what few facts have: an error, a group, an outcome, an owner to go, or a time before which nothing goes.
+// note has what few facts have: an error, a group, an outcome, an owner to delete, or a time before which nothing is
+// deleted.
 type note struct {
 	err            error
 	group, outcome string
@@ -52,11 +53,11 @@ type note struct {
 	notBefore      seconds
 	notBeforeNanos int32
 	unpullable     bool
-	again          bool // the error is worth asking for again
-	outdated       bool // the mark on the object does not count; of one in doubt, since it was known what refers to it
+	again          bool // the rule should be evaluated again because of the error
+	outdated       bool // the mark on the object does not count; without known references: they were known before
 }
 
-// noteOf is nil for the most. The rest of the facts is not to be kept.
+// noteOf returns nil for most facts. It keeps no other part of the facts.
 func noteOf(f *policy.Facts) *note {
 	if f.Err == nil && f.Group == "" && len(f.Also) == 0 && f.Outcome == "" && f.Owner == nil && f.FirstSeen.IsZero() && !f.Unpullable &&
 		f.NotBefore.IsZero() && !f.Outdated {
@@ -70,24 +71,24 @@ func noteOf(f *policy.Facts) *note {
 	return n
 }
 
-// Columns says which facts a row has. Rows that are to be compared share one.
+// Columns says which facts a row has. Only rows with the same Columns can be compared.
 type Columns struct {
 	Columns []string // the facts keys, in order
 }
 
-// column is the place of the facts under a key; -1 when there are none.
+// column returns the position of the facts under a key; -1 for none.
 func (l *Columns) column(key string) int { return slices.Index(l.Columns, key) }
 
-// longestName is far more than the 253 characters that the API server allows.
+// longestName is far more than the 253 characters that the API server permits.
 const longestName = math.MaxUint16
 
-// covers reports whether rows of the layout have all columns of another.
+// covers reports whether rows of this layout have all columns of another.
 func (l *Columns) covers(o *Columns) bool {
 	return l == o || !slices.ContainsFunc(o.Columns, func(key string) bool { return l.column(key) < 0 })
 }
 
-// NewFactRow packs a subject with its facts, one for each column of the layout. It cuts off a name that no object can have:
-// nothing is called so, and nothing is deleted by such a name.
+// NewFactRow packs a subject with its facts, one for each column of the layout. It truncates a name that is too long for
+// any object: no object has such a name, so none is deleted by it.
 func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 	s.Name = s.Name[:min(len(s.Name), longestName)]
 	r := &FactRow{
@@ -106,8 +107,8 @@ func NewFactRow(s policy.Subject, l *Columns, facts ...policy.Facts) *FactRow {
 	return r
 }
 
-// AskAgain says that facts that have an error are worth asking for again, if they are: a rule was not evaluated when the row was
-// read.
+// AskAgain sets whether the facts with an error should be requested again, because a rule was not evaluated when the row
+// was read.
 func (r *FactRow) AskAgain(again bool) *FactRow {
 	for _, f := range r.facts {
 		if f.note != nil && f.note.err != nil {
@@ -128,7 +129,7 @@ func packFacts(f *policy.Facts) fact {
 	return packed
 }
 
-// Subject is the version of the subject that the row is about.
+// Subject returns the version of the subject that the row describes.
 func (r *FactRow) Subject() policy.Subject {
 	s := policy.Subject{
 		Namespace: r.space.namespace, Name: r.text[:r.nameEnds], UID: r.uid(), ResourceVersion: r.version(),
@@ -140,13 +141,13 @@ func (r *FactRow) Subject() policy.Subject {
 	return s
 }
 
-// seen is the subject as its namespace lets it be seen. The row must have joined an index.
+// seen returns the subject as its namespace presents it. The row must have joined an index.
 func (r *FactRow) seen() policy.Subject { return r.space.page.See(r.Subject()) }
 
 func (r *FactRow) uid() types.UID  { return types.UID(r.text[r.nameEnds:r.uidEnds]) }
 func (r *FactRow) version() string { return r.text[r.uidEnds:] }
 
-// Facts are those of each column.
+// Facts returns the facts of each column.
 func (r *FactRow) Facts() []policy.Facts {
 	facts := make([]policy.Facts, len(r.facts))
 	for i := range facts {
@@ -175,7 +176,7 @@ func (r *FactRow) setDue(t time.Time) { r.due, r.dueNanos = pack(t) }
 func (r *FactRow) dueTime() time.Time { return unpack(r.due, r.dueNanos) }
 func (r *FactRow) isScheduled() bool  { return r.due != 0 || r.dueNanos != 0 }
 
-// seconds of a time since the zero time, without its nanoseconds.
+// seconds counts from the zero time, without nanoseconds.
 type seconds int64
 
 var zero = time.Time{}.Unix()
@@ -184,7 +185,7 @@ func pack(t time.Time) (seconds, int32) { return seconds(t.Unix() - zero), int32
 
 func unpack(s seconds, nanos int32) time.Time { return time.Unix(int64(s)+zero, int64(nanos)).UTC() }
 
-// schedule is a heap of rows, the soonest due first. It implements heap.Interface.
+// schedule is a heap of rows by due time. It implements heap.Interface.
 type schedule []*FactRow
 
 func (s schedule) Len() int { return len(s) }

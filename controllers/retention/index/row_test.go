@@ -16,17 +16,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestNothingIsLostInPacking: what goes into a row comes out of it.
+// TestNothingIsLostInPacking: a row returns the subject and facts that it was made from.
 func TestNothingIsLostInPacking(t *testing.T) {
 	failed := errors.New("no such key: status")
 	subjects := map[string]policy.Subject{
-		"a Job":           {Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now, Flags: policy.IsHeld},
-		"nothing":         {},
-		"no version":      {Name: "x", UID: "y"},
-		"a long name":     {Name: strings.Repeat("n", 65_535), UID: types.UID(strings.Repeat("u", 70_000)), ResourceVersion: "1"},
-		"created in 1600": {Created: time.Date(1600, time.January, 1, 0, 0, 0, 1, time.UTC)},
-		"created in 9999": {Created: time.Date(9999, time.December, 31, 23, 59, 59, 999_999_999, time.UTC)},
-		"elsewhere":       {Created: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.FixedZone("", 3600))},
+		"a Job":                        {Namespace: "team-a", Name: "nightly", UID: "uid-1", ResourceVersion: "17", Created: now, Flags: policy.IsHeld},
+		"empty":                        {},
+		"no version":                   {Name: "x", UID: "y"},
+		"a long name":                  {Name: strings.Repeat("n", 65_535), UID: types.UID(strings.Repeat("u", 70_000)), ResourceVersion: "1"},
+		"created in 1600":              {Created: time.Date(1600, time.January, 1, 0, 0, 0, 1, time.UTC)},
+		"created in 9999":              {Created: time.Date(9999, time.December, 31, 23, 59, 59, 999_999_999, time.UTC)},
+		"created in another time zone": {Created: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.FixedZone("", 3600))},
 	}
 	facts := []policy.Facts{
 		{},
@@ -37,7 +37,7 @@ func TestNothingIsLostInPacking(t *testing.T) {
 		{Selected: true, Eligible: true, Start: now, Group: "import"},
 		{Selected: true, Eligible: true, Start: now, Group: "app", Also: []string{"base", "tools"}},
 		{Selected: true, Eligible: true, Start: now, FirstSeen: now.Add(-time.Hour), Unpullable: true},
-		{Selected: true, Also: []string{"a group beside the empty one"}},
+		{Selected: true, Also: []string{"a group besides the empty one"}},
 		{Selected: true, Eligible: true, Start: now, Owner: &policy.Owner{Kind: fixture.Jobs, Name: "p", UID: "uid-p"}},
 		{Selected: true, Err: failed, Marked: true, Start: now},
 		{Marked: true, Start: now},
@@ -71,7 +71,7 @@ func TestASubjectListedTwiceIsOne(t *testing.T) {
 	}
 }
 
-// TestATooLongNameIsTruncated: the rest of the row is as it was, and it grows by nothing.
+// TestATooLongNameIsTruncated: the other fields of the row are unchanged. The size of a row must not grow.
 func TestATooLongNameIsTruncated(t *testing.T) {
 	s := policy.Subject{Name: strings.Repeat("n", 70_000), UID: "u", ResourceVersion: "1", Created: now}
 	got := index.NewFactRow(s, columns["a"]).Subject()
@@ -80,6 +80,6 @@ func TestATooLongNameIsTruncated(t *testing.T) {
 		t.Errorf("%d characters, %s@%s", len(got.Name), got.UID, got.ResourceVersion)
 	}
 	if index.RowSize > 96 {
-		t.Errorf("a row has %d bytes, and the next size that is allocated after 96 is 112", index.RowSize)
+		t.Errorf("a row has %d bytes; above 96 bytes Go allocates 112", index.RowSize)
 	}
 }

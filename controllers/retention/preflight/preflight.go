@@ -1,29 +1,32 @@
-// Package preflight has the checks right before a request that deletes an object, its owner or an image, or that marks an object.
+// Package preflight has the checks right before a request that deletes an object, its owner or an image, or that marks an
+// object.
 //
-// What must hold, in this order, each with the function that checks it. First come the answers of the API server or of the node. Each may
-// be at most MaxAge old when the request is sent, so that what takes long is repeated:
+// The list names the conditions in order, each with the function that checks it. Conditions 1 to 8 need answers of the API
+// server or of the node. Each answer may be at most MaxAge old when the request is sent. A slow check is therefore
+// repeated.
 //
 //  1. The ServiceAccount of a RetentionPolicy may delete or mark the object: Live.Permit, by permissions.Checker.Check.
 //  2. It may delete the owner, if that is deleted instead: Live.PermitOwner, by permissions.Checker.CheckOwner.
-//  3. If an owner is deleted, the object has not changed, and the owner is as it was read: Prepare of kube.Cluster. If an image is deleted,
-//     nothing uses it, and its tags are the same: Prepare of images.Node.
+//  3. If an owner is deleted, the object has not changed, and the owner is as it was read: Prepare of kube.Cluster. If an
+//     image is deleted, no container uses it, and its tags are the same: Prepare of images.Node.
 //  4. This process leads: Live.Check, by lease.TrackedLock.Check.
-//  5. The policies in force are those of the API server: Live.Check, by policyset.Reconciler.Check. On a node, the agent knows what the
-//     controller has sent last.
+//  5. The policies in force are those of the API server: Live.Check, by policyset.Reconciler.Check. On a node, the agent has
+//     the latest rules that the controller has sent.
 //  6. The namespace exists, is not terminating, and its labels and its hold are in force: Live.Check.
-//  7. Its ResourceQuotas are in force, where a rule depends on them: Live.Check.
-//  8. The clock of the API server agrees with ours: Live.Check.
+//  7. Its ResourceQuotas are in force, if a rule depends on them: Live.Check.
+//  8. The clock of the API server agrees with the clock of this process: Live.Check.
 //
-// Then the decision, from memory and without waiting:
+// The remaining conditions are checked in memory, without waiting:
 //
 //  9. The facts about the object are those of the newest version that is known: Reconciler.confirm of package retention.
-//  10. The rules in force still delete this version, and those rules are among the ones that 1 has checked: index.Index.Claim, which calls
-//     policy.Decide. Holds, other rules and approvals are part of it.
+//  10. The rules in force still delete this version, and condition 1 has checked those rules: index.Index.Claim, which calls
+//     policy.Decide. Holds, other rules and approvals are part of the decision.
 //  11. The rules about the owner's own kind agree: ownerAgrees of package retention.
-//  12. No answer of 1 to 8 is older than MaxAge: Fresh. The sender asks once more.
-//  13. The deletion is recorded within the limits, if the policy has any or counts its deletions: Ledger.MarkSent.
+//  12. No answer for 1 to 8 is older than MaxAge: Fresh. The sender checks this once more.
+//  13. The deletion is recorded within the limits, if the policy has limits or counts its deletions: Ledger.MarkSent.
 //
-// At last the API server compares UID and resourceVersion of the object with those that were decided about. A mark needs 1, 4 to 8, 10 and 12.
+// Finally the API server compares UID and resourceVersion of the object with those of the decision. A mark needs 1, 4 to 8,
+// 10 and 12.
 package preflight
 
 import (
@@ -37,39 +40,41 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// MaxAge is how old an answer may be when the request is sent that depends on it. An answer counts from when it came.
+// MaxAge is how old an answer may be when a request that depends on it is sent. The age counts from when the answer came.
 const MaxAge = time.Second
 
-// ErrNamespace is wrapped by the error of Live.Check that concerns one namespace only: deletions in others continue.
-var ErrNamespace = errors.New("namespace in doubt")
+// ErrNamespace is wrapped by an error of Live.Check that concerns only one namespace: deletions in others continue.
+var ErrNamespace = errors.New("namespace check failed")
 
 // Fresh reports whether an answer that came at since still counts now. The zero time never does.
 func Fresh(now, since time.Time) bool {
 	return !since.IsZero() && lease.Elapsed(now, since) <= MaxAge
 }
 
-// Live asks what no cache can answer. It is safe for concurrent use.
+// Live checks conditions that no cache can answer. It is safe for concurrent use.
 type Live interface {
-	// Check returns no error if subjects of the namespace ("" for cluster-scoped ones) may be deleted now, and when the oldest answer
-	// came that says so. It may first put newer rules in force. The error says what is in doubt.
+	// Check returns no error if subjects of the namespace ("" for cluster-scoped ones) may be deleted now, and the time of
+	// the oldest answer that this depends on. It may first put newer rules in force. The error says what is unknown or
+	// forbids deletions.
 	Check(ctx context.Context, namespace string) (since time.Time, err error)
-	// Prefetch reads in advance what Check will need for the namespace at a time soon, so that deletions need not wait for it. What cannot
-	// be read, the next Check reports.
+	// Prefetch reads in advance what Check will need for the namespace at a time soon, so that deletions need not wait for
+	// it. It reports no errors: the next Check does.
 	Prefetch(ctx context.Context, namespace string, at time.Time)
-	// Permit returns no error if a rule has the permissions that it needs, and when the answer came. A rule of a RetentionPolicy needs
-	// the permissions of its ServiceAccount. The error says what is missing.
+	// Permit returns no error if a rule has the permissions that it needs, and when the answer came. A rule of a
+	// RetentionPolicy needs the permissions of its ServiceAccount. The error says what is missing.
 	Permit(ctx context.Context, rule *policy.Rule) (since time.Time, err error)
 	// PermitOwner returns no error if a rule has the permission to delete owners of this kind, and when the answer came. It is called
 	// before the owner is read.
 	PermitOwner(ctx context.Context, rule *policy.Rule, owner *policy.Owner) (since time.Time, err error)
 }
 
-// Precondition is one check that may take a while. It returns when its answer came or, if it fails, what has the subject retried. Several
-// preconditions of one attempt may be checked at the same time.
+// Precondition is one check that may take a while. It returns when its answer came. If it fails, it returns a function that
+// has the subject retried. Several preconditions of one attempt may be checked at the same time.
 type Precondition func(context.Context) (since time.Time, failed func())
 
-// Check checks the preconditions whose answers, by since, are too old: one after the other, so that one that fails spares the others, or
-// all at the same time, so that no answer gets too old while another is awaited. It sets since, and returns the first failure; nil for none.
+// Check checks the preconditions whose answers, by since, are too old. It checks one after the other and stops at the first
+// failure, or, if together is true, all at the same time, so that no answer gets too old while another is awaited. It sets
+// since, and returns the first failure; nil for none.
 func Check(ctx context.Context, now func() time.Time, all []Precondition, since []time.Time, together bool) (failed func()) {
 	failures := make([]func(), len(all))
 	var group sync.WaitGroup
@@ -92,5 +97,5 @@ func Check(ctx context.Context, now func() time.Time, all []Precondition, since 
 	return nil
 }
 
-// Oldest is the first of some times; zero if one of them is.
+// Oldest returns the earliest of some times; zero if one of them is zero.
 func Oldest(since ...time.Time) time.Time { return slices.MinFunc(since, time.Time.Compare) }

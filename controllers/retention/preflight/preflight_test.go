@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestCheck with preconditions of which each takes 400 ms.
+// TestCheck checks preconditions that take 400 ms each.
 func TestCheck(t *testing.T) {
 	for name, test := range map[string]struct {
 		together bool
@@ -20,11 +20,11 @@ func TestCheck(t *testing.T) {
 		asked    []int
 		took     time.Duration
 	}{
-		"one after the other":                      {false, nil, -1, []int{0, 1, 2}, 1200 * time.Millisecond},
-		"one that fails spares the others":         {false, nil, 1, []int{0, 1}, 800 * time.Millisecond},
-		"together":                                 {true, nil, -1, []int{0, 1, 2}, 400 * time.Millisecond},
-		"together, one that fails spares no other": {true, nil, 0, []int{0, 1, 2}, 400 * time.Millisecond},
-		"what is fresh is not asked again":         {false, []int{0, 2}, -1, []int{1}, 400 * time.Millisecond},
+		"one after the other": {false, nil, -1, []int{0, 1, 2}, 1200 * time.Millisecond},
+		"one after the other, and the first failure ends the check": {false, nil, 1, []int{0, 1}, 800 * time.Millisecond},
+		"at the same time": {true, nil, -1, []int{0, 1, 2}, 400 * time.Millisecond},
+		"at the same time, and a failure does not end the check": {true, nil, 0, []int{0, 1, 2}, 400 * time.Millisecond},
+		"a fresh answer is not requested again":                  {false, []int{0, 2}, -1, []int{1}, 400 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

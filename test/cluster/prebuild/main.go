@@ -1,5 +1,4 @@
-// Command prebuild builds the control plane's binaries into the cache, so that
-// the first test does not have to.
+// Command prebuild builds the control plane's binaries into the cache, so that the first test does not wait for the build.
 package main
 
 import (

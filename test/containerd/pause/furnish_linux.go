@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// furnish keeps what is mounted from here on to this mount namespace, gives it the processes of this PID namespace, and a
-// /run/containerd of its own: that is where containerd and its shims put sockets, whatever their configuration says.
+// furnish makes later mounts private to this mount namespace, mounts /proc for this PID namespace, and mounts an own
+// /run/containerd: containerd and its shims create sockets there, regardless of their configuration.
 func furnish() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, ""); err != nil {
-		return fmt.Errorf("keep mounts to ourselves: %w", err)
+		return fmt.Errorf("make mounts private: %w", err)
 	}
 	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)

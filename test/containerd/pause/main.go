@@ -1,4 +1,4 @@
-// Command pause is the first process of containers and of the nest in which test/containerd keeps a runtime.
+// Command pause is the first process of containers, and of the nest in which test/containerd runs a runtime.
 //
 //	pause        waits for SIGTERM or SIGINT
 //	pause exit   ends at once
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// reap waits for children that have ended, which the first process of a PID namespace inherits from all others.
+// reap waits for ended children. The first process of a PID namespace inherits them from all others.
 func reap() {
 	for {
 		if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 && err != syscall.EINTR {

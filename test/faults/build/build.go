@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
-// Variable is the environment variable that says what Default builds: nothing or "plain" means Plain, "race" means Race, and
-// every other value is a mutant's name. So a scenario that runs in a test process of its own can be made to judge a mutant.
+// Variable is the environment variable that selects what Default builds: empty or "plain" means Plain, "race" means Race, and
+// any other value is the name of a mutant. It makes a scenario in its own test process run with a mutant.
 const Variable = "SUNSET_FAULTS_BUILD"
 
 const controller = "./cmd/sunset-controller"
@@ -41,7 +41,7 @@ var (
 	}}
 )
 
-// Default is the path of the controller that replicas run when a scene does not say otherwise.
+// Default returns the path of the controller that replicas run by default.
 func Default(t testing.TB) string {
 	t.Helper()
 	switch name := os.Getenv(Variable); name {
@@ -54,40 +54,40 @@ func Default(t testing.TB) string {
 	}
 }
 
-// Plain is the path of the controller as it is.
+// Plain returns the path of the unmodified controller.
 func Plain(t testing.TB) string { t.Helper(); return plain.path(t) }
 
-// Race is the path of a controller with the race detector.
+// Race returns the path of a controller with the race detector.
 func Race(t testing.TB) string { t.Helper(); return race.path(t) }
 
-// Clocked is the path of a controller that reads a Clock. Without one (see Clock.Env) it reads the machine's.
+// Clocked returns the path of a controller that reads a Clock. Without one (see Clock.Env) it reads the machine's clock.
 func Clocked(t testing.TB) string { t.Helper(); return clocked.path(t) }
 
-// Brief is the path of a controller whose doubts about DELETEs end after 40 seconds instead of 15 minutes: twice as long as it waits for
-// an answer.
+// Brief returns the path of a controller that waits only 40 seconds instead of 15 minutes for the end of DELETEs with an
+// unknown result: twice as long as it waits for an answer.
 func Brief(t testing.TB) string { t.Helper(); return brief.path(t) }
 
-// Mutant is the path of a controller that lacks a safety mechanism. name is one of Mutants.
+// Mutant returns the path of a controller without one of its safety mechanisms. name is one of Mutants.
 func Mutant(t testing.TB, name string) string {
 	t.Helper()
 	patches, ok := mutants[name]
 	if !ok {
-		t.Fatalf("there is no mutant %q, but %v", name, Mutants())
+		t.Fatalf("unknown mutant %q; known mutants: %v", name, Mutants())
 	}
 	return flavour{name: name, patches: patches}.path(t)
 }
 
-// done is what this process has built.
+// done contains the builds of this process.
 var done struct {
 	sync.Mutex
 	scratch cluster.Scratch
-	made    map[string]func() error // by the name of the flavour, or the commit; nil before the first
+	made    map[string]func() error // by the name of the flavour, or the commit; nil before the first build
 }
 
-// path builds a flavour, if that has not been done, and gives its path.
+// path builds a flavour on first use and returns its path.
 func (f flavour) path(t testing.TB) string { t.Helper(); return once(t, f.name, f.build) }
 
-// once builds something, if that has not been done, and gives its path. Those who ask for the same wait for each other.
+// once builds something on first use and returns its path. Concurrent callers with the same name wait for the same build.
 func once(t testing.TB, name string, build func(path string) error) string {
 	t.Helper()
 	path, make, err := begun(name, build)
@@ -116,7 +116,7 @@ func begun(name string, build func(path string) error) (path string, make func()
 	return path, done.made[name], nil
 }
 
-// build makes the controller at a path.
+// build writes the controller to a path.
 func (f flavour) build(path string) error {
 	args := []string{"-o", path}
 	if f.race {
@@ -125,7 +125,7 @@ func (f flavour) build(path string) error {
 	return f.run(append(args, controller)...)
 }
 
-// run runs go build with the flavour's patches over the sources.
+// run runs go build with the flavour's patches.
 func (f flavour) run(args ...string) error {
 	root, err := root()
 	if err != nil {
@@ -149,17 +149,17 @@ func goIn(dir string, args ...string) error {
 	return nil
 }
 
-// Remove removes what was built, at the end of a test process.
+// Remove removes all builds, at the end of a test process.
 func Remove() {
 	done.Lock()
 	defer done.Unlock()
 	if done.made != nil {
-		_ = done.scratch.Remove() // at worst it stays until the next process
+		_ = done.scratch.Remove() // if it fails, the files stay in the temporary directory
 		done.made = nil
 	}
 }
 
-// root is the directory of the module around the working directory, as tests have it.
+// root returns the directory of the module that contains the working directory.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -167,7 +167,7 @@ func root() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			err = errors.New("no go.mod around the working directory")
+			err = errors.New("no go.mod in the working directory or its parents")
 		}
 		dir = filepath.Dir(dir)
 	}

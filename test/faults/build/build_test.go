@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestMutantsCompile: every patch still fits the product, and what it makes is Go.
+// TestMutantsCompile checks that every patch still fits the product and compiles.
 func TestMutantsCompile(t *testing.T) {
 	for _, name := range Mutants() {
 		t.Run(name, func(t *testing.T) { compiles(t, flavour{name: name, patches: mutants[name]}) })
@@ -41,7 +41,7 @@ func TestThePlainControllerRuns(t *testing.T) {
 	}
 	t.Setenv(Variable, "")
 	if Default(t) != Plain(t) {
-		t.Error("the default is another")
+		t.Error("Default does not return the plain build")
 	}
 }
 

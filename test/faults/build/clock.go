@@ -16,7 +16,7 @@ type Clock struct {
 	page *shifted.Page
 }
 
-// NewClock makes a clock, for one replica or for several.
+// NewClock creates a clock, for one replica or for several.
 func NewClock(t testing.TB) *Clock {
 	t.Helper()
 	c := &Clock{path: filepath.Join(t.TempDir(), "clock")}
@@ -27,25 +27,26 @@ func NewClock(t testing.TB) *Clock {
 	return c
 }
 
-// Step sets the clock ahead of where it is, or back. The monotonic clock does not step, as on a real machine.
+// Step moves the clock ahead, or back. As on a real machine, the monotonic clock does not step.
 func (c *Clock) Step(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.page.Step(by)
 }
 
-// Drift makes the clock, the monotonic one too, gain what is given in every second from now on, or lose it. It does not step.
+// Drift makes the clock, including the monotonic one, gain or lose the given duration in each second from now on. It does not
+// step.
 func (c *Clock) Drift(perSecond time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.page.Drift(perSecond)
 }
 
-// Offset is how much the clock is ahead of the machine's now.
+// Offset returns how far the clock is ahead of the machine's now.
 func (c *Clock) Offset() time.Duration {
 	step, gained := c.page.Read(time.Now())
 	return step + gained
 }
 
-// Env is what the environment of a Clocked controller must hold.
+// Env returns the variable for the environment of a Clocked controller.
 func (c *Clock) Env() string { return shifted.Variable + "=" + c.path }

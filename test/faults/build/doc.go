@@ -1,9 +1,9 @@
-// Package build builds the controller for tests: as it is, with the race detector, with a clock that a test can set, as
-// a mutant that lacks one of its safety mechanisms, and as it was at an earlier commit.
+// Package build builds the controller for tests: unmodified, with the race detector, with a clock that a test can set, as a
+// mutant without one of its safety mechanisms, and from an earlier commit.
 //
-// It promises: each of these is built once per test process; the product has no switch that turns its safety off, so that
-// flavours are made of patches that are laid over its sources (`go build -overlay`); a patch that no longer fits is an
-// error that says where.
+// It promises to build each of these once per test process. The product has no switch that disables its safety mechanisms.
+// Therefore the package applies patches to its sources (`go build -overlay`); if a patch no longer fits, the error says
+// where.
 //
-// It refuses: to change a file of the repository.
+// It does not change a file of the repository.
 package build

@@ -7,30 +7,30 @@ import (
 	"github.com/sunset-k8s/sunset/test/overlay"
 )
 
-// Mutants are the names of all mutants, sorted.
+// Mutants returns the names of all mutants, sorted.
 func Mutants() []string { return slices.Sorted(maps.Keys(mutants)) }
 
-// mutants each lack one of the mechanisms that keep Sunset from deleting what it must not, or from leaving what it must delete.
+// mutants each lack one of the mechanisms that prevent wrong deletions or ensure due ones.
 var mutants = map[string][]overlay.Patch{
-	// A DELETE that takes whatever version of the object is there.
+	// A DELETE removes any version of the object.
 	"no-resource-version": {{
 		File: "controllers/kube/remove.go",
 		Old:  "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
 		New:  "&metav1.Preconditions{UID: &t.UID}",
 	}},
-	// A DELETE that does not say which object it means.
+	// A DELETE does not name the UID of the object.
 	"no-uid": {{
 		File: "controllers/kube/remove.go",
 		Old:  "&metav1.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}",
 		New:  "&metav1.Preconditions{ResourceVersion: &t.ResourceVersion}",
 	}},
-	// Deletions go on though our clock and the API server's are far apart.
+	// Deletions continue although the clocks of Sunset and the API server differ too much.
 	"no-skew-check": {{
 		File: "controllers/policyset/skew.go",
 		Old:  "if worst > maxSkew {",
 		New:  "if false && worst > maxSkew {",
 	}},
-	// Policies and namespaces are not read again before a DELETE: what the watch has brought is good enough.
+	// Policies and namespaces are not read again before a DELETE; the watch is considered sufficient.
 	"no-fence": {{
 		File: "controllers/policyset/live_check.go",
 		Old:  "if !l.fresh(since) {",
@@ -40,39 +40,39 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "return since, cmp.Or(",
 		New:  "return l.Clock.Now(), cmp.Or(",
 	}},
-	// What was checked before a slow read counts after it.
+	// A check before a slow read counts after it.
 	"checked-before": {{
 		File: "controllers/retention/attempt.go",
-		Old:  "\t\tf.permission,      // the ServiceAccount",
-		New:  "\t\tf.live,\n\t\tf.permission, // the ServiceAccount",
+		Old:  "\t\tf.permission,      //",
+		New:  "\t\tf.live,\n\t\tf.permission, //",
 	}, {
 		File: "controllers/retention/attempt.go",
-		Old:  "\t\tf.live,            // this process leads",
-		New:  "\t\t// this process leads",
+		Old:  "\t\tf.live,            //",
+		New:  "\t\t//",
 	}, {
 		File: "controllers/retention/attempt.go",
 		Old:  "if oldest := preflight.Oldest(since...); preflight.Fresh(f.owner.Clock.Now(), oldest) {",
 		New:  "if oldest := f.owner.Clock.Now(); true {",
 	}},
-	// An expression that fails is taken for a yes.
+	// An expression that fails counts as true.
 	"error-is-a-match": {{
 		File: "engine/evaluator.go",
 		Old:  "eligibility, toBool); err != nil || !facts.Eligible {",
 		New:  "eligibility, toBool); err != nil {\n\t\tfacts.Eligible = true\n\t} else if !facts.Eligible {",
 	}},
-	// A leader counts what it has deleted itself, and begins with nothing.
+	// A leader counts only its own deletions, and starts at zero.
 	"limits-in-memory": {{
 		File: "policy/ledger/keeper.go",
 		Old:  "\treturn k.adopt(stored)\n",
 		New:  "\tif k.stored == nil {\n\t\tstored.Open, stored.Spent = nil, nil\n\t}\n\treturn k.adopt(stored)\n",
 	}},
-	// What failed once is not tried again.
+	// A failed deletion is not retried.
 	"no-retry": {{
 		File: "controllers/retention/remove.go",
 		Old:  "\t}\n\tp.retry(it, p.tries.again(it, i.Subject.ResourceVersion, o.Result))\n",
 		New:  "\t}\n\t_ = p.tries.again(it, i.Subject.ResourceVersion, o.Result)\n",
 	}},
-	// Namespaces that are slow or fail have the same workers as all others, which wait for each answer.
+	// Slow or failing namespaces share the workers of all others, which wait for each answer.
 	"no-throttling": {{
 		File: "controllers/retention/throttle.go",
 		Old:  "\tl.good, l.until = 0, now.Add(throttledFor)\n\treturn news\n",
@@ -82,49 +82,49 @@ var mutants = map[string][]overlay.Patch{
 		Old:  "\tmay := p.owner.given.Add(1) <= int64(givenMost*p.owner.MaxInFlight)\n",
 		New:  "\tmay := p.owner.given.Add(1) < 0\n",
 	}},
-	// A leader that starts believes every mark, also those that the status distrusts.
+	// A new leader trusts every mark, including marks that the status distrusts.
 	"believes-marks": {{
 		File: "controllers/policyset/trust.go",
 		Old:  "range distrusted {",
 		New:  "range distrusted[:0] {",
 	}},
-	// What becomes due because something else has changed than the policy itself needs no approval.
+	// Objects that become due because of another change than the policy's own need no approval.
 	"changes-uncounted": {{
 		File: "controllers/policyset/gates.go",
 		Old:  "if change.None() && len(fewer) == 0 {",
 		New:  "if true || change.None() && len(fewer) == 0 {",
 	}},
-	// What becomes due because something has changed while no replica led needs no approval.
+	// Objects that become due because of a change without a leader need no approval.
 	"restarts-uncounted": {{
 		File: "controllers/policyset/gates.go",
 		Old:  "if known == nil || known.Hash != p.Hash ||",
 		New:  "if true || known == nil || known.Hash != p.Hash ||",
 	}},
-	// A policy or namespace that a list lacks is believed to be gone.
+	// A policy or namespace that is missing from a list counts as deleted.
 	"believes-lists": {{
 		File: "controllers/policyset/missing.go",
 		Old:  "\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, of.path(missing)",
 		New:  "\tif true {\n\t\treturn nil\n\t}\n\tobject := &metav1.PartialObjectMetadata{}\n\terr := l.readMetadata(ctx, of.path(missing)",
 	}},
-	// A rule counts as counted though there are no facts about it yet, since its kind is being listed again.
+	// A rule counts as counted although it has no facts yet, because its kind is being relisted.
 	"counted-without-facts": {{
 		File: "controllers/retention/index/index.go",
 		Old:  "return x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 		New:  "return true || x.synced && x.snapshot == snapshot && x.column(x.listing.layoutIn(r.Namespace), r.Key) >= 0 &&",
 	}},
-	// What is created again as fast as it is deleted is deleted again and again.
+	// An object that returns after each deletion is deleted without end.
 	"endless-loops": {{
 		File: "controllers/retention/index/row.go",
 		Old:  "if r.streak >= maxReturns {",
 		New:  "if false && r.streak >= maxReturns {",
 	}},
-	// While a RetentionPolicy is compiled, everybody waits, and not its namespace alone.
+	// While a RetentionPolicy is compiled, all namespaces wait, not only its own.
 	"all-wait-for-compiling": {{
 		File: "controllers/policyset/compiling.go",
 		Old:  "case \"\":\n\t\t\treturn fmt.Errorf(\"%w: %s\", errCompiling",
 		New:  "case \"\", e.written.GetNamespace():\n\t\t\treturn fmt.Errorf(\"%w: %s\", errCompiling",
 	}},
-	// A mark stays when the object is not eligible any more, and counts when it is again.
+	// A mark stays when the object is no longer eligible, and counts when it is eligible again.
 	"marks-stay": {
 		{
 			File: "policy/eligible_since.go",

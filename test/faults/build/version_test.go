@@ -22,7 +22,7 @@ func TestAnEarlierVersionComesFromHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "version")); string(text) != "first" {
-		t.Errorf("it is %s, %v", text, err)
+		t.Errorf("version is %s, error %v", text, err)
 	}
 }
 

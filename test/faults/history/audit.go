@@ -10,8 +10,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// ReadAudit reads the audit logs of the API servers: every request once, in the order in which the servers received
-// them. A line that a killed server left torn is passed over; any other that cannot be read is an error.
+// ReadAudit reads the audit logs of the API servers. It returns every request once, in the order in which the servers
+// received them. It skips a line that a killed server left incomplete; any other unreadable line is an error.
 func ReadAudit(paths ...string) ([]Request, error) {
 	stages := map[string]*Request{}
 	for _, path := range paths {
@@ -43,7 +43,7 @@ func readStages(data []byte, stages map[string]*Request) error {
 		event, err := readEvent(line)
 		switch {
 		case err != nil && !ended:
-			return nil // the server was killed while it wrote
+			return nil // the server was killed during the write
 		case err != nil:
 			return fmt.Errorf("line %d: %w", number, err)
 		case event == nil:
@@ -58,7 +58,7 @@ func readStages(data []byte, stages map[string]*Request) error {
 	return nil
 }
 
-// begin is how each event begins. A server that starts again writes on behind what the killed one left torn.
+// begin is the start of each event. A restarted server appends to the incomplete line of the killed one.
 var begin = []byte(`{"kind":"Event",`)
 
 func readEvent(line []byte) (*auditv1.Event, error) {

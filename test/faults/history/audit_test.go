@@ -31,7 +31,7 @@ func TestReadAudit(t *testing.T) {
 	if err != nil || len(requests) != 2 {
 		t.Fatalf("%d requests, %v", len(requests), err)
 	}
-	made, gone := requests[0], requests[1] // in the order in which they were received
+	made, gone := requests[0], requests[1] // in order of arrival
 	if made.Name != "made" || made.AnsweredVersion() != "9" || made.Unsure() {
 		t.Errorf("%+v", made)
 	}
@@ -40,7 +40,7 @@ func TestReadAudit(t *testing.T) {
 		t.Errorf("%+v", gone)
 	}
 	if got := gone.Answered.Sub(gone.Received).Microseconds(); got != 999_999 {
-		t.Errorf("it took %d microseconds", got)
+		t.Errorf("the request took %d microseconds", got)
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package history reads what truly happened on a control plane after a test: who asked the API servers for what, from
-// their audit logs, and every state that was ever stored, from etcd. It believes no client, Sunset least of all.
+// Package history reads what happened on a control plane after a test: the requests to the API servers, from their audit
+// logs, and every state that was ever stored, from etcd. It does not trust any client, least of all Sunset.
 //
-// It needs API servers that store JSON (--storage-media-type=application/json) and let nobody compact etcd
-// (--etcd-compaction-interval=0), and an audit policy that records bodies of writes. It promises an error where one of
-// these is missing, never a part of the history for the whole.
+// It needs API servers that store JSON (--storage-media-type=application/json) and do not compact etcd
+// (--etcd-compaction-interval=0), and an audit policy that records the bodies of writes. It promises an error if one of these
+// is missing; it never returns an incomplete history.
 package history

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// ReadEtcd reads everything that was ever stored below a prefix such as /registry/, from the first revision to the
-// last there is when it begins. endpoint is etcd's own, such as http://127.0.0.1:2379, whose JSON gateway it asks.
+// ReadEtcd reads every state that was ever stored under a prefix such as /registry/, from the first revision to the latest
+// one when it starts. endpoint is etcd's own, such as http://127.0.0.1:2379; ReadEtcd uses its JSON gateway.
 func ReadEtcd(ctx context.Context, endpoint, prefix string) (*Log, error) {
 	last, err := lastRevision(ctx, endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("ask etcd for its revision: %w", err)
+		return nil, fmt.Errorf("read the revision of etcd: %w", err)
 	}
 	l := NewLog()
 	if err := watch(ctx, endpoint, last, func(e event) error {
@@ -35,7 +35,7 @@ func ReadEtcd(ctx context.Context, endpoint, prefix string) (*Log, error) {
 	return l, nil
 }
 
-// all is the range of every key, as the gateway writes it: from the least key on.
+// all is the range of every key, in the format of the gateway.
 const all = `"key":"AA==","range_end":"AA=="`
 
 func lastRevision(ctx context.Context, endpoint string) (int64, error) {
@@ -53,7 +53,7 @@ type header struct {
 	Revision int64 `json:"revision,string"`
 }
 
-// event is one of etcd's: a PUT, whose type is left out, or a DELETE.
+// event is an event of etcd: a PUT, whose type is empty, or a DELETE.
 type event struct {
 	Type string `json:"type"`
 	KV   struct {
@@ -73,8 +73,8 @@ type watched struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// watch calls see with every event up to a revision. All keys are watched, as each revision has an event of some key:
-// so it is certain where to end.
+// watch calls see with every event up to a revision. It watches all keys, because each revision has an event of some key: so
+// the end is certain.
 func watch(ctx context.Context, endpoint string, last int64, see func(event) error) error {
 	if last <= 1 {
 		return nil // nothing was ever stored
@@ -98,7 +98,7 @@ func watch(ctx context.Context, endpoint string, last int64, see func(event) err
 	}
 }
 
-var errCompacted = errors.New("etcd has been compacted, so that its history is not whole: start API servers with --etcd-compaction-interval=0")
+var errCompacted = errors.New("etcd has been compacted, so its history is incomplete; start API servers with --etcd-compaction-interval=0")
 
 func (w *watched) each(last int64, see func(event) error) (done bool, err error) {
 	switch {

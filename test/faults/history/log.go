@@ -15,25 +15,25 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// State is an object as it was stored at one revision, which its resourceVersion is. Nobody may change it.
+// State is an object as it was stored at one revision, which is its resourceVersion. It must not be changed.
 type State struct {
 	unstructured.Unstructured
 	Key      string
 	Revision int64
 }
 
-// Change is what one revision did to one object: Before is nil where it was created, After where it went.
+// Change is the effect of one revision on one object. Before is nil for a creation, After for a removal.
 type Change struct {
 	Revision      int64
 	Key           string
 	Before, After *State
 }
 
-// Gone reports whether the object is no more.
+// Gone reports whether the change removed the object.
 func (c Change) Gone() bool { return c.After == nil }
 
-// Ends reports whether this was the end of an object that nobody had deleted before: its tombstone, or the revision
-// that set its deletionTimestamp.
+// Ends reports whether this is the end of an object that was not terminating before: its removal, or the revision that set
+// its deletionTimestamp.
 func (c Change) Ends() bool {
 	if c.Before == nil || c.Before.GetDeletionTimestamp() != nil {
 		return false
@@ -41,10 +41,10 @@ func (c Change) Ends() bool {
 	return c.Gone() || c.After.GetDeletionTimestamp() != nil
 }
 
-// Log is all that was ever stored, in order.
+// Log contains all states that were ever stored, in order.
 type Log struct {
 	Changes  []Change
-	Revision int64 // the last one; some may have changed nothing here
+	Revision int64 // the last one, which may not have changed an object here
 
 	byKey  map[string][]int // indices of Changes
 	byKind map[schema.GroupKind][]string
@@ -53,7 +53,7 @@ type Log struct {
 	ends   map[types.UID]int
 }
 
-// NewLog is an empty history, to be written by hand or by ReadEtcd.
+// NewLog returns an empty history. Tests or ReadEtcd add to it.
 func NewLog() *Log {
 	return &Log{
 		byKey: map[string][]int{}, byKind: map[schema.GroupKind][]string{},
@@ -63,13 +63,13 @@ func NewLog() *Log {
 
 var (
 	protobuf    = []byte("k8s\x00")
-	errProtobuf = errors.New("is stored as protobuf: start API servers with --storage-media-type=application/json")
+	errProtobuf = errors.New("stored as protobuf; start API servers with --storage-media-type=application/json")
 )
 
 // Put records that an object was stored.
 func (l *Log) Put(revision int64, key string, value []byte) error {
 	if bytes.HasPrefix(value, protobuf) {
-		return fmt.Errorf("%s %w", key, errProtobuf)
+		return fmt.Errorf("%s: %w", key, errProtobuf)
 	}
 	after := &State{Key: key, Revision: revision}
 	if err := utiljson.Unmarshal(value, &after.Object); err != nil {
@@ -83,7 +83,7 @@ func (l *Log) remove(revision int64, key string) error {
 	return l.add(Change{Revision: revision, Key: key, Before: l.last(key)})
 }
 
-// Remove records that an object went.
+// Remove records that an object was removed.
 func (l *Log) Remove(revision int64, key string) error { return l.remove(revision, key) }
 
 func (l *Log) add(c Change) error {
@@ -114,10 +114,10 @@ func (l *Log) index(s *State) {
 	}
 }
 
-// Resource is the plural name of an object's kind, as far as its key tells.
+// Resource returns the plural name of an object's kind, from its key.
 func Resource(s *State) string { return resourceOf(s) }
 
-// resourceOf is what a key has before the object's namespace and name: its resource, for all but a few kinds.
+// resourceOf returns the path element before the namespace and name in the key: the resource, for all but a few kinds.
 func resourceOf(s *State) string {
 	above := path.Dir(s.Key)
 	if s.GetNamespace() != "" {
@@ -128,15 +128,15 @@ func resourceOf(s *State) string {
 
 func nameOf(resource, namespace, name string) string { return path.Join(resource, namespace, name) }
 
-// Key is where an object of a resource is stored, or was; empty if it never was.
+// Key returns the key of an object of a resource, also of a removed one; empty if it never existed.
 func (l *Log) Key(resource, namespace, name string) string {
 	return l.byName[nameOf(resource, namespace, name)]
 }
 
-// KeyOf is where the object with a UID is stored, or was; empty if it never was.
+// KeyOf returns the key of the object with a UID, also of a removed one; empty if it never existed.
 func (l *Log) KeyOf(uid types.UID) string { return l.byUID[uid] }
 
-// Version is the state of an object that a UID and a resourceVersion name; nil if there never was one.
+// Version returns the state of an object with a UID and a resourceVersion; nil if it never existed.
 func (l *Log) Version(uid types.UID, resourceVersion string) *State {
 	revision, err := strconv.ParseInt(resourceVersion, 10, 64)
 	if err != nil {
@@ -157,7 +157,7 @@ func (l *Log) last(key string) *State {
 	return l.Changes[indices[len(indices)-1]].After
 }
 
-// At is what a key held at a revision; nil if nothing.
+// At returns the state of a key at a revision; nil for none.
 func (l *Log) At(key string, revision int64) *State {
 	indices := l.byKey[key]
 	n := sort.Search(len(indices), func(i int) bool { return l.Changes[indices[i]].Revision > revision })
@@ -167,7 +167,7 @@ func (l *Log) At(key string, revision int64) *State {
 	return l.Changes[indices[n-1]].After
 }
 
-// Of are all changes of a key, in order.
+// Of returns all changes of a key, in order.
 func (l *Log) Of(key string) []Change {
 	changes := make([]Change, 0, len(l.byKey[key]))
 	for _, i := range l.byKey[key] {
@@ -176,7 +176,7 @@ func (l *Log) Of(key string) []Change {
 	return changes
 }
 
-// End is how an object ended (Change.Ends); false if it has not.
+// End returns the change that ended an object (Change.Ends); false if it has not ended.
 func (l *Log) End(uid types.UID) (Change, bool) {
 	i, ended := l.ends[uid]
 	if !ended {
@@ -185,12 +185,12 @@ func (l *Log) End(uid types.UID) (Change, bool) {
 	return l.Changes[i], true
 }
 
-// Ends are the ends of all objects, in order.
+// Ends returns the ends of all objects, in order.
 func (l *Log) Ends() []Change {
 	return slices.DeleteFunc(slices.Clone(l.Changes), func(c Change) bool { return !c.Ends() })
 }
 
-// Kind are all objects of a kind that there were at a revision, those on their way included.
+// Kind returns all objects of a kind that existed at a revision, including terminating ones.
 func (l *Log) Kind(kind schema.GroupKind, revision int64) []*State {
 	var states []*State
 	for _, key := range l.byKind[kind] {
@@ -201,7 +201,7 @@ func (l *Log) Kind(kind schema.GroupKind, revision int64) []*State {
 	return states
 }
 
-// Between are the changes of a kind after one revision, up to another and with it.
+// Between returns the changes of a kind after one revision, up to and including another one.
 func (l *Log) Between(kind schema.GroupKind, after, upTo int64) []Change {
 	var changes []Change
 	for _, key := range l.byKind[kind] {
@@ -215,5 +215,5 @@ func (l *Log) Between(kind schema.GroupKind, after, upTo int64) []Change {
 	return changes
 }
 
-// Keys are all keys under which objects of a kind were ever stored.
+// Keys returns all keys under which objects of a kind were ever stored.
 func (l *Log) Keys(kind schema.GroupKind) []string { return slices.Clone(l.byKind[kind]) }

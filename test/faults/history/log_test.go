@@ -19,7 +19,7 @@ func object(uid, more string) []byte {
 	return fmt.Appendf(nil, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"a","name":"x","uid":%q%s}}`, uid, more)
 }
 
-// lived is an object that was made, changed, marked for deletion, removed, and made again.
+// lived returns the history of an object that was created, changed, terminated, removed and created again.
 func lived(t *testing.T) *history.Log {
 	t.Helper()
 	l := history.NewLog()
@@ -48,7 +48,7 @@ func TestStates(t *testing.T) {
 			got = s.Revision
 		}
 		if got != want {
-			t.Errorf("at revision %d it is as of %d, want %d", revision, got, want)
+			t.Errorf("the state at revision %d is of revision %d, want %d", revision, got, want)
 		}
 	}
 	if l.Key("configmaps", "a", "x") != key || l.KeyOf("u") != key || l.Revision != 8 {
@@ -59,7 +59,7 @@ func TestStates(t *testing.T) {
 	}
 	kind := schema.GroupKind{Kind: "ConfigMap"}
 	if len(l.Kind(kind, 6)) != 1 || len(l.Kind(kind, 7)) != 0 || len(l.Between(kind, 2, 5)) != 2 {
-		t.Error("objects of a kind are not found")
+		t.Error("wrong objects of a kind")
 	}
 }
 
@@ -74,7 +74,8 @@ func TestAnObjectEndsOnce(t *testing.T) {
 	}
 }
 
-// Some objects have no UID, such as the addresses of API servers, which end when a server cannot renew them in time.
+// TestAnObjectWithoutUIDEndsNoOther: some objects have no UID, such as the addresses of API servers, which end if a server
+// cannot renew them in time.
 func TestAnObjectWithoutUIDEndsNoOther(t *testing.T) {
 	l := lived(t)
 	const address = "/registry/masterleases/127.0.0.1"
@@ -85,7 +86,7 @@ func TestAnObjectWithoutUIDEndsNoOther(t *testing.T) {
 	}
 	deletion := history.Request{Verb: "delete", Code: 200, Received: time.Unix(1, 0), Answered: time.Unix(2, 0)}
 	if at, known := history.NewTimeline([]history.Request{deletion}, l).Latest(10); known {
-		t.Errorf("a DELETE that names no object ended one at %s", at)
+		t.Errorf("a DELETE without an object has an end at %s", at)
 	}
 }
 
@@ -107,11 +108,12 @@ func TestTimeline(t *testing.T) {
 	deletion := history.Request{Verb: "delete", Code: 200, Received: at(13), Answered: at(16),
 		Options: metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}}
 	update := history.Request{Verb: "update", Code: 200, Received: at(17), Answered: at(18), Body: []byte(`{"metadata":{"resourceVersion":"8"}}`),
-		Answer: []byte(`{"metadata":{"resourceVersion":"8"}}`)} // it changed nothing
+		Answer: []byte(`{"metadata":{"resourceVersion":"8"}}`)} // the update changed nothing
 	rehearsed, later := deletion, write(6, 1, 2)
 	rehearsed.Received, rehearsed.Answered, rehearsed.Options.DryRun = at(1), at(2), []string{"All"}
 	later.URI = "/api/v1/namespaces/a/configmaps/x?dryRun=All"
-	// Two are dry runs. The second answers with 4 as well, as it changed nothing; the deletion made revision 5; that of 6 was answered late.
+	// Two requests are dry runs. The second write also answers with 4, because it changed nothing. The deletion created
+	// revision 5. The request for revision 6 was answered late.
 	times := history.NewTimeline([]history.Request{rehearsed, later, write(4, 10, 12), write(4, 20, 21), deletion, write(6, 13, 30), update, write(8, 14, 18), write(7, 40, 41)}, l)
 	for revision, want := range map[int64][2]int{3: {-1, 12}, 4: {10, 12}, 5: {13, 16}, 6: {13, 18}, 7: {13, 18}, 8: {14, 18}} {
 		latest, _ := times.Latest(revision)
@@ -120,9 +122,9 @@ func TestTimeline(t *testing.T) {
 		}
 	}
 	if _, known := times.Latest(9); known {
-		t.Error("nothing is known of revision 9")
+		t.Error("revision 9 has a time")
 	}
 	if times.Passed(at(13)) != 4 || times.Passed(at(11)) != 0 {
-		t.Errorf("passed are %d and %d", times.Passed(at(13)), times.Passed(at(11)))
+		t.Errorf("passed revisions are %d and %d", times.Passed(at(13)), times.Passed(at(11)))
 	}
 }

@@ -18,26 +18,26 @@ type Request struct {
 	ID, User, Agent, Verb, URI            string
 	Group, Version, Resource, Subresource string
 	Namespace, Name                       string
-	Code                                  int       // of the answer; 0 if the server never gave one
+	Code                                  int       // of the answer; 0 without an answer
 	Received, Answered                    time.Time // by the server's clock; Answered is zero without an answer
 	Options                               metav1.DeleteOptions
-	Body, Answer                          json.RawMessage // the objects sent and answered, where they are recorded
-	Unreceived                            bool            // no server had it: what stands before them is where it ended
+	Body, Answer                          json.RawMessage // the objects sent and answered, if recorded
+	Unreceived                            bool            // no server received it: the times are from the place where it ended
 }
 
-// String names the request in a report.
+// String describes the request for a report.
 func (r Request) String() string {
 	what := strings.Trim(r.Resource+"/"+r.Subresource, "/")
 	where := strings.Trim(r.Namespace+"/"+r.Name, "/")
 	return fmt.Sprintf("%s %s %s by %s at %s, answered %d", r.Verb, what, where, r.User, r.Received.Format("15:04:05.000"), r.Code)
 }
 
-// Succeeded reports whether the server said so.
+// Succeeded reports whether the server answered with success.
 func (r Request) Succeeded() bool {
 	return r.Code >= http.StatusOK && r.Code < http.StatusMultipleChoices
 }
 
-// Writes reports whether the request was to change something, which a dry run is not.
+// Writes reports whether the request changes something. Dry runs do not.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "get", "list", "watch", "":
@@ -51,10 +51,10 @@ func (r Request) dryRun() bool {
 	return err == nil && at.Query().Has("dryRun")
 }
 
-// Unsure reports whether something may have changed although the server did not say so.
+// Unsure reports whether the request may have changed something although the server did not report success.
 func (r Request) Unsure() bool { return r.Code == 0 || r.Code >= http.StatusInternalServerError }
 
-// Preconditions of a DELETE; empty where there are none.
+// Preconditions returns the preconditions of a DELETE; empty for none.
 func (r Request) Preconditions() (uid types.UID, resourceVersion string) {
 	if p := r.Options.Preconditions; p != nil {
 		if p.UID != nil {
@@ -67,7 +67,7 @@ func (r Request) Preconditions() (uid types.UID, resourceVersion string) {
 	return uid, resourceVersion
 }
 
-// answered is what every answer has in common.
+// answered contains the fields that every answer may have.
 type answered struct {
 	Metadata struct {
 		UID             types.UID `json:"uid"`
@@ -80,11 +80,11 @@ type answered struct {
 
 func (r Request) answer() answered {
 	var a answered
-	_ = json.Unmarshal(r.Answer, &a) // one that is no object says nothing
+	_ = json.Unmarshal(r.Answer, &a) // an answer that is not an object has no fields
 	return a
 }
 
-// AnsweredUID is the object that the server says the request was about; empty if it does not say.
+// AnsweredUID returns the UID of the object in the answer; empty for none.
 func (r Request) AnsweredUID() types.UID {
 	a := r.answer()
 	if a.Details.UID != "" {
@@ -93,7 +93,7 @@ func (r Request) AnsweredUID() types.UID {
 	return a.Metadata.UID
 }
 
-// take adds what one stage of a request tells.
+// take adds the data of one stage of a request.
 func (r *Request) take(e *auditv1.Event) {
 	r.ID, r.User, r.Agent, r.Verb, r.URI = string(e.AuditID), e.User.Username, e.UserAgent, e.Verb, e.RequestURI
 	r.Received = e.RequestReceivedTimestamp.Time
@@ -117,18 +117,18 @@ func (r *Request) take(e *auditv1.Event) {
 	r.takeName()
 }
 
-// Carry adds the body that a request was sent with, for what an audit log does not have.
+// Carry adds the body of a request that an audit log does not have.
 func (r *Request) Carry(body []byte) {
 	r.Body = body
 	r.takeOptions()
 }
 
-// takeOptions reads how a DELETE was meant, from its body and its query.
+// takeOptions reads the options of a DELETE from its body and its query.
 func (r *Request) takeOptions() {
 	if r.Verb != "delete" && r.Verb != "deletecollection" {
 		return
 	}
-	_ = json.Unmarshal(r.Body, &r.Options) // without a body there are no options
+	_ = json.Unmarshal(r.Body, &r.Options) // no body means no options
 	at, err := url.Parse(r.URI)
 	if err != nil {
 		return
@@ -140,7 +140,7 @@ func (r *Request) takeOptions() {
 	r.Options.DryRun = append(r.Options.DryRun, query["dryRun"]...)
 }
 
-// takeName finds the name of what was created, which the request's path does not have.
+// takeName finds the name of a created object, which is not in the request's path.
 func (r *Request) takeName() {
 	if r.Name != "" || r.Verb != "create" {
 		return
@@ -155,5 +155,5 @@ func (r *Request) takeName() {
 	}
 }
 
-// AnsweredVersion is the resourceVersion of the object that was answered; empty if none was.
+// AnsweredVersion returns the resourceVersion of the object in the answer; empty for none.
 func (r Request) AnsweredVersion() string { return r.answer().Metadata.ResourceVersion }

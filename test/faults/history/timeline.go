@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Timeline says when a revision came to be, as closely as the audit logs tell: etcd itself keeps no times.
+// Timeline returns when a revision was created, as precisely as the audit logs allow: etcd does not store times.
 type Timeline struct {
-	begun, ended []moment // by revision and by time, both ascending
+	begun, ended []moment // ascending by revision and by time
 }
 
 type moment struct {
@@ -19,8 +19,9 @@ type moment struct {
 	at       time.Time
 }
 
-// NewTimeline reads the times from answers to writes: what a server answered with a revision was received before that
-// came to be, and answered after. Answers to DELETEs may have no revision, but what they ended has one in the log.
+// NewTimeline reads the times from answers to writes. If a server answered with a revision, it received the request before
+// the revision was created, and answered after that. An answer to a DELETE may have no revision, but the log has the revision
+// of the deletion.
 func NewTimeline(requests []Request, l *Log) *Timeline {
 	first, last := map[int64]time.Time{}, map[int64]time.Time{}
 	for _, r := range requests {
@@ -36,7 +37,7 @@ func NewTimeline(requests []Request, l *Log) *Timeline {
 		}
 		sooner(last, revision, r.Answered)
 		if !r.changedNothing() {
-			sooner(first, revision, r.Received) // of several that answer with it the first wrote it
+			sooner(first, revision, r.Received) // if several requests answer with it, the first one wrote it
 		}
 	}
 	t := &Timeline{ended: falling(last)}
@@ -48,15 +49,15 @@ func NewTimeline(requests []Request, l *Log) *Timeline {
 	return t
 }
 
-// changedNothing reports whether an update was answered with the version that it was for. Of patches nobody can tell.
+// changedNothing reports whether an update was answered with the version that it was for. For patches this is unknown.
 func (r Request) changedNothing() bool {
 	var body answered
 	return r.Verb == "update" && json.Unmarshal(r.Body, &body) == nil && body.Metadata.ResourceVersion == r.AnsweredVersion()
 }
 
-var errEndedNothing = errors.New("the DELETE ended nothing that is known")
+var errEndedNothing = errors.New("the DELETE ended no known object")
 
-// endedBy is the revision at which a DELETE ended an object: the version that it names, or whichever was there.
+// endedBy returns the revision at which a DELETE ended an object: the version that it names, or else any.
 func (l *Log) endedBy(r Request) (int64, error) {
 	uid, version := r.Preconditions()
 	if uid == "" {
@@ -74,7 +75,7 @@ func sooner(times map[int64]time.Time, revision int64, at time.Time) {
 	}
 }
 
-// rising keeps of each moment the latest of all before it.
+// rising sets each moment to the latest time so far.
 func rising(at map[int64]time.Time) []moment {
 	moments := sorted(at)
 	for i := 1; i < len(moments); i++ {
@@ -85,7 +86,7 @@ func rising(at map[int64]time.Time) []moment {
 	return moments
 }
 
-// falling keeps of each moment the earliest of all after it.
+// falling sets each moment to the earliest time of it and all later ones.
 func falling(at map[int64]time.Time) []moment {
 	moments := sorted(at)
 	for i := len(moments) - 2; i >= 0; i-- {
@@ -105,7 +106,7 @@ func sorted(at map[int64]time.Time) []moment {
 	return moments
 }
 
-// Earliest is a time before which a revision surely was not; zero if nothing is known.
+// Earliest returns a time before which a revision certainly did not exist; zero if unknown.
 func (t *Timeline) Earliest(revision int64) time.Time {
 	n := sort.Search(len(t.begun), func(i int) bool { return t.begun[i].revision > revision })
 	if n == 0 {
@@ -114,7 +115,7 @@ func (t *Timeline) Earliest(revision int64) time.Time {
 	return t.begun[n-1].at
 }
 
-// Latest is a time by which a revision surely was; false if nothing is known.
+// Latest returns a time at which a revision certainly existed; false if unknown.
 func (t *Timeline) Latest(revision int64) (time.Time, bool) {
 	n := sort.Search(len(t.ended), func(i int) bool { return t.ended[i].revision >= revision })
 	if n == len(t.ended) {
@@ -123,7 +124,7 @@ func (t *Timeline) Latest(revision int64) (time.Time, bool) {
 	return t.ended[n].at, true
 }
 
-// Passed is the last revision that surely was by a time; 0 if nothing is known.
+// Passed returns the last revision that certainly existed at a time; 0 if unknown.
 func (t *Timeline) Passed(at time.Time) int64 {
 	n := sort.Search(len(t.ended), func(i int) bool { return t.ended[i].at.After(at) })
 	if n == 0 {

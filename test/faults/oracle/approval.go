@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// A policy without approval in its spec has these.
+// Defaults of a policy without approval in its spec.
 const (
 	defaultBacklogCount   = 100
 	defaultBacklogPercent = 25
@@ -25,9 +25,10 @@ type backlogKey struct {
 	revision int64
 }
 
-// waits checks that the policy that decides needed no approval: it was approved, or does not always require it and its form was
-// there before, as a dry run perhaps, or not too much was due when it came into force, or is by now; and that nothing big became due by it because something
-// else had changed since. Whether the form was counted completely before is not known here, and taken for granted.
+// waits checks that the deciding policy needed no approval. An approved policy needs none. Unless the policy always requires
+// approval, it needs none either if it had the same form before, for example as a dry run, or if not too many objects were
+// due when it was enforced, or are due now. waits also checks that no other change made too many objects due since then. The
+// checker assumes that Sunset counted the whole form before.
 func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 	p := v.by.policy
 	if p.isBoundless() {
@@ -41,7 +42,7 @@ func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 		return nil
 	}
 	if p.alwaysWaits() {
-		return &verdict{promise: Approved, by: v.by, why: fmt.Sprintf("policy %s always requires approval, and nobody approved this form", p.name)}
+		return &verdict{promise: Approved, by: v.by, why: fmt.Sprintf("policy %s always requires approval, and this form was not approved", p.name)}
 	}
 	if j.wasBefore(p, since) {
 		return nil
@@ -54,17 +55,17 @@ func (j *judge) waits(d *removal, v verdict, o order) *verdict {
 		return nil
 	}
 	return &verdict{promise: Approved, by: v.by, why: fmt.Sprintf(
-		"policy %s came into force at revision %d, nobody had previewed it, and more was due than it allows", p.name, since)}
+		"policy %s was enforced at revision %d without a preview, and more objects were due than it allows", p.name, since)}
 }
 
-// isApproved reports whether the form that a policy has is approved: its status named the hash that is on it for what waited of
-// this form, at a revision or later. What a hash is made of only the product knows, and for which namespaces one is; but that it is
-// one of another form shows.
+// isApproved reports whether the current form of a policy is approved: its annotation has the hash that its status named for
+// this form, at the revision or later. Only the product can compute a hash and knows its namespaces; but a hash of another
+// form is detected.
 func (j *judge) isApproved(p *policy, since int64) bool {
 	hash := p.state.GetAnnotations()[v1alpha1.ApprovedAnnotation]
 	changes := j.Log.Of(p.state.Key)
 	if n := slices.IndexFunc(changes, func(c history.Change) bool { return c.Revision > since }); n > 0 {
-		changes = changes[n-1:] // with what it was at that revision
+		changes = changes[n-1:] // includes the state at that revision
 	}
 	return hash != "" && slices.ContainsFunc(changes, func(c history.Change) bool {
 		if c.After == nil || c.After.GetUID() != p.state.GetUID() {
@@ -87,7 +88,7 @@ func (p *policy) backlog() (count, percent int64) {
 	return count, percent
 }
 
-// isBoundless saves counting where no test has as many objects.
+// isBoundless avoids counting where no test has that many objects.
 func (p *policy) isBoundless() bool {
 	count, percent := p.backlog()
 	return count >= 1_000_000 && percent >= 100 && !p.alwaysWaits()
@@ -97,7 +98,7 @@ func (p *policy) alwaysWaits() bool {
 	return p.spec.Approval != nil && p.spec.Approval.Required == v1alpha1.ApprovalAlways
 }
 
-// form is the spec without what may change and needs no approval.
+// form is the spec without the fields that may change without approval.
 func (p *policy) form() string {
 	spec := p.spec
 	spec.Mode, spec.Approval, spec.Limits, spec.Rules = "", nil, nil, nil
@@ -106,11 +107,11 @@ func (p *policy) form() string {
 		rule.Outcome, rule.Events = "", ""
 		spec.Rules = append(spec.Rules, rule)
 	}
-	written, _ := json.Marshal(spec) // it came from JSON
+	written, _ := json.Marshal(spec) // spec came from JSON
 	return string(written)
 }
 
-// unbroken is the revision since which, up to another one, a policy was always as it should be.
+// unbroken returns the first revision since which a policy always satisfied a condition, up to another revision.
 func (j *judge) unbroken(p *policy, upTo int64, is func(*policy) bool) int64 {
 	since := upTo
 	for _, c := range slices.Backward(j.Log.Of(p.state.Key)) {
@@ -125,14 +126,14 @@ func (j *judge) unbroken(p *policy, upTo int64, is func(*policy) bool) int64 {
 	return since
 }
 
-// wasBefore reports whether the form of a policy was there before a revision.
+// wasBefore reports whether a policy had its form before a revision.
 func (j *judge) wasBefore(p *policy, revision int64) bool {
 	return slices.ContainsFunc(j.Log.Of(p.state.Key), func(c history.Change) bool {
 		return c.Revision < revision && c.After != nil && c.After.GetUID() == p.state.GetUID() && j.policyOf(c.After).form() == p.form()
 	})
 }
 
-// isTooMuch counts what a policy would let go at once.
+// isTooMuch counts the objects that a policy would delete immediately.
 func (j *judge) isTooMuch(p *policy, revision int64, at time.Time) bool {
 	key := backlogKey{p, revision}
 	if known, ok := j.backlogs[key]; ok {
@@ -150,13 +151,13 @@ func (j *judge) isTooMuch(p *policy, revision int64, at time.Time) bool {
 	return j.backlogs[key]
 }
 
-// exceeds reports whether so many objects need approval.
+// exceeds reports whether this number of objects needs approval.
 func (p *policy) exceeds(due, selected int64) bool {
 	count, percent := p.backlog()
 	return p.alwaysWaits() && due > 0 || due > count || due >= leastForPercent && due*100 > percent*selected
 }
 
-// selected are the objects that a policy's rules are about.
+// selected returns the objects that a policy's rules select.
 func (j *judge) selected(p *policy, revision int64) []*history.State {
 	seen := map[schema.GroupKind]bool{}
 	var all []*history.State

@@ -9,16 +9,17 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// dueKey is a change of the configuration by its revision, a policy, and the revision at which its objects are counted.
+// dueKey identifies a configuration change by its revision, a policy, and the revision at which its objects are counted.
 type dueKey struct {
 	uid         string
 	change, now int64
 }
 
-// changed checks the deletion of an object that became due because something else than its policy changed while the policy was enforced,
-// from a revision on: another policy, an override, the namespace or a quota. It counts the objects that the change made due at that
-// moment, and fails if they needed an approval that was not given. Sunset counts more: objects that become due within 7 days, and
-// objects that something else keeps. So a number above the thresholds here is above them in Sunset too.
+// changed checks the deletion of an object that became due because of another change than one of its own policy: of another
+// policy, an override, the namespace or a quota. Its policy was enforced since a revision. changed counts the objects that
+// the change made due at that moment, and fails if they needed an approval that was not given. Sunset counts more: objects
+// that become due within 7 days, and objects that are kept for another reason. So if the number here is above the thresholds,
+// Sunset's number is above them too.
 func (j *judge) changed(d *removal, v verdict, o order, since int64) *verdict {
 	p := v.by.policy
 	c := j.latestChange(d.change.Before, p, since, o.revision)
@@ -30,10 +31,10 @@ func (j *judge) changed(d *removal, v verdict, o order, since int64) *verdict {
 		return nil
 	}
 	if left, all := j.dueBy(p, c.Revision, o.revision); !p.exceeds(left, all) {
-		return nil // others have deleted the rest, or it was gone
+		return nil // the rest has been deleted
 	}
 	return &verdict{promise: Approved, by: v.by, why: fmt.Sprintf(
-		"%s changed at revision %d, by which %d of %d objects were due at once by policy %s, and nobody had approved it",
+		"%s changed at revision %d, which made %d of %d objects of policy %s due immediately, without approval",
 		nameOf(stateOf(c)), c.Revision, due, selected, p.name)}
 }
 
@@ -44,7 +45,7 @@ func stateOf(c *history.Change) *history.State {
 	return c.Before
 }
 
-// latestChange is the last change of the configuration, within two revisions, by which an object was due at once; nil for none.
+// latestChange returns the last configuration change between two revisions that made an object due immediately; nil for none.
 func (j *judge) latestChange(s *history.State, p *policy, after, upTo int64) *history.Change {
 	changes := j.configured(s.GetNamespace(), p, after, upTo)
 	for _, c := range slices.Backward(changes) {
@@ -55,7 +56,7 @@ func (j *judge) latestChange(s *history.State, p *policy, after, upTo int64) *hi
 	return nil
 }
 
-// configured are the changes that may have made objects of a namespace due: not those of the policy itself.
+// configured returns the changes that may have made objects of a namespace due, without changes of the policy itself.
 func (j *judge) configured(namespace string, p *policy, after, upTo int64) (all []history.Change) {
 	for _, kind := range []schema.GroupKind{clusterKind, teamKind, {Kind: "Namespace"}, {Kind: "ResourceQuota"}} {
 		for _, c := range j.Log.Between(kind, after, upTo) {
@@ -73,14 +74,14 @@ func (j *judge) configured(namespace string, p *policy, after, upTo int64) (all 
 	return all
 }
 
-// isStatusOnly reports whether a change leaves spec, labels and annotations as they were.
+// isStatusOnly reports whether a change keeps spec, labels and annotations.
 func isStatusOnly(c history.Change) bool {
 	return c.Before != nil && c.After != nil && c.Before.GetUID() == c.After.GetUID() && c.Before.GetDeletionTimestamp() == nil && c.After.GetDeletionTimestamp() == nil &&
 		fmt.Sprint(c.Before.Object["spec"], c.Before.GetLabels(), c.Before.GetAnnotations()) == fmt.Sprint(c.After.Object["spec"], c.After.GetLabels(), c.After.GetAnnotations())
 }
 
-// flips reports whether a policy deletes an object in a state under the configuration after a change, and would not under the
-// configuration before it, both at the time of a revision.
+// flips reports whether a policy deletes an object under the configuration after a change, but not under the configuration
+// before it. The object's state and the time are those of a revision.
 func (j *judge) flips(s *history.State, p *policy, change, moment int64) bool {
 	at, known := j.times.Latest(moment)
 	if !known {
@@ -98,7 +99,8 @@ func (j *judge) orderAt(s *history.State, revision int64) order {
 	return j.orders(s.GetNamespace(), window{revision, revision})[0]
 }
 
-// dueBy counts the objects of a policy that existed at a revision: those that a change made due, and all that the policy selects.
+// dueBy counts the objects of a policy that existed at a revision: those that a change made due, and all that the policy
+// selects.
 func (j *judge) dueBy(p *policy, change, revision int64) (due, selected int64) {
 	key := dueKey{p.uid, change, revision}
 	if known, ok := j.due[key]; ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
-// TestWhatAChangeMadeDue: what kept objects from a policy that was enforced already goes away, and one of them is deleted.
+// TestWhatAChangeMadeDue removes what keeps objects from an enforced policy, and deletes one of them.
 func TestWhatAChangeMadeDue(t *testing.T) {
 	const allowed = ", approval: {backlogCount: 5, backlogPercent: 100}"
 	namespace := func(more string) string { return `{apiVersion: v1, kind: Namespace, metadata: {name: a` + more + `}}` }
@@ -22,30 +22,30 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 	}
 	veto := func(p *past) *history.State { return p.policy("q", "Suspended", "", "") }
 	ways := map[string]struct {
-		ruled string // of the policy that is enforced
+		ruled string // of the enforced policy
 		keeps func(p *past) *history.State
 		lifts func(p *past, kept *history.State)
 	}{
-		"a policy is deleted":     {"", veto, func(p *past, q *history.State) { p.remove(q) }},
-		"a policy is a dry run":   {"", veto, func(p *past, _ *history.State) { p.policy("q", "DryRun", "", "") }},
-		"a policy is narrowed":    {"", veto, func(p *past, _ *history.State) { p.policy("q", "Suspended", ", excludeNamespaces: [a]", "") }},
-		"a policy keeps for less": {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 100h") }, func(p *past, _ *history.State) { p.policy("q", "Enforce", "", ", ttl: 1m") }},
-		"a hold of a namespace": {"", func(p *past) *history.State {
+		"a policy is deleted":             {"", veto, func(p *past, q *history.State) { p.remove(q) }},
+		"a policy is a dry run":           {"", veto, func(p *past, _ *history.State) { p.policy("q", "DryRun", "", "") }},
+		"a policy excludes the namespace": {"", veto, func(p *past, _ *history.State) { p.policy("q", "Suspended", ", excludeNamespaces: [a]", "") }},
+		"a policy has a shorter TTL":      {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 100h") }, func(p *past, _ *history.State) { p.policy("q", "Enforce", "", ", ttl: 1m") }},
+		"a hold of a namespace is removed": {"", func(p *past) *history.State {
 			return p.store(namespace(`, annotations: {sunset.x-k8s.io/hold: "true"}`))
 		}, func(p *past, _ *history.State) { p.store(namespace("")) }},
-		"a label comes":             {"", nil, func(p *past, _ *history.State) { p.store(namespace(", labels: {ci: 'yes'}")) }},
-		"an override is deleted":    {"", func(p *past) *history.State { return p.store(override("{policy: p, suspend: true}")) }, func(p *past, o *history.State) { p.remove(o) }},
-		"an override comes":         {", ttl: 100h, override: {ttl: {min: 1s}}", nil, func(p *past, _ *history.State) { p.store(override("{policy: p, ttl: 1m}")) }},
-		"a quota shrinks":           {", ttl: 1000h, capacity: {percentOfQuota: 100}", func(p *past) *history.State { return p.store(quota("100")) }, func(p *past, _ *history.State) { p.store(quota("1")) }},
-		"a longer time has come up": {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 30m") }, nil},
+		"a label is added":        {"", nil, func(p *past, _ *history.State) { p.store(namespace(", labels: {ci: 'yes'}")) }},
+		"an override is deleted":  {"", func(p *past) *history.State { return p.store(override("{policy: p, suspend: true}")) }, func(p *past, o *history.State) { p.remove(o) }},
+		"an override is created":  {", ttl: 100h, override: {ttl: {min: 1s}}", nil, func(p *past, _ *history.State) { p.store(override("{policy: p, ttl: 1m}")) }},
+		"a quota shrinks":         {", ttl: 1000h, capacity: {percentOfQuota: 100}", func(p *past) *history.State { return p.store(quota("100")) }, func(p *past, _ *history.State) { p.store(quota("1")) }},
+		"a longer TTL has passed": {"", func(p *past) *history.State { return p.policy("q", "Enforce", "", ", ttl: 30m") }, nil},
 	}
 	stories := map[string]story{}
 	for name, way := range ways {
 		selector := ""
-		if name == "a label comes" {
+		if name == "a label is added" {
 			selector = ", namespaceSelector: {matchLabels: {ci: 'yes'}}"
 		}
-		// pending is the policy, whose status names a hash, with an annotation.
+		// policy writes the enforced policy, with an annotation and a status.
 		policy := func(p *past, annotation, status string) {
 			text := p.policyText("p", "Enforce", allowed+selector, way.ruled)
 			text = strings.Replace(text, "{name: p}", "{name: p, generation: 1"+annotation+"}", 1)
@@ -77,14 +77,14 @@ func TestWhatAChangeMadeDue(t *testing.T) {
 			want = broken(oracle.Approved)
 		}
 		approved := `, annotations: {sunset.x-k8s.io/approved: "9f2c"}`
-		stories[name+", nobody approved it"] = story{tell: scene(7, func(*past) {}), want: want}
-		stories[name+", of few objects"] = story{tell: scene(6, func(p *past) { p.remove(p.log.At("/registry/configmaps/a/x1", p.revision)) })}
-		stories[name+", and somebody approved it"] = story{tell: scene(7, func(p *past) {
+		stories[name+", without approval"] = story{tell: scene(7, func(*past) {}), want: want}
+		stories[name+", few objects"] = story{tell: scene(6, func(p *past) { p.remove(p.log.At("/registry/configmaps/a/x1", p.revision)) })}
+		stories[name+", with approval"] = story{tell: scene(7, func(p *past) {
 			policy(p, "", ", pendingApproval: {hash: 9f2c}")
 			policy(p, approved, ", pendingApproval: {hash: 9f2c}")
 			p.wait(time.Minute)
 		})}
-		stories[name+", and was approved before"] = story{tell: func(p *past) {
+		stories[name+", with an earlier approval"] = story{tell: func(p *past) {
 			policy(p, "", ", pendingApproval: {hash: 9f2c}")
 			policy(p, approved, "")
 			p.wait(time.Minute)

@@ -21,17 +21,17 @@ func TestSeveralPolicies(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"one that lets it go sooner":          {tell: beside("Enforce", "", ", ttl: 1s")},
-		"one that lets it go later":           {tell: beside("Enforce", "", ", ttl: 1h"), want: broken(oracle.NotEarly)},
-		"a dry run that lets it go later":     {tell: beside("DryRun", "", ", ttl: 1h")},
-		"one that is suspended":               {tell: beside("Suspended", "", ""), want: broken(oracle.Judged)},
-		"one that is suspended elsewhere":     {tell: beside("Suspended", ", excludeNamespaces: [a]", "")},
-		"one of namespaces with other labels": {tell: beside("Suspended", ", namespaceSelector: {matchLabels: {x: y}}", "")},
-		"one that keeps":                      {tell: beside("Enforce", "", ", ttlExpression: optional.none()"), want: broken(oracle.Judged)},
-		"one that fails":                      {tell: beside("Enforce", "", ", eligible: object.x == 1"), want: broken(oracle.Judged)},
-		"one that does not find it eligible":  {tell: beside("Enforce", "", ", eligible: 'false'")},
-		"one with a typo":                     {tell: beside("Enforce", ", excludeNamespace: [a]", ""), want: broken(oracle.Judged)},
-		"a variable":                          {tell: beside("Enforce", ", variables: [{name: nothing, expression: 'false'}, {name: fails, expression: object.x}]", ", eligible: variables.nothing")},
+		"one with a shorter TTL":                     {tell: beside("Enforce", "", ", ttl: 1s")},
+		"one with a longer TTL":                      {tell: beside("Enforce", "", ", ttl: 1h"), want: broken(oracle.NotEarly)},
+		"a dry run with a longer TTL":                {tell: beside("DryRun", "", ", ttl: 1h")},
+		"a suspended one":                            {tell: beside("Suspended", "", ""), want: broken(oracle.Judged)},
+		"a suspended one for other namespaces":       {tell: beside("Suspended", ", excludeNamespaces: [a]", "")},
+		"a suspended one for other namespace labels": {tell: beside("Suspended", ", namespaceSelector: {matchLabels: {x: y}}", "")},
+		"one without a TTL for the object":           {tell: beside("Enforce", "", ", ttlExpression: optional.none()"), want: broken(oracle.Judged)},
+		"one whose expression fails":                 {tell: beside("Enforce", "", ", eligible: object.x == 1"), want: broken(oracle.Judged)},
+		"one for which it is not eligible":           {tell: beside("Enforce", "", ", eligible: 'false'")},
+		"one with an unknown field":                  {tell: beside("Enforce", ", excludeNamespace: [a]", ""), want: broken(oracle.Judged)},
+		"a variable":                                 {tell: beside("Enforce", ", variables: [{name: nothing, expression: 'false'}, {name: fails, expression: object.x}]", ", eligible: variables.nothing")},
 	})
 }
 
@@ -47,20 +47,20 @@ func TestOverrides(t *testing.T) {
 	}
 	const minute = time.Minute
 	tell(t, map[string]story{
-		"a longer time":                          {tell: under("DryRun", "{policy: p, ttl: 1h}", "", 2*minute), want: broken(oracle.NotEarly)},
-		"a longer time, at its end":              {tell: under("DryRun", "{policy: p, ttl: 1h}", "", 60*minute)},
-		"a longer time for another rule":         {tell: under("DryRun", "{policy: p, rule: other, ttl: 1h}", "", 2*minute)},
-		"a shorter time that is not allowed":     {tell: under("Enforce", "{policy: p, ttl: 1s}", "", minute/2), want: broken(oracle.NotEarly)},
-		"a shorter time that is allowed":         {tell: under("Enforce", "{policy: p, ttl: 1s}", ", override: {ttl: {min: 1s}}", minute/2)},
-		"a shorter time of a dry run":            {tell: under("DryRun", "{policy: p, ttl: 1s}", ", override: {ttl: {min: 1s}}", minute/2), want: broken(oracle.NotEarly)},
-		"a longer time than is allowed":          {tell: under("Enforce", "{policy: p, ttl: 1h}", ", override: {ttl: {max: 2m}}", 2*minute)},
-		"the longer of two":                      {tell: under("Enforce", "{policy: p, ttl: 1h}, {policy: p, ttl: 2m}", "", 3*minute), want: broken(oracle.NotEarly)},
-		"a suspension":                           {tell: under("DryRun", "{policy: p, suspend: true}", "", 60*minute), want: broken(oracle.Judged)},
-		"a suspension that is not allowed":       {tell: under("DryRun", "{policy: p, suspend: true}", ", override: {suspend: false}", minute)},
-		"one that is not understood":             {tell: under("DryRun", "{policy: p, ttl: soon}", "", 60*minute), want: broken(oracle.Judged)},
-		"one that is not understood, of another": {tell: under("DryRun", "{policy: q, ttl: soon}", "", 60*minute)},
-		"a field that nobody knows":              {tell: under("DryRun", "{policy: q, ttl: 1h}], overides: [{policy: p, ttl: 1h}", "", 60*minute), want: broken(oracle.Judged)},
-		"more of the newest":                     {tell: under("DryRun", "{policy: p, keepNewest: 1}", "", 60*minute), want: broken(oracle.Judged)},
+		"a longer TTL":                          {tell: under("DryRun", "{policy: p, ttl: 1h}", "", 2*minute), want: broken(oracle.NotEarly)},
+		"a longer TTL, at its end":              {tell: under("DryRun", "{policy: p, ttl: 1h}", "", 60*minute)},
+		"a longer TTL for another rule":         {tell: under("DryRun", "{policy: p, rule: other, ttl: 1h}", "", 2*minute)},
+		"a shorter TTL that the rule forbids":   {tell: under("Enforce", "{policy: p, ttl: 1s}", "", minute/2), want: broken(oracle.NotEarly)},
+		"a shorter TTL that the rule allows":    {tell: under("Enforce", "{policy: p, ttl: 1s}", ", override: {ttl: {min: 1s}}", minute/2)},
+		"a shorter TTL of a dry run":            {tell: under("DryRun", "{policy: p, ttl: 1s}", ", override: {ttl: {min: 1s}}", minute/2), want: broken(oracle.NotEarly)},
+		"a longer TTL than the rule allows":     {tell: under("Enforce", "{policy: p, ttl: 1h}", ", override: {ttl: {max: 2m}}", 2*minute)},
+		"two TTLs, the longer applies":          {tell: under("Enforce", "{policy: p, ttl: 1h}, {policy: p, ttl: 2m}", "", 3*minute), want: broken(oracle.NotEarly)},
+		"a suspension":                          {tell: under("DryRun", "{policy: p, suspend: true}", "", 60*minute), want: broken(oracle.Judged)},
+		"a suspension that the rule forbids":    {tell: under("DryRun", "{policy: p, suspend: true}", ", override: {suspend: false}", minute)},
+		"an invalid override":                   {tell: under("DryRun", "{policy: p, ttl: soon}", "", 60*minute), want: broken(oracle.Judged)},
+		"an invalid override of another policy": {tell: under("DryRun", "{policy: q, ttl: soon}", "", 60*minute)},
+		"an unknown field":                      {tell: under("DryRun", "{policy: q, ttl: 1h}], overides: [{policy: p, ttl: 1h}", "", 60*minute), want: broken(oracle.Judged)},
+		"a higher keepNewest":                   {tell: under("DryRun", "{policy: p, keepNewest: 1}", "", 60*minute), want: broken(oracle.Judged)},
 	})
 }
 
@@ -77,9 +77,9 @@ func TestRulesOfANamespace(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"with all rights":       {tell: own(`{apiGroups: [""], resources: [configmaps], verbs: [list, delete]}`)},
-		"without one":           {tell: own(`{apiGroups: [""], resources: [configmaps], verbs: [delete]}`), want: broken(oracle.Judged)},
-		"with those of another": {tell: own(`{apiGroups: [""], resources: [secrets], verbs: ["*"]}`), want: broken(oracle.Judged)},
+		"with all permissions":              {tell: own(`{apiGroups: [""], resources: [configmaps], verbs: [list, delete]}`)},
+		"without one permission":            {tell: own(`{apiGroups: [""], resources: [configmaps], verbs: [delete]}`), want: broken(oracle.Judged)},
+		"with permissions for another kind": {tell: own(`{apiGroups: [""], resources: [secrets], verbs: ["*"]}`), want: broken(oracle.Judged)},
 	})
 }
 
@@ -98,17 +98,17 @@ func TestRanks(t *testing.T) {
 	}
 	byLabel := `, keepNewest: {count: 1, groupBy: object.metadata.labels.app}`
 	tell(t, map[string]story{
-		"not among the newest two":             {tell: among(", keepNewest: {count: 2}", 0, time.Hour)},
-		"among the newest two":                 {tell: among(", keepNewest: {count: 2}", 1, time.Hour), want: broken(oracle.Judged)},
-		"the older of a group":                 {tell: among(byLabel, 0, time.Hour)},
-		"the only one of a group":              {tell: among(byLabel, 1, time.Hour), want: broken(oracle.Judged)},
-		"beyond the capacity, before its time": {tell: among(", ttl: 1h, capacity: {max: 2}", 0, time.Second)},
-		"within the capacity, before its time": {tell: among(", ttl: 1h, capacity: {max: 2}", 1, time.Second), want: broken(oracle.NotEarly)},
+		"not among the newest two":                 {tell: among(", keepNewest: {count: 2}", 0, time.Hour)},
+		"among the newest two":                     {tell: among(", keepNewest: {count: 2}", 1, time.Hour), want: broken(oracle.Judged)},
+		"the older of a group":                     {tell: among(byLabel, 0, time.Hour)},
+		"the only one of a group":                  {tell: among(byLabel, 1, time.Hour), want: broken(oracle.Judged)},
+		"beyond the capacity, before its TTL ends": {tell: among(", ttl: 1h, capacity: {max: 2}", 0, time.Second)},
+		"within the capacity, before its TTL ends": {tell: among(", ttl: 1h, capacity: {max: 2}", 1, time.Second), want: broken(oracle.NotEarly)},
 	})
 }
 
 func TestMarks(t *testing.T) {
-	// The object was eligible, and in between it may not have been.
+	// The object was eligible; if between is true, it was not eligible for a second.
 	marked := func(between bool, after time.Duration) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", `, marked, eligible: "object.metadata.labels.old == 'yes'"`)
@@ -129,11 +129,11 @@ func TestMarks(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"eligible all the time":                   {tell: marked(false, 45*time.Second)},
-		"not due by its mark":                     {tell: marked(false, 10*time.Second), want: broken(oracle.NotEarly)},
-		"in use in between, and a time after":     {tell: marked(true, time.Minute)},
-		"in use in between, with the mark before": {tell: marked(true, 45*time.Second), want: broken(oracle.NotEarly)},
-		"in use while nobody led": {tell: func(p *past) {
+		"always eligible":                            {tell: marked(false, 45*time.Second)},
+		"mark not due":                               {tell: marked(false, 10*time.Second), want: broken(oracle.NotEarly)},
+		"in use for a second, due again":             {tell: marked(true, time.Minute)},
+		"in use for a second, with the earlier mark": {tell: marked(true, 45*time.Second), want: broken(oracle.NotEarly)},
+		"in use without a leader": {tell: func(p *past) {
 			p.evidence.Unled = []oracle.Span{{From: p.clock.Add(29 * time.Second), To: p.clock.Add(40 * time.Second)}}
 			marked(true, 45*time.Second)(p)
 		}},
@@ -149,7 +149,7 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// TestWhatOthersManage: and the rule allows it, or not.
+// TestWhatOthersManage deletes objects that other controllers manage, with and without allowManaged.
 func TestWhatOthersManage(t *testing.T) {
 	with := func(rule, metadata string) func(*past) {
 		return func(p *past) {
@@ -164,14 +164,14 @@ func TestWhatOthersManage(t *testing.T) {
 		return `annotations: {argocd.argoproj.io/tracking-id: "app:/ConfigMap:a/` + name + `"}`
 	}
 	tell(t, map[string]story{
-		"by Argo CD":              {tell: with("", tracked("x")), want: broken(oracle.Judged)},
-		"by Argo CD, allowed":     {tell: with(allowed, tracked("x"))},
-		"with the id of another":  {tell: with("", tracked("y"))},
-		"with an id of no form":   {tell: with("", `annotations: {argocd.argoproj.io/tracking-id: x}`), want: broken(oracle.Judged)},
-		"a hook of Helm":          {tell: with("", `annotations: {helm.sh/hook: test}`), want: broken(oracle.Judged)},
-		"by MultiKueue":           {tell: with("", `labels: {kueue.x-k8s.io/multikueue-origin: m}`), want: broken(oracle.Judged)},
-		"by Flux":                 {tell: with("", `labels: {kustomize.toolkit.fluxcd.io/name: m}`), want: broken(oracle.Judged)},
-		"of a chart, and no hook": {tell: with("", `labels: {app.kubernetes.io/managed-by: Helm}`)},
+		"by Argo CD":                             {tell: with("", tracked("x")), want: broken(oracle.Judged)},
+		"by Argo CD, allowed":                    {tell: with(allowed, tracked("x"))},
+		"with the tracking ID of another object": {tell: with("", tracked("y"))},
+		"with an invalid tracking ID":            {tell: with("", `annotations: {argocd.argoproj.io/tracking-id: x}`), want: broken(oracle.Judged)},
+		"a hook of Helm":                         {tell: with("", `annotations: {helm.sh/hook: test}`), want: broken(oracle.Judged)},
+		"by MultiKueue":                          {tell: with("", `labels: {kueue.x-k8s.io/multikueue-origin: m}`), want: broken(oracle.Judged)},
+		"by Flux":                                {tell: with("", `labels: {kustomize.toolkit.fluxcd.io/name: m}`), want: broken(oracle.Judged)},
+		"of a Helm chart, not a hook":            {tell: with("", `labels: {app.kubernetes.io/managed-by: Helm}`)},
 	})
 }
 
@@ -186,7 +186,7 @@ func TestOwners(t *testing.T) {
 		}
 	}
 	const held = `annotations: {sunset.x-k8s.io/hold: "true"}`
-	// What a Job owns changes so long before the Job goes, whose DELETE was on its way for a while.
+	// An object of a Job changes some time before the DELETE of the Job arrives, which was in flight for a while.
 	changed := func(selector, into string, before, underWay time.Duration) func(*past) {
 		return func(p *past) {
 			p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-underWay) }
@@ -201,10 +201,10 @@ func TestOwners(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"an owner that has finished":                   {tell: owned("", "True", "")},
-		"an owner that has not":                        {tell: owned("", "False", ""), want: broken(oracle.Judged)},
-		"an owner that has not, which the rule allows": {tell: owned(", allowUnfinishedOwner: true", "False", "")},
-		"an owner that is held":                        {tell: owned("", "True", `sunset.x-k8s.io/hold: "true"`), want: broken(oracle.HeldStays)},
+		"a finished owner":                           {tell: owned("", "True", "")},
+		"an unfinished owner":                        {tell: owned("", "False", ""), want: broken(oracle.Judged)},
+		"an unfinished owner, which the rule allows": {tell: owned(", allowUnfinishedOwner: true", "False", "")},
+		"a held owner":                               {tell: owned("", "True", `sunset.x-k8s.io/hold: "true"`), want: broken(oracle.HeldStays)},
 		"the object instead of its owner": {
 			tell: func(p *past) {
 				p.policy("p", "Enforce", "", ", delete: {what: Owner}, target: {apiVersion: v1, kind: Service}")
@@ -214,17 +214,17 @@ func TestOwners(t *testing.T) {
 			},
 			want: broken(oracle.Judged),
 		},
-		"an owner that a rule of its own keeps": {
+		"an owner that another rule keeps": {
 			tell: func(p *past) {
 				p.policy("q", "Suspended", "", ", target: {apiVersion: batch/v1, kind: Job}")
 				owned("", "True", "")(p)
 			},
 			want: broken(oracle.Judged),
 		},
-		"an owner of what is held since three seconds":            {tell: changed("", held, 3*time.Second, 0), want: broken(oracle.Judged)},
-		"an owner of what is held since half a second":            {tell: changed("", held, 500*time.Millisecond, 0)},
-		"an owner of what is held while the DELETE is on its way": {tell: changed("", held, time.Second, 5*time.Second)},
-		"an owner of what is let go while the DELETE is on its way": {
+		"an owner of an object that is held for three seconds":             {tell: changed("", held, 3*time.Second, 0), want: broken(oracle.Judged)},
+		"an owner of an object that is held for half a second":             {tell: changed("", held, 500*time.Millisecond, 0)},
+		"an owner of an object that is held while the DELETE is in flight": {tell: changed("", held, time.Second, 5*time.Second)},
+		"an owner of an object that is selected while the DELETE is in flight": {
 			tell: changed(", selector: {matchLabels: {go: 'yes'}}", `labels: {go: "yes"}`, time.Second, 5*time.Second), want: broken(oracle.Judged),
 		},
 	})
@@ -246,12 +246,12 @@ func TestReferences(t *testing.T) {
 	}
 	const mounted, hour, never = `volumes: [{projected: {sources: [{configMap: {name: x}}]}}]`, time.Hour, -1
 	tell(t, map[string]story{
-		"nothing refers to it any more":            {tell: used(mounted, hour, 31*time.Second)},
-		"something referred to it a moment ago":    {tell: used(mounted, hour, 20*time.Second), want: broken(oracle.NotEarly)},
-		"a volume refers to it":                    {tell: used(mounted, hour, never), want: broken(oracle.Judged)},
-		"an environment refers to it":              {tell: used(`containers: [{envFrom: [{configMapRef: {name: x, optional: true}}]}]`, hour, never), want: broken(oracle.Judged)},
-		"something refers to a Secret of its name": {tell: used(`volumes: [{secret: {secretName: x}}]`, hour, never)},
-		"it came a moment ago":                     {tell: used("", 20*time.Second, never), want: broken(oracle.NotEarly)},
+		"no reference any more":                      {tell: used(mounted, hour, 31*time.Second)},
+		"a reference that ended a moment ago":        {tell: used(mounted, hour, 20*time.Second), want: broken(oracle.NotEarly)},
+		"a reference from a volume":                  {tell: used(mounted, hour, never), want: broken(oracle.Judged)},
+		"a reference from an environment variable":   {tell: used(`containers: [{envFrom: [{configMapRef: {name: x, optional: true}}]}]`, hour, never), want: broken(oracle.Judged)},
+		"a reference to a Secret with the same name": {tell: used(`volumes: [{secret: {secretName: x}}]`, hour, never)},
+		"created a moment ago":                       {tell: used("", 20*time.Second, never), want: broken(oracle.NotEarly)},
 	})
 }
 
@@ -267,13 +267,14 @@ func TestDeclaredReferences(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"one that names another": {tell: declared("[object.metadata.name]")},
-		"one that names it":      {tell: declared("[object.spec.configMap]"), want: broken(oracle.Judged)},
-		"one that fails":         {tell: declared("[object.spec.secret]"), want: broken(oracle.Judged)},
+		"one that names another object": {tell: declared("[object.metadata.name]")},
+		"one that names the object":     {tell: declared("[object.spec.configMap]"), want: broken(oracle.Judged)},
+		"one that fails":                {tell: declared("[object.spec.secret]"), want: broken(oracle.Judged)},
 	})
 }
 
-// TestWhatIsNotKnownIsNotJudged: neither fine nor a violation.
+// TestWhatIsNotKnownIsNotJudged uses a function that the checker does not implement: the result is neither valid nor a
+// violation.
 func TestWhatIsNotKnownIsNotJudged(t *testing.T) {
 	p := newPast(t)
 	p.policy("p", "Enforce", "", ", eligible: 'configMapsIn(object) == []'")

@@ -14,10 +14,11 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// tally is how many objects a policy has removed: at least those that only it can have decided, and not just now.
+// tally is how many objects a policy has removed. least counts only objects that no other policy can have decided, and
+// excludes recent ones.
 type tally struct{ least, most int64 }
 
-// settled is the time until which everything must have been carried out and counted; false if nothing must.
+// settled returns the time by which due deletions must be done and counted; false if the run was not quiet for long enough.
 func (j *judge) settled() (by time.Time, ok bool) {
 	by = j.Ended.Add(-j.Deadline)
 	return by, !j.Quiet.IsZero() && !j.Quiet.After(by)
@@ -43,21 +44,21 @@ func (j *judge) tallies() map[string]tally {
 	return all
 }
 
-// counts checks what ledgers and statuses say in the end.
+// counts checks the final counts of ledgers and statuses.
 func (j *judge) counts() {
 	tallies := j.tallies()
 	unjudged := int64(len(j.removals)) - j.decided()
 	for _, kind := range []string{clusterKind.Kind, teamKind.Kind} {
 		for _, s := range j.finally(kind) {
 			t := tallies[string(s.GetUID())]
-			t.most += unjudged // a deletion that broke another promise was somebody's all the same
+			t.most += unjudged // a deletion that broke another promise counts for some policy too
 			switch ledger := j.ledgerOf(s); {
 			case ledger == nil:
 				j.countStatus(s, t, 0)
 			case j.policyOf(s).keepsLedger():
 				j.countLedger(s, ledger, t)
 				j.statusOfLedger(s, ledger)
-			default: // it is left alone
+			default: // the ledger is no longer in use
 				j.countStatus(s, t, unsettled(ledger))
 			}
 		}
@@ -74,13 +75,13 @@ func (j *judge) decided() (n int64) {
 	return n
 }
 
-// finally are the policies that there are in the end.
+// finally returns the policies that exist at the end.
 func (j *judge) finally(kind string) []*history.State {
 	return slices.DeleteFunc(j.Log.Kind(schema.GroupKind{Group: clusterKind.Group, Kind: kind}, j.Log.Revision),
 		func(s *history.State) bool { return !j.Sees(s) })
 }
 
-// ledgerOf is the ledger of a policy as it is in the end; nil if there is none.
+// ledgerOf returns the ledger of a policy at the end; nil for none.
 func (j *judge) ledgerOf(s *history.State) *v1alpha1.RetentionLedger {
 	state := j.Log.At(j.Log.Key("retentionledgers", "", string(s.GetUID())), j.Log.Revision)
 	if state == nil {
@@ -98,26 +99,27 @@ func ledgerIn(s *history.State) *v1alpha1.RetentionLedger {
 	return ledger
 }
 
-// countLedger: never more than were removed; and when all is quiet no fewer, those apart whose end nobody saw.
+// countLedger checks that a ledger does not count more objects than were removed. After a quiet period it must not count
+// fewer either, except objects whose end no process saw.
 func (j *judge) countLedger(s *history.State, ledger *v1alpha1.RetentionLedger, t tally) {
 	total := ledger.Total
 	whole := total.Deleted + total.Gone
 	wrong := func(why string) {
-		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has %d deleted and %d gone, %s", total.Deleted, total.Gone, why))
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has deleted %d and gone %d, %s", total.Deleted, total.Gone, why))
 	}
 	switch {
 	case total.Deleted > t.most:
-		wrong(fmt.Sprintf("and at most %d objects were removed", t.most))
+		wrong(fmt.Sprintf("but at most %d objects were removed", t.most))
 	case whole < t.least && (!j.Lossy || j.alwaysLedger(s)):
-		wrong(fmt.Sprintf("and at least %d objects were removed", t.least))
+		wrong(fmt.Sprintf("but at least %d objects were removed", t.least))
 	case j.isOverdue(ledger):
-		wrong(fmt.Sprintf("and %v still open for what is gone", ledger.Open))
+		wrong(fmt.Sprintf("and still has open entries for deleted objects: %v", ledger.Open))
 	default:
 		j.countParts(s, ledger)
 	}
 }
 
-// unsettled is how many objects at most a ledger has written down as what nobody is known to have deleted, or not yet.
+// unsettled returns how many objects of a ledger are open, or were deleted by an unknown client.
 func unsettled(l *v1alpha1.RetentionLedger) int64 {
 	n := l.Total.Gone
 	for _, intents := range l.Open {
@@ -126,7 +128,7 @@ func unsettled(l *v1alpha1.RetentionLedger) int64 {
 	return n
 }
 
-// isOverdue reports whether a ledger that was not written lately has something open that is gone.
+// isOverdue reports whether a ledger that was not written recently has an open entry for a deleted object.
 func (j *judge) isOverdue(ledger *v1alpha1.RetentionLedger) bool {
 	by, settled := j.settled()
 	state := j.Log.At(j.Log.Key("retentionledgers", "", ledger.Name), j.Log.Revision)
@@ -145,26 +147,26 @@ func (j *judge) isOverdue(ledger *v1alpha1.RetentionLedger) bool {
 	return false
 }
 
-// alwaysLedger reports whether a policy had a ledger whenever it was enforced.
+// alwaysLedger reports whether a policy had a ledger at all times when it was enforced.
 func (j *judge) alwaysLedger(s *history.State) bool {
 	return !slices.ContainsFunc(j.Log.Of(s.Key), func(c history.Change) bool {
 		return c.After != nil && c.After.GetUID() == s.GetUID() && j.policyOf(c.After).enforced() && !j.policyOf(c.After).keepsLedger()
 	})
 }
 
-// countStatus: without a ledger a crash, or an answer that was lost, may lose some, and never adds any. In one that a policy had
-// before, some may be left.
+// countStatus checks status.deleted. Without a ledger, a crash or a lost answer may lose counts, but never adds any. An
+// earlier ledger of the policy may contain some of the counts.
 func (j *judge) countStatus(s *history.State, t tally, left int64) {
 	deleted, _, _ := unstructured.NestedInt64(s.Object, "status", "deleted")
 	switch {
 	case deleted > t.most:
-		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.deleted is %d, and at most %d objects were removed", deleted, t.most))
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.deleted is %d, but at most %d objects were removed", deleted, t.most))
 	case !j.Lossy && deleted+left < t.least:
-		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.deleted is %d, and at least %d objects were removed", deleted, t.least))
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.deleted is %d, but at least %d objects were removed", deleted, t.least))
 	}
 }
 
-// writtenFirst checks that what counts in a ledger was open there before it went.
+// writtenFirst checks that a ledger had an open entry for each counted object before the object was deleted.
 func (j *judge) writtenFirst() {
 	for uid, list := range j.decidedBy() {
 		written := j.opened(uid)
@@ -175,13 +177,13 @@ func (j *judge) writtenFirst() {
 			s := d.change.Before
 			line := fmt.Sprintf("%s %s %s", s.GetName(), s.GetUID(), s.GetResourceVersion())
 			if at, ok := written[line]; !ok || at > d.change.Revision {
-				j.violated(WrittenFirst, d.request, s, d.change.Revision, fmt.Sprintf("the ledger of policy %s never had %q open before", d.deciders[0].name, line))
+				j.violated(WrittenFirst, d.request, s, d.change.Revision, fmt.Sprintf("the ledger of policy %s had no open entry %q before the DELETE", d.deciders[0].name, line))
 			}
 		}
 	}
 }
 
-// opened are the lines that a policy's ledger ever had open, with the first revision of each.
+// opened returns all entries that a policy's ledger ever had open, with the first revision of each.
 func (j *judge) opened(uid string) map[string]int64 {
 	lines := map[string]int64{}
 	for _, c := range j.Log.Of(j.Log.Key("retentionledgers", "", uid)) {
@@ -199,10 +201,10 @@ func (j *judge) opened(uid string) map[string]int64 {
 	return lines
 }
 
-// isBurial reports whether a request deletes one ledger.
+// isBurial reports whether a request deletes a ledger.
 func isBurial(r history.Request) bool { return r.Verb == "delete" && r.Resource == "retentionledgers" }
 
-// burial checks that the policy whose ledger is deleted is gone.
+// burial checks that the policy of a deleted ledger no longer exists.
 func (j *judge) burial(r history.Request) {
 	uid, until := types.UID(r.Name), j.arrival(r)
 	for _, c := range j.Log.Of(j.Log.KeyOf(uid)) {
@@ -211,6 +213,6 @@ func (j *judge) burial(r history.Request) {
 		}
 	}
 	if s := j.Log.At(j.Log.KeyOf(uid), until); s != nil {
-		j.violated(Exact, r, s, until, "its ledger was deleted while it was there")
+		j.violated(Exact, r, s, until, "its ledger was deleted while the policy existed")
 	}
 }

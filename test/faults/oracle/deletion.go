@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// request judges one request that was to change something.
+// request checks one request that changes something.
 func (j *judge) request(r history.Request) {
 	key := j.keyOf(r)
 	var named *history.State
@@ -28,7 +28,7 @@ func (j *judge) request(r history.Request) {
 		j.marking(r, named)
 	case "deletecollection":
 		j.report.Deletions++
-		j.violated(Fenced, r, nil, 0, "a whole collection was to be deleted")
+		j.violated(Fenced, r, nil, 0, "it deletes a whole collection")
 	}
 }
 
@@ -39,7 +39,7 @@ func (j *judge) keyOf(r history.Request) string {
 	return j.Log.Key(r.Resource, r.Namespace, r.Name)
 }
 
-// named is the version that a request names, or else what was there when it came.
+// named returns the version that a request names, or else the version that existed when it arrived.
 func (j *judge) named(r history.Request, key string) *history.State {
 	if s := j.Log.Version(conditions(r)); s != nil {
 		return s
@@ -56,10 +56,10 @@ func (j *judge) named(r history.Request, key string) *history.State {
 	return s
 }
 
-// restrained checks that some policy in force when a request was sent lets an object be changed at all.
+// restrained checks that a policy in effect when the request was sent allows any change of the object.
 func (j *judge) restrained(r history.Request, key string, named *history.State) {
 	if key == "" || named == nil {
-		return // nothing that ever was
+		return // the object never existed
 	}
 	w := j.windowOf(r, j.before(j.Sent(r)))
 	for _, o := range j.orders(named.GetNamespace(), w) {
@@ -67,10 +67,10 @@ func (j *judge) restrained(r history.Request, key string, named *history.State) 
 			return
 		}
 	}
-	j.violated(Restrained, r, named, 0, fmt.Sprintf("no policy that was enforced between revisions %d and %d may do that to it", w.from, w.to))
+	j.violated(Restrained, r, named, 0, fmt.Sprintf("no policy that was enforced between revisions %d and %d allows this request", w.from, w.to))
 }
 
-// arrival is the last revision that may have been there when a request was answered.
+// arrival returns the last revision that may have existed when a request was answered.
 func (j *judge) arrival(r history.Request) int64 {
 	if r.Answered.IsZero() {
 		return j.Log.Revision
@@ -78,7 +78,7 @@ func (j *judge) arrival(r history.Request) int64 {
 	return j.before(r.Answered)
 }
 
-// before is the last revision that may have been there at a time.
+// before returns the last revision that may have existed at a time.
 func (j *judge) before(at time.Time) int64 {
 	n := sort.Search(len(j.Log.Changes), func(i int) bool { return j.times.Earliest(j.Log.Changes[i].Revision).After(at) })
 	if n == 0 {
@@ -87,8 +87,8 @@ func (j *judge) before(at time.Time) int64 {
 	return j.Log.Changes[n-1].Revision
 }
 
-// mayTouch: a DELETE needs a rule that is enforced and selects the object, or lets the owner of what it selects go; a mark one
-// that marks.
+// mayTouch reports whether a policy allows a request. A DELETE needs an enforced rule that selects the object, or that
+// deletes the owner of a selected object. A mark needs a rule that marks.
 func (j *judge) mayTouch(r history.Request, s *history.State, o order, w window) bool {
 	for _, p := range append(slices.Clone(o.cluster), o.teams...) {
 		if !p.enforced() || !j.applies(p, s, o) {
@@ -107,7 +107,7 @@ func (j *judge) mayTouch(r history.Request, s *history.State, o order, w window)
 	return false
 }
 
-// deletion judges one DELETE: its form, the version that it names, and what it did.
+// deletion checks one DELETE: its form, the version that it names, and its effect.
 func (j *judge) deletion(r history.Request, named *history.State) {
 	j.report.Deletions++
 	uid, version := r.Preconditions()
@@ -116,28 +116,29 @@ func (j *judge) deletion(r history.Request, named *history.State) {
 	}
 	if d := j.removed(r); d != nil {
 		j.removals[d.change.Before.GetUID()] = d
-		j.judged(d, j.windowOf(r, min(d.change.Revision-1, j.before(d.sent)))) // what came later Sunset cannot have known
+		j.judged(d, j.windowOf(r, min(d.change.Revision-1, j.before(d.sent)))) // Sunset cannot have known later changes.
 		return
 	}
 	switch s := j.Log.Version(uid, version); {
 	case s != nil:
 		j.tried(r, s)
 	case version != "":
-		j.notJudged("%s: it names uid %s, resourceVersion %s, which is not in the history", r, uid, version)
+		j.notJudged("%s: UID %s with resourceVersion %s is not in the history", r, uid, version)
 	}
 }
 
-// tried judges a DELETE that removed nothing by what there was when it was sent: it must not have been tried either.
+// tried checks a DELETE that removed nothing against the state when it was sent: Sunset must not even attempt a wrong DELETE.
 func (j *judge) tried(r history.Request, named *history.State) {
 	sent := j.Sent(r)
 	w := j.windowOf(r, j.before(sent))
 	j.judged(&removal{request: r, change: history.Change{Revision: w.to, Before: named}, at: sent, sent: sent, tried: true}, w)
 }
 
-// brokeOff reports whether a request ended before the server had read its body: its sender died, and nothing was done.
+// brokeOff reports whether a request ended before the server had read its body: its sender died, and the request had no
+// effect.
 func brokeOff(r history.Request) bool { return len(r.Body) == 0 && !r.Succeeded() }
 
-// removed finds what a DELETE ended; nil if nothing.
+// removed finds the object that a DELETE removed; nil for none.
 func (j *judge) removed(r history.Request) *removal {
 	uid, version := r.Preconditions()
 	if uid == "" {
@@ -156,7 +157,7 @@ func (j *judge) removed(r history.Request) *removal {
 	return &removal{request: r, change: end, at: at, sent: earliest(at, j.Sent(r))}
 }
 
-// answeredUID is for a DELETE that names no UID.
+// answeredUID returns the UID of the deleted object for a DELETE that names no UID.
 func (j *judge) answeredUID(r history.Request) types.UID {
 	if uid := r.AnsweredUID(); uid != "" {
 		return uid
@@ -174,7 +175,7 @@ func (j *judge) someoneElse(uid types.UID, than history.Request) bool {
 	})
 }
 
-// by is when a revision surely was.
+// by returns a time at which a revision certainly existed.
 func (j *judge) by(revision int64, r history.Request) time.Time {
 	at, known := j.times.Latest(revision)
 	if !known || !r.Answered.IsZero() && r.Succeeded() && r.Answered.Before(at) {
@@ -186,7 +187,7 @@ func (j *judge) by(revision int64, r history.Request) time.Time {
 	return at
 }
 
-// judged judges a DELETE of one version of an object: some order within the window must let it go.
+// Some order within the window must allow a DELETE of one version of an object.
 func (j *judge) judged(d *removal, w window) {
 	j.report.Judged++
 	s := d.change.Before
@@ -214,18 +215,18 @@ func (j *judge) judged(d *removal, w window) {
 		j.notJudged("%s: %v", nameOf(s), last.unknown)
 	default:
 		j.violated(last.promise, d.request, s, d.change.Revision,
-			fmt.Sprintf("%s; no policies between revisions %d and %d let it go", last.why, w.from, w.to))
+			fmt.Sprintf("%s; no policies between revisions %d and %d allow its deletion", last.why, w.from, w.to))
 	}
 }
 
-// propagated checks that dependents fare as the rule says.
+// propagated checks that the propagation policy is that of the rule.
 func (j *judge) propagated(d *removal) {
 	written := d.request.Options.PropagationPolicy
 	if written == nil || slices.ContainsFunc(d.rules, func(r *rule) bool { return r.propagation() == *written }) {
-		return // that there is none has been said
+		return // deletion reports a missing propagation policy
 	}
 	r := d.rules[0]
-	j.violated(Fenced, d.request, d.change.Before, d.change.Revision, fmt.Sprintf("propagationPolicy %s, but rule %s has %s", *written, r.id(), r.propagation()))
+	j.violated(Fenced, d.request, d.change.Before, d.change.Revision, fmt.Sprintf("propagationPolicy is %s, but %s in rule %s", *written, r.id(), r.propagation()))
 }
 
 func (r *rule) propagation() metav1.DeletionPropagation {
@@ -235,7 +236,7 @@ func (r *rule) propagation() metav1.DeletionPropagation {
 	return r.Delete.PropagationPolicy
 }
 
-// lets reports whether an order lets an object go: for itself, or as the owner of another.
+// lets reports whether an order allows the deletion of an object: for its own sake, or as the owner of another object.
 func (j *judge) lets(d *removal, o order, w window) verdict {
 	s := d.change.Before
 	v := j.decide(s, o, d.sent)
@@ -248,7 +249,7 @@ func (j *judge) lets(d *removal, o order, w window) verdict {
 	return v
 }
 
-// inTime adds what one state of the object cannot tell: since when it was eligible, and what waits for approval.
+// inTime adds checks that need the history of an object: since when it was eligible, and whether it needed approval.
 func (j *judge) inTime(d *removal, v verdict, o order) verdict {
 	if early := j.tooSoon(d, v, o); early != nil {
 		return *early

@@ -22,7 +22,7 @@ func TestForm(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"a DELETE with all conditions": {tell: deleted("")},
+		"a DELETE with all preconditions": {tell: deleted("")},
 		"without a resourceVersion": {
 			tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions.ResourceVersion = nil }),
 			want: broken(oracle.Fenced),
@@ -31,19 +31,19 @@ func TestForm(t *testing.T) {
 			tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions.UID = nil }),
 			want: broken(oracle.Fenced),
 		},
-		"without any condition": {tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions = nil }), want: broken(oracle.Fenced)},
+		"without preconditions": {tell: deleted("", func(o *metav1.DeleteOptions) { o.Preconditions = nil }), want: broken(oracle.Fenced)},
 		"without a propagation policy": {
 			tell: deleted("", func(o *metav1.DeleteOptions) { o.PropagationPolicy = nil }),
 			want: broken(oracle.Fenced),
 		},
-		"that leaves dependents, where the rule does not": {tell: deleted("", orphan), want: broken(oracle.Fenced)},
-		"that leaves dependents, as the rule says":        {tell: deleted(", delete: {propagationPolicy: Orphan}", orphan)},
-		"that does not, where the rule leaves them":       {tell: deleted(", delete: {propagationPolicy: Orphan}"), want: broken(oracle.Fenced)},
+		"with Orphan, which the rule does not set": {tell: deleted("", orphan), want: broken(oracle.Fenced)},
+		"with Orphan, which the rule sets":         {tell: deleted(", delete: {propagationPolicy: Orphan}", orphan)},
+		"without Orphan, which the rule sets":      {tell: deleted(", delete: {propagationPolicy: Orphan}"), want: broken(oracle.Fenced)},
 	})
 }
 
 func TestModes(t *testing.T) {
-	// after is a deletion so long after the policy's mode changed.
+	// after deletes an object some time after the policy's mode changed.
 	after := func(mode string, d time.Duration) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", "")
@@ -67,13 +67,13 @@ func TestModes(t *testing.T) {
 		"a policy that was suspended half a second ago": {tell: after("Suspended", 500*time.Millisecond)},
 		"a policy that was suspended long ago":          {tell: after("Suspended", 3*time.Second), want: broken(oracle.Restrained, oracle.Judged)},
 		"a policy that became a dry run long ago":       {tell: after("DryRun", 3*time.Second), want: broken(oracle.Restrained, oracle.Judged)},
-		"a DELETE that was refused":                     {tell: refused("Enforce")},
-		"a DELETE that was refused, of a dry run":       {tell: refused("DryRun"), want: broken(oracle.Restrained, oracle.Judged)},
-		"a policy that held the request up": {tell: func(p *past) {
+		"a refused DELETE":                              {tell: refused("Enforce")},
+		"a refused DELETE of a dry run":                 {tell: refused("DryRun"), want: broken(oracle.Restrained, oracle.Judged)},
+		"a policy suspended within a longer window": {tell: func(p *past) {
 			p.evidence.Window = 5 * time.Second
 			after("Suspended", 3*time.Second)(p)
 		}},
-		"an object that no policy is about": {
+		"an object that no policy targets": {
 			tell: func(p *past) {
 				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Secret}")
 				x := p.configMap("x")
@@ -82,7 +82,7 @@ func TestModes(t *testing.T) {
 			},
 			want: broken(oracle.Restrained, oracle.Judged),
 		},
-		"a DELETE of what the only policy does not select": {
+		"a refused DELETE of an object that no policy selects": {
 			tell: func(p *past) {
 				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {app: old}}}")
 				x := p.configMap("x")
@@ -91,7 +91,7 @@ func TestModes(t *testing.T) {
 			},
 			want: broken(oracle.Restrained, oracle.Judged),
 		},
-		"a DELETE of what is nobody's owner": {
+		"a refused DELETE of an object that owns nothing": {
 			tell: func(p *past) {
 				p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
 				x := p.configMap("x")
@@ -117,12 +117,12 @@ func TestWhatSunsetKeepsForItself(t *testing.T) {
 		"a lease":     {tell: deleted(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: a, name: x}}`), want: broken(oracle.Restrained, oracle.Untouched)},
 		"an event":    {tell: deleted(`{apiVersion: v1, kind: Event, metadata: {namespace: a, name: x}}`), want: broken(oracle.Restrained, oracle.Judged)},
 		"an override": {tell: deleted(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: x}, spec: {}}`), want: broken(oracle.Restrained, oracle.Untouched)},
-		"the ledger of a policy that is gone": {tell: func(p *past) {
+		"the ledger of a deleted policy": {tell: func(p *past) {
 			q := p.policy("p", "Enforce", "", "")
 			p.remove(q)
 			deleted(ledger(string(q.GetUID())))(p)
 		}},
-		"the ledger of a policy that is there": {
+		"the ledger of an existing policy": {
 			tell: func(p *past) { deleted(ledger(string(p.policy("p", "Enforce", "", "").GetUID())))(p) },
 			want: broken(oracle.Exact),
 		},
@@ -144,7 +144,7 @@ func TestTime(t *testing.T) {
 			p.sunset(x)
 		}
 	}
-	// late is a DELETE that was sent then, and carried out 5 seconds later.
+	// late sends a DELETE after d, which the API server receives 5 seconds later.
 	late := func(d time.Duration, ruled string, more ...string) func(*past) {
 		return func(p *past) {
 			p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-5 * time.Second) }
@@ -152,27 +152,27 @@ func TestTime(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"a moment after it was due":               {tell: after(time.Minute, "")},
-		"a second before":                         {tell: after(59*time.Second, ""), want: broken(oracle.NotEarly)},
-		"a second before, and held up on its way": {tell: late(59*time.Second, ""), want: broken(oracle.NotEarly)},
-		"in time, and held up on its way":         {tell: late(time.Minute, "")},
-		"a mark, a second before, and held up": {
+		"right after it was due":                {tell: after(time.Minute, "")},
+		"a second early":                        {tell: after(59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"a second early, but delayed in flight": {tell: late(59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"in time, and delayed in flight":        {tell: late(time.Minute, "")},
+		"a mark, a second early, but delayed in flight": {
 			tell: late(59*time.Second, ", marked", `annotations: {sunset.x-k8s.io/eligible-since: '{"r":"2026-03-01T12:00:00Z"}'}`),
 			want: broken(oracle.NotEarly),
 		},
-		"a start before the creation":            {tell: after(30*time.Second, ", startTime: \"'2020-01-01T00:00:00Z'\""), want: broken(oracle.NotEarly)},
-		"a time to live by an expression":        {tell: after(59*time.Second, ", ttlExpression: \"'30s'\"")},
-		"one that is never":                      {tell: after(time.Hour, ", ttlExpression: optional.none()"), want: broken(oracle.Judged)},
-		"a longer one on the object":             {tell: after(2*time.Minute, "", "annotations: {sunset.x-k8s.io/ttl: 1h}"), want: broken(oracle.NotEarly)},
-		"a shorter one on the object":            {tell: after(30*time.Second, "", "annotations: {sunset.x-k8s.io/ttl: 1s}"), want: broken(oracle.NotEarly)},
-		"a shorter one that the rule allows":     {tell: after(30*time.Second, ", ttl: 1m, override: {annotation: true, ttl: {min: 10s}}", "annotations: {sunset.x-k8s.io/ttl: 1s}")},
-		"one on the object that nobody can read": {tell: after(time.Hour, "", "annotations: {sunset.x-k8s.io/ttl: soon}"), want: broken(oracle.Judged)},
-		"no start":                               {tell: after(time.Hour, ", startTime: optional.none()"), want: broken(oracle.Judged)},
-		"an expression that fails":               {tell: after(time.Hour, ", eligible: object.spec.missing"), want: broken(oracle.Judged)},
-		"an expression that cannot be compiled":  {tell: after(time.Hour, ", eligible: objekt.spec"), want: broken(oracle.Judged)},
-		"a field that nobody knows":              {tell: after(time.Hour, ", eligibel: true"), want: broken(oracle.Judged)},
-		"an object that is not eligible":         {tell: after(time.Hour, ", eligible: 'false'"), want: broken(oracle.Judged)},
-		"another label":                          {tell: after(time.Hour, ", target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {app: old}}}"), want: broken(oracle.Restrained, oracle.Judged)},
+		"a start time before the creation":                 {tell: after(30*time.Second, ", startTime: \"'2020-01-01T00:00:00Z'\""), want: broken(oracle.NotEarly)},
+		"a TTL by an expression":                           {tell: after(59*time.Second, ", ttlExpression: \"'30s'\"")},
+		"a TTL expression without a value":                 {tell: after(time.Hour, ", ttlExpression: optional.none()"), want: broken(oracle.Judged)},
+		"a longer TTL on the object":                       {tell: after(2*time.Minute, "", "annotations: {sunset.x-k8s.io/ttl: 1h}"), want: broken(oracle.NotEarly)},
+		"a shorter TTL on the object":                      {tell: after(30*time.Second, "", "annotations: {sunset.x-k8s.io/ttl: 1s}"), want: broken(oracle.NotEarly)},
+		"a shorter TTL on the object that the rule allows": {tell: after(30*time.Second, ", ttl: 1m, override: {annotation: true, ttl: {min: 10s}}", "annotations: {sunset.x-k8s.io/ttl: 1s}")},
+		"an invalid TTL on the object":                     {tell: after(time.Hour, "", "annotations: {sunset.x-k8s.io/ttl: soon}"), want: broken(oracle.Judged)},
+		"no start time":                                    {tell: after(time.Hour, ", startTime: optional.none()"), want: broken(oracle.Judged)},
+		"an expression that fails":                         {tell: after(time.Hour, ", eligible: object.spec.missing"), want: broken(oracle.Judged)},
+		"an expression that does not compile":              {tell: after(time.Hour, ", eligible: objekt.spec"), want: broken(oracle.Judged)},
+		"an unknown field":                                 {tell: after(time.Hour, ", eligibel: true"), want: broken(oracle.Judged)},
+		"an object that is not eligible":                   {tell: after(time.Hour, ", eligible: 'false'"), want: broken(oracle.Judged)},
+		"another label":                                    {tell: after(time.Hour, ", target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {app: old}}}"), want: broken(oracle.Restrained, oracle.Judged)},
 	})
 }
 
@@ -190,13 +190,13 @@ func TestObjects(t *testing.T) {
 		return `{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: x` + more + `}, status: {phase: Succeeded, containerStatuses: [{state: {terminated: {finishedAt: "2026-03-01T12:00:00Z"}}}]}}`
 	}
 	tell(t, map[string]story{
-		"a Pod that has ended":             {tell: stored(pod(""), pods)},
-		"a Pod that no Job has counted":    {tell: stored(pod(", finalizers: [batch.kubernetes.io/job-tracking]"), pods), want: broken(oracle.Counted)},
-		"a mirror Pod":                     {tell: stored(pod(", annotations: {kubernetes.io/config.mirror: x}"), pods), want: broken(oracle.Untouched)},
-		"a hold":                           {tell: stored(pod(`, annotations: {sunset.x-k8s.io/hold: ""}`), pods), want: broken(oracle.HeldStays)},
-		"a hold that holds nothing":        {tell: stored(pod(`, annotations: {sunset.x-k8s.io/hold: "false"}`), pods)},
-		"what is being deleted":            {tell: stored(pod(`, deletionTimestamp: "2026-03-01T12:00:00Z"`), pods), want: broken(oracle.NotTwice)},
-		"the ConfigMap of every namespace": {tell: stored(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: kube-root-ca.crt}}`, ""), want: broken(oracle.HeldStays)},
+		"a finished Pod": {tell: stored(pod(""), pods)},
+		"a Pod that the Job controller has not counted": {tell: stored(pod(", finalizers: [batch.kubernetes.io/job-tracking]"), pods), want: broken(oracle.Counted)},
+		"a mirror Pod":            {tell: stored(pod(", annotations: {kubernetes.io/config.mirror: x}"), pods), want: broken(oracle.Untouched)},
+		"a hold":                  {tell: stored(pod(`, annotations: {sunset.x-k8s.io/hold: ""}`), pods), want: broken(oracle.HeldStays)},
+		"a hold with value false": {tell: stored(pod(`, annotations: {sunset.x-k8s.io/hold: "false"}`), pods)},
+		"a terminating Pod":       {tell: stored(pod(`, deletionTimestamp: "2026-03-01T12:00:00Z"`), pods), want: broken(oracle.NotTwice)},
+		"kube-root-ca.crt":        {tell: stored(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: kube-root-ca.crt}}`, ""), want: broken(oracle.HeldStays)},
 		"a ConfigMap that a controller owns": {
 			tell: stored(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, ownerReferences: [{controller: true, uid: u, kind: K, apiVersion: v1, name: o}]}}`, ""),
 			want: broken(oracle.HeldStays),
@@ -220,18 +220,18 @@ func TestMoments(t *testing.T) {
 	}
 	held := `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, finalizers: [f], annotations: {sunset.x-k8s.io/hold: "true"}}}`
 	tell(t, map[string]story{
-		"a hold right before": {
+		"a hold right before the DELETE": {
 			tell: func(p *past) {
 				begin(p)
 				p.sunset(p.store(held))
 			},
 			want: broken(oracle.HeldStays),
 		},
-		"a hold on what is being deleted comes too late": {tell: func(p *past) {
+		"a hold on a terminating object": {tell: func(p *past) {
 			begin(p)
 			x := p.configMap("x", "finalizers: [f]")
 			p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, finalizers: [f], deletionTimestamp: "2026-03-01T12:02:00Z"}}`, us)
-			p.requests = p.requests[:len(p.requests)-1] // it was not a patch, but this DELETE
+			p.requests = p.requests[:len(p.requests)-1] // This change was not a patch, but the DELETE below.
 			p.request(x, 200, fenced(x))
 			p.store(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: x, finalizers: [f], deletionTimestamp: "2026-03-01T12:02:00Z", annotations: {sunset.x-k8s.io/hold: "true"}}}`)
 		}},
@@ -253,7 +253,7 @@ func TestMoments(t *testing.T) {
 			},
 			want: broken(oracle.HeldStays),
 		},
-		"an object made anew under the name of one that was due": {
+		"a recreated object with the name of a due one": {
 			tell: func(p *past) {
 				begin(p)
 				p.remove(p.configMap("x"))
@@ -261,7 +261,7 @@ func TestMoments(t *testing.T) {
 			},
 			want: broken(oracle.Fenced, oracle.NotEarly),
 		},
-		"a DELETE whose answer nobody saw": {
+		"a DELETE whose answer was lost": {
 			tell: func(p *past) {
 				begin(p)
 				p.policy("p", "Suspended", "", "")

@@ -1,11 +1,11 @@
-// Package oracle judges what Sunset did, after it is done: from the audit logs and from etcd's whole history (package
-// history), by what the documentation promises. It is a second, slow and obvious reading of docs/policy.md and the pages
-// beside it, and shares no code with the product but the API types, so that the two can disagree.
+// Package oracle checks what Sunset did, after the fact: it compares the audit logs and etcd's whole history (package
+// history) with the promises of the documentation. It is a second, slow and simple implementation of docs/policy.md and
+// related pages. It shares only the API types with the product, so that the two can disagree.
 //
-// It promises: every DELETE of Sunset's users is looked at, whatever came of it, and every patch; what it cannot judge, because
-// a rule uses something it does not know, it says so of, one deletion after the other, and takes for no proof of anything.
+// It promises: it checks every DELETE and every patch of Sunset's users, regardless of the result. If a rule uses something that
+// the package does not implement, it reports each such deletion as not checked, and does not take it as proof.
 //
-// It refuses: to believe status, logs or metrics of Sunset, but for the hash by which a form of a policy is approved. Where it
-// allows for time (the second within which a policy counts, requests under way) it takes the widest that the audit logs leave, so
-// that a violation is one.
+// It does not trust status, logs or metrics of Sunset, except for the hash that identifies an approved form of a policy.
+// Where timing is uncertain (the second within which a policy change applies, requests in flight), it assumes the longest
+// time that the audit logs allow. So each violation is certain.
 package oracle

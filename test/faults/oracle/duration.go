@@ -18,9 +18,9 @@ var units = map[string]time.Duration{
 	"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
 }
 
-var errNoDuration = errors.New("is no time to live")
+var errNoDuration = errors.New("not a duration")
 
-// duration reads "90m", "1d12h", "2w", "0".
+// duration parses "90m", "1d12h", "2w", "0".
 func duration(text string) (time.Duration, error) {
 	if text == "0" {
 		return 0, nil
@@ -52,7 +52,7 @@ func duration(text string) (time.Duration, error) {
 	return time.Duration(total), nil
 }
 
-// optionalDuration is nil for an empty text.
+// optionalDuration returns nil for an empty text.
 func optionalDuration(text string) (*time.Duration, error) {
 	if text == "" {
 		return nil, nil

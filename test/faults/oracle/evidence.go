@@ -8,46 +8,47 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// Evidence is what happened, and what there is to know about how.
+// Evidence is what happened during a run, and how the run was set up.
 type Evidence struct {
 	Requests []history.Request
 	Log      *history.Log
-	Users    []string // as whom Sunset's processes act
+	Users    []string // users that Sunset's processes act as
 
-	// Sees tells which policies these processes see; nil means all.
+	// Sees reports which policies these processes see; nil means all.
 	Sees func(policy *history.State) bool
-	// Sent is when the process sent a request, where something between it and the server held the request up. Nil means
-	// when the server received it.
+	// Sent returns when the process sent a request, if something delayed the request on its way to the server. Nil means the
+	// time when the server received it.
 	Sent func(history.Request) time.Time
-	// Window is how long a change of a policy, or of a namespace, may go unnoticed, beside the requests under way. Zero
-	// means what is promised: a second.
+	// Window is how long a change of a policy or a namespace may go unnoticed, in addition to requests in flight. Zero means
+	// the promised second.
 	Window time.Duration
 
-	Protected  []string           // namespaces that no policy touches; nil means those of a Sunset without flags
+	Protected  []string           // namespaces that no policy applies to; nil means the default
 	AllowKinds []schema.GroupKind // as in --allow-kinds
 
-	// Paces are the users whose processes have --max-deletions-per-second; none of the others has.
+	// Paces contains the users whose processes run with --max-deletions-per-second.
 	Paces map[string]Pace
 
-	// Undisturbed are spans in which one of the processes led and nothing disturbed it: what is due goes within Deadline then.
+	// Undisturbed are periods with a leader and without faults: Sunset must delete due objects within Deadline.
 	Undisturbed []Span
 
-	// Unled are spans in which nobody may have led: marks of what nobody saw outlast them.
+	// Unled are periods without a certain leader. If an object was not eligible only in such a period, its mark may stay
+	// valid.
 	Unled []Span
-	// Lossy says that a process may have died, or not have seen an answer: only ledgers count exactly then.
+	// Lossy says that a process may have died or missed an answer: then only ledgers count exactly.
 	Lossy bool
 
-	// Quiet is since when nothing was disturbed any more, and Ended when the processes were stopped. What was due at Quiet,
-	// or for longer than Deadline at Ended, must be gone. Zero asks nothing.
+	// Quiet is the time of the last fault, and Ended the time when the processes were stopped. Objects that were due at
+	// Quiet, or for longer than Deadline at Ended, must be gone. Zero disables this check.
 	Quiet, Ended time.Time
-	// Deadline is how late a deletion may be once nothing disturbs; zero means ten seconds.
+	// Deadline is the maximum delay of a deletion without faults; zero means ten seconds.
 	Deadline time.Duration
 }
 
-// Span is a time from one moment to another.
+// Span is a period from one moment to another.
 type Span struct{ From, To time.Time }
 
-// meets reports whether two spans have a moment in common.
+// meets reports whether two spans overlap.
 func (s Span) meets(o Span) bool { return !s.From.After(o.To) && !o.From.After(s.To) }
 
 const (

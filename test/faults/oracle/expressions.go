@@ -15,10 +15,10 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// errUnknown is of what the oracle does not know: it is not judged, rather than kept.
-var errUnknown = errors.New("the oracle does not know")
+// errUnknown marks something that the checker does not implement: it reports the deletion as not checked, not as kept.
+var errUnknown = errors.New("not implemented by the checker")
 
-// notKnown are the functions and variables of the product that the oracle leaves out.
+// notKnown matches the functions and variables of the product that the checker does not implement.
 var notKnown = regexp.MustCompile(`\bnode\b|\b(imageRepository|imageTag|configMapsIn|secretsIn)\(`)
 
 var readsReferences = regexp.MustCompile(`\breferences\b`)
@@ -33,13 +33,13 @@ func newEnv() (*cel.Env, error) {
 	)...)
 }
 
-// compiled are the expressions of a rule; nil where it has none.
+// compiled contains the compiled expressions of a rule; nil for missing ones.
 type compiled struct {
 	variables                            map[string]cel.Program
 	names                                []string
 	eligible, start, ttl, group, outcome cel.Program
-	refers                               bool  // it reads references
-	unknown                              error // why it cannot be judged
+	refers                               bool  // an expression reads references
+	unknown                              error // why the rule cannot be checked
 }
 
 func (j *judge) program(text string) (cel.Program, error) {
@@ -53,7 +53,7 @@ func (j *judge) program(text string) (cel.Program, error) {
 	return j.env.Program(ast, cel.InterruptCheckFrequency(100), cel.CostLimit(dearest))
 }
 
-// compileVariables makes sure that they can be compiled: one that cannot makes all rules invalid.
+// compileVariables checks that all variables compile: one that does not makes all rules invalid.
 func (j *judge) compileVariables(p *policy) error {
 	for _, v := range p.spec.Variables {
 		if _, err := j.program(v.Expression); err != nil && !notKnown.MatchString(v.Expression) {
@@ -76,12 +76,12 @@ func (j *judge) compile(r *rule) (*compiled, error) {
 	for _, text := range append(texts, group) {
 		c.refers = c.refers || readsReferences.MatchString(text)
 		if notKnown.MatchString(text) {
-			c.unknown = fmt.Errorf("%w what rule %s reads: %s", errUnknown, r.id(), text)
+			c.unknown = fmt.Errorf("%w: rule %s reads %s", errUnknown, r.id(), text)
 			return c, nil
 		}
 	}
 	for _, v := range r.policy.spec.Variables {
-		c.variables[v.Name], _ = j.program(v.Expression) // compileVariables has the error
+		c.variables[v.Name], _ = j.program(v.Expression) // compileVariables reports the error
 		c.names = append(c.names, v.Name)
 	}
 	var errs [5]error
@@ -96,19 +96,19 @@ func (j *judge) compile(r *rule) (*compiled, error) {
 	return c, errors.Join(errs[:]...)
 }
 
-// What costs more is given up, in units that are the same on every machine. The product gives up much sooner, at a tenth or so, and
-// keeps the object as well: no scenario has expressions in between.
+// dearest is the cost limit of an evaluation, in CEL cost units, which are the same on every machine. The product's limit is
+// much lower, about a tenth, and the product keeps the object as well. No scenario has expressions between the two limits.
 const dearest = 5_000_000
 
-// longest is the time after which an evaluation ends at any cost.
+// longest is the time limit of an evaluation.
 const longest = time.Minute
 
-// about is what expressions see: one version of an object, and what refers to it.
+// about is the input of expressions: one version of an object, and the references to it.
 type about struct {
 	object, references map[string]any
 }
 
-// ask evaluates a program about an object.
+// ask evaluates a program for an object.
 func (c *compiled) ask(p cel.Program, a about) (ref.Val, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
@@ -120,7 +120,7 @@ func (a about) with(variables *lazy.MapValue) map[string]any {
 	return map[string]any{"object": a.object, "references": a.references, "variables": variables}
 }
 
-// lazily are the variables, each computed where it is needed.
+// lazily returns the variables, each evaluated on first use.
 func (c *compiled) lazily(ctx context.Context, a about) *lazy.MapValue {
 	variables := lazy.NewMapValue(types.MapType)
 	for _, name := range c.names {
@@ -141,7 +141,7 @@ func (c *compiled) lazily(ctx context.Context, a about) *lazy.MapValue {
 func boolean(v ref.Val) (bool, error) {
 	b, ok := v.Value().(bool)
 	if !ok {
-		return false, errors.New("no bool")
+		return false, errors.New("not a bool")
 	}
 	return b, nil
 }
@@ -149,12 +149,12 @@ func boolean(v ref.Val) (bool, error) {
 func text(v ref.Val) (string, error) {
 	s, ok := v.Value().(string)
 	if !ok {
-		return "", errors.New("no string")
+		return "", errors.New("not a string")
 	}
 	return s, nil
 }
 
-// unwrap takes a value out of an optional one; ok is false when there is none.
+// unwrap returns the value of an optional; ok is false if it has none.
 func unwrap(v ref.Val) (value ref.Val, ok bool) {
 	optional, is := v.(*types.Optional)
 	switch {
@@ -167,7 +167,7 @@ func unwrap(v ref.Val) (value ref.Val, ok bool) {
 	}
 }
 
-// moment reads a timestamp, or text in RFC 3339; zero for none.
+// moment reads a timestamp, or a text in RFC 3339; zero for none.
 func moment(v ref.Val) (time.Time, error) {
 	v, ok := unwrap(v)
 	if !ok {
@@ -179,14 +179,14 @@ func moment(v ref.Val) (time.Time, error) {
 	case string:
 		return time.Parse(time.RFC3339, x)
 	default:
-		return time.Time{}, errors.New("no time")
+		return time.Time{}, errors.New("not a timestamp")
 	}
 }
 
-// never is a time to live that does not end.
+// never is an infinite TTL.
 const never time.Duration = -1
 
-// span reads a duration, or text as in ttl; never for none.
+// span reads a duration, or a text as in ttl; never for none.
 func span(v ref.Val) (time.Duration, error) {
 	v, ok := unwrap(v)
 	if !ok {
@@ -195,12 +195,12 @@ func span(v ref.Val) (time.Duration, error) {
 	switch x := v.Value().(type) {
 	case time.Duration:
 		if x < 0 {
-			return 0, errors.New("a time to live cannot be negative")
+			return 0, errors.New("a TTL must not be negative")
 		}
 		return x, nil
 	case string:
 		return duration(x)
 	default:
-		return 0, errors.New("no duration")
+		return 0, errors.New("not a duration")
 	}
 }

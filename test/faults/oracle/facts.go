@@ -11,19 +11,19 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// facts are what the expressions of one rule say about one version of one object.
+// facts are the results of one rule's expressions for one version of one object.
 type facts struct {
 	eligible bool
-	start    time.Time // floored at the creation; zero for none
+	start    time.Time // not before the creation; zero for none
 	ttl      time.Duration
 	group    string
-	err      error // it keeps the object; errUnknown is not judged
+	err      error // keeps the object; with errUnknown it is not checked
 }
 
 type question struct {
 	r        *rule
 	s        *history.State
-	revision int64 // of what refers to the object, where that is asked
+	revision int64 // for references, if the rule reads them
 }
 
 func (j *judge) facts(r *rule, s *history.State, revision int64) facts {
@@ -54,7 +54,7 @@ func (j *judge) ask(q question) (facts, error) {
 	return q.r.ask(q.s, a)
 }
 
-// ask asks the expressions in their order. Of an object that is not eligible nothing else is asked.
+// ask evaluates the expressions in order. It stops if the object is not eligible.
 func (r *rule) ask(s *history.State, a about) (f facts, err error) {
 	c := r.compiled
 	if c.unknown != nil {
@@ -131,7 +131,7 @@ func (r *rule) askOutcome(a about) error {
 	return err
 }
 
-// ownTTL is what the object's annotation says; nil without one.
+// ownTTL returns the TTL of the object's annotation; nil without one.
 func ownTTL(s *history.State) (*time.Duration, error) {
 	written, ok := s.GetAnnotations()[v1alpha1.TTLAnnotation]
 	if !ok {
@@ -141,8 +141,8 @@ func ownTTL(s *history.State) (*time.Duration, error) {
 	return &ttl, err
 }
 
-// markOf is the earliest mark on an object; zero without any. Which rule a mark is of only the product knows: that it was
-// not written too soon is checked by what the object was before (wait.go).
+// markOf returns the earliest mark on an object; zero for none. Only the product knows which rule wrote a mark. wait.go
+// checks against the history that the mark is not too early.
 func markOf(s *history.State) time.Time {
 	var first time.Time
 	for _, at := range marksIn(s.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]) {
@@ -153,7 +153,7 @@ func markOf(s *history.State) time.Time {
 	return first
 }
 
-// marksIn are the marks in an annotation; none in one that cannot be read.
+// marksIn returns the marks in an annotation; none if it is invalid.
 func marksIn(written string) map[string]time.Time {
 	marks := map[string]time.Time{}
 	if json.Unmarshal([]byte(written), &marks) != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// functions are those of docs/cel.md about Jobs, Pods and conditions. What they do not know of other kinds is errUnknown.
+// functions returns the functions of docs/cel.md for Jobs, Pods and conditions. For other kinds they return errUnknown.
 func functions() []cel.EnvOption {
 	moments := cel.OptionalType(cel.TimestampType)
 	return []cel.EnvOption{
@@ -31,7 +31,7 @@ func functions() []cel.EnvOption {
 		asked("finishedAt", moments, func(o map[string]any) (ref.Val, error) {
 			e, err := endOf(o)
 			if err == nil && e.ended && e.at.IsZero() {
-				err = fmt.Errorf("ended, and does not say when")
+				err = fmt.Errorf("finished without a time")
 			}
 			return optionalTime(e.at), err
 		}),
@@ -89,13 +89,13 @@ func days(n ref.Val) ref.Val {
 	return types.NewErr("too many days")
 }
 
-// end is how an object ended.
+// end describes how an object ended.
 type end struct {
 	ended, well, badly bool
 	at                 time.Time
 }
 
-// endOf knows the kinds that tests have.
+// endOf supports the kinds that tests use.
 func endOf(o map[string]any) (end, error) {
 	version, _ := o["apiVersion"].(string)
 	kind, _ := o["kind"].(string)
@@ -107,7 +107,7 @@ func endOf(o map[string]any) (end, error) {
 	case version == "v1" && slices.Contains([]string{"ConfigMap", "Secret", "ServiceAccount", "Service"}, kind):
 		return end{}, fmt.Errorf("a %s never finishes", kind)
 	default:
-		return end{}, fmt.Errorf("%w how a %s %s ends", errUnknown, version, kind)
+		return end{}, fmt.Errorf("%w: the end of a %s %s", errUnknown, version, kind)
 	}
 }
 
@@ -121,7 +121,7 @@ func endByConditions(o map[string]any, well, badly string) end {
 	return end{}
 }
 
-// endOfPod is the end of its last container, or if one does not say, of its conditions too.
+// endOfPod returns the time when the last container ended. If a container does not report it, the conditions count too.
 func endOfPod(o map[string]any) end {
 	status := mapIn(o, "status")
 	phase, _ := status["phase"].(string)

@@ -13,34 +13,34 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// judge goes through the evidence.
+// judge checks the evidence.
 type judge struct {
 	Evidence
 	env      *cel.Env
 	times    *history.Timeline
-	writers  map[int64]string // who wrote a revision, where that is known
+	writers  map[int64]string // user that wrote a revision, if known
 	policies map[*history.State]*policy
-	bySpec   map[string]*policy // the same, since status changes often
+	bySpec   map[string]*policy // shares policies between status changes
 	editions map[place][]edition
 	known    map[question]facts
 	removals map[types.UID]*removal
 	backlogs map[backlogKey]bool
-	due      map[dueKey][2]int64 // due by a change, and all
+	due      map[dueKey][2]int64 // number of objects due by a change, and of all selected ones
 	report   Report
 }
 
-// removal is a DELETE of Sunset's that ended an object, or was tried and did not.
+// removal is a DELETE of Sunset that removed an object, or tried to.
 type removal struct {
 	request  history.Request
 	change   history.Change
-	at       time.Time // by when it had gone
-	sent     time.Time // when Sunset sent the DELETE: what was not due then was not due
+	at       time.Time // latest time at which the object was gone
+	sent     time.Time // when Sunset sent the DELETE: an object that was not due then was not due
 	tried    bool      // it removed nothing
-	deciders []*policy // any of which may have let it go
-	rules    []*rule   // of theirs, those that may have decided
+	deciders []*policy // policies that may have decided
+	rules    []*rule   // rules of deciders that may have decided
 }
 
-// Check judges everything that Sunset's users did. The error is of evidence that cannot be read.
+// Check checks every request of Sunset's users. It returns an error if the evidence cannot be read.
 func Check(e Evidence) (Report, error) {
 	j, err := newJudge(e)
 	if err != nil {
@@ -77,7 +77,8 @@ func newJudge(e Evidence) (*judge, error) {
 	}, nil
 }
 
-// writersOf says who wrote a revision. The first who answers with it did: others changed nothing.
+// writersOf returns the user that wrote each revision. The first request whose answer has the revision wrote it: later ones
+// changed nothing.
 func writersOf(requests []history.Request) map[int64]string {
 	writers := map[int64]string{}
 	for _, r := range requests {
@@ -91,8 +92,8 @@ func writersOf(requests []history.Request) map[int64]string {
 
 func (j *judge) isOurs(r history.Request) bool { return slices.Contains(j.Users, r.User) }
 
-// isSubject reports whether a request is about what policies are about. What Sunset keeps for itself it may write, and of that
-// delete ledgers alone.
+// isSubject reports whether a request concerns objects that policies may delete. Sunset may write its own kinds, but it may
+// delete only ledgers.
 func isSubject(r history.Request) bool {
 	deletes := r.Verb == "delete" || r.Verb == "deletecollection"
 	switch r.Group {
@@ -117,7 +118,7 @@ func (j *judge) violated(p Promise, r history.Request, s *history.State, revisio
 	j.report.Violations = append(j.report.Violations, v)
 }
 
-// policyOf reads a policy once for each form of its spec.
+// policyOf reads a policy once for each version of its spec and annotations.
 func (j *judge) policyOf(s *history.State) *policy {
 	if p := j.policies[s]; p != nil {
 		return p

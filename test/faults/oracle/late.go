@@ -12,17 +12,18 @@ import (
 )
 
 const (
-	// lateStep is the time between two moments at which late looks for what is overdue.
+	// lateStep is the interval between the moments at which late looks for overdue objects.
 	lateStep = 5 * time.Second
-	// drain is how many removals of a kind within the deadline show a backlog at work: what waits for its turn then is not late.
+	// drain is how many removals of a kind within the deadline indicate a backlog: then other objects may wait for their
+	// turn.
 	drain = 100
 	// slow is how long a request may take before it counts as a disturbance.
 	slow = time.Second
 )
 
-// late checks, at moments in which nothing was disturbed, that what was due did not stay for longer than the deadline while
-// neither the object nor the policies changed. It looks at rules that depend on the object alone: where others are counted or may
-// refer to it, only the end is checked.
+// late checks undisturbed moments: a due object must not exist for longer than the deadline while neither the object nor the
+// policies change. It checks only rules that depend on the object alone. For rules that rank objects or read references, only
+// the end of the run is checked.
 func (j *judge) late() {
 	told := map[types.UID]bool{}
 	for _, span := range j.Undisturbed {
@@ -34,7 +35,7 @@ func (j *judge) late() {
 	}
 }
 
-// isTroubled reports whether a request of Sunset's failed or took long around a moment, for a reason that may delay others.
+// isTroubled reports whether a request of Sunset failed or was slow around a moment, in a way that may delay others.
 func (j *judge) isTroubled(at time.Time) bool {
 	from, to := at.Add(-j.Deadline), at.Add(j.Deadline)
 	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
@@ -61,7 +62,7 @@ func (j *judge) lateAt(at time.Time, told map[types.UID]bool) {
 	}
 }
 
-// isLate reports what should have gone by a moment, and was there as it was when the deadline was over.
+// isLate reports an object that was due at a moment and still existed unchanged after the deadline.
 func (j *judge) isLate(s *history.State, w window, now int64, at time.Time) bool {
 	orders := j.orders(s.GetNamespace(), w)
 	if len(orders) != 1 || j.rightsChange(w) || j.wasTried(s) {
@@ -77,17 +78,17 @@ func (j *judge) isLate(s *history.State, w window, now int64, at time.Time) bool
 		j.pending(v.by.policy, now) || j.waits(&removal{sent: at, change: history.Change{Before: s}}, v, o) != nil || j.mayLoop(s) {
 		return false
 	}
-	j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed or changed, and it was there at %s; %s",
+	j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s allows its deletion since %s, without faults or changes, but it still existed at %s; %s",
 		v.by.id(), stamp(v.due), stamp(at.Add(j.Deadline)), j.said(v.by.policy, j.before(at.Add(j.Deadline)))))
 	return true
 }
 
-// stayed reports whether an object is the same between two revisions.
+// stayed reports whether an object did not change between two revisions.
 func (j *judge) stayed(s *history.State, from, to int64) bool {
 	return !slices.ContainsFunc(j.Log.Of(s.Key), func(c history.Change) bool { return c.Revision > from && c.Revision <= to })
 }
 
-// wasTried reports whether a DELETE of an object has failed: it is tried again ever more seldom.
+// wasTried reports whether a DELETE of an object failed: Sunset retries it with increasing backoff.
 func (j *judge) wasTried(s *history.State) bool {
 	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
 		uid, _ := conditions(r)
@@ -95,13 +96,14 @@ func (j *judge) wasTried(s *history.State) bool {
 	})
 }
 
-// pending reports whether a policy waited for approval by its own word. That it waits too long is for the scenes to say.
+// pending reports whether a policy's status said that it waits for approval. The scenarios check that it does not wait too
+// long.
 func (j *judge) pending(p *policy, revision int64) bool {
 	s := j.Log.At(p.state.Key, revision)
 	return s == nil || len(mapIn(mapIn(s.Object, "status"), "pendingApproval")) > 0
 }
 
-// drains reports whether so many objects of a kind went in a time that the others may have waited for their turn.
+// drains reports whether so many objects of a kind were deleted in a period that others may have waited for their turn.
 func (j *judge) drains(kind schema.GroupKind, from, to time.Time) bool {
 	n := 0
 	for _, d := range j.removals {
@@ -112,7 +114,7 @@ func (j *judge) drains(kind schema.GroupKind, from, to time.Time) bool {
 	return n >= drain
 }
 
-// rightsChange reports whether what ServiceAccounts may do changed within a window.
+// rightsChange reports whether RBAC objects changed within a window.
 func (j *judge) rightsChange(w window) bool {
 	for _, kind := range []string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"} {
 		if len(j.Log.Between(schema.GroupKind{Group: rbacGroup, Kind: kind}, w.from, w.to)) > 0 {
@@ -122,7 +124,7 @@ func (j *judge) rightsChange(w window) bool {
 	return false
 }
 
-// everTargeted are the kinds that any policy was ever about.
+// everTargeted returns the kinds that any policy ever targeted.
 func (j *judge) everTargeted() map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	for _, of := range []schema.GroupKind{clusterKind, teamKind} {

@@ -9,7 +9,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
-// goesOn lets time pass in which something happens every second, so that every moment is known.
+// goesOn lets time pass with a change every second, so that the time of every revision is known.
 func (p *past) goesOn(d time.Duration) {
 	p.Helper()
 	for end := p.clock.Add(d); p.clock.Before(end); p.wait(time.Second) {
@@ -18,7 +18,7 @@ func (p *past) goesOn(d time.Duration) {
 }
 
 func TestWhatIsLate(t *testing.T) {
-	// One is due after a minute, and goes so long after the beginning. Nothing is disturbed all the time.
+	// One object is due after a minute and is deleted some time after the start, without faults.
 	went := func(after time.Duration, ruled string, meanwhile ...func(*past, *history.State)) func(*past) {
 		return func(p *past) {
 			began := p.clock
@@ -38,16 +38,16 @@ func TestWhatIsLate(t *testing.T) {
 		return func(p *past, x *history.State) { p.request(x, code, fenced(x)) }
 	}
 	tell(t, map[string]story{
-		"at once":                      {tell: went(61*time.Second, "")},
-		"within the deadline":          {tell: went(69*time.Second, "")},
-		"later":                        {tell: went(90*time.Second, ""), want: broken(oracle.Lively)},
-		"later, after another attempt": {tell: went(90*time.Second, "", failed(409))},
-		"later, as the server was busy": {tell: went(75*time.Second, "", func(p *past, _ *history.State) {
+		"immediately":                 {tell: went(61*time.Second, "")},
+		"within the deadline":         {tell: went(69*time.Second, "")},
+		"late":                        {tell: went(90*time.Second, ""), want: broken(oracle.Lively)},
+		"late, after another attempt": {tell: went(90*time.Second, "", failed(409))},
+		"late, while the server was busy": {tell: went(75*time.Second, "", func(p *past, _ *history.State) {
 			p.request(p.configMap("y", `annotations: {a: b}`), 503, fenced(p.configMap("y", `annotations: {a: c}`)))
 			last := &p.requests[len(p.requests)-1]
 			last.Verb, last.Options.Preconditions = "list", nil
 		})},
-		"later, while it changed": {tell: func(p *past) {
+		"late, while the object changed": {tell: func(p *past) {
 			began := p.clock
 			p.policy("p", "Enforce", "", "")
 			x := p.configMap("x")
@@ -59,12 +59,12 @@ func TestWhatIsLate(t *testing.T) {
 			p.sunset(x)
 			p.evidence.Undisturbed = []oracle.Span{{From: began, To: p.clock}}
 		}},
-		"later, where others are counted": {tell: went(90*time.Second, ", capacity: {max: 100}")},
+		"late, with a rule that ranks objects": {tell: went(90*time.Second, ", capacity: {max: 100}")},
 	})
 }
 
 func TestWhatIsPaced(t *testing.T) {
-	// Ten go, so long after each other.
+	// Ten objects are deleted, with a gap between them.
 	sent := func(rate float64, processes int, gap time.Duration) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", "")
@@ -78,10 +78,10 @@ func TestWhatIsPaced(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"as fast as it may":                    {tell: sent(1, 1, time.Second)},
-		"all at once, where a second has many": {tell: sent(20, 1, 0)},
-		"all at once":                          {tell: sent(1, 1, 0), want: broken(oracle.Paced)},
-		"all at once, by as many processes":    {tell: sent(1, 10, 0)},
+		"at the maximum rate":           {tell: sent(1, 1, time.Second)},
+		"all at once, with a high rate": {tell: sent(20, 1, 0)},
+		"all at once":                   {tell: sent(1, 1, 0), want: broken(oracle.Paced)},
+		"all at once, by ten processes": {tell: sent(1, 10, 0)},
 	})
 }
 
@@ -101,7 +101,7 @@ func TestCapacityOfQuotasAndShares(t *testing.T) {
 			p.sunset(all[than])
 		}
 	}
-	// Namespace a has three, namespace b one; the capacity is for both.
+	// Namespace a has three objects, namespace b has one; they share the capacity.
 	share := func(most, of int) func(*past) {
 		return func(p *past) {
 			p.store(`{apiVersion: v1, kind: Namespace, metadata: {name: b}}`)
@@ -118,21 +118,21 @@ func TestCapacityOfQuotasAndShares(t *testing.T) {
 	}
 	early := broken(oracle.NotEarly)
 	tell(t, map[string]story{
-		"beyond half of the quota":               {tell: quota("count/configmaps: 6", 1)},
-		"within half of the quota":               {tell: quota("count/configmaps: 6", 2), want: early},
-		"beyond half of an odd quota":            {tell: quota("count/configmaps: 5", 1)},
-		"within half of an odd quota":            {tell: quota("count/configmaps: 5", 2), want: early},
-		"beyond half, by the plain name":         {tell: quota("configmaps: 6", 1)},
-		"a quota of something else":              {tell: quota("count/secrets: 0", 0), want: early},
-		"the lesser of two":                      {tell: quota("count/configmaps: 100", 1, "{hard: {configmaps: 6}}")},
-		"one with a scope":                       {tell: quota("count/configmaps: 100", 0, "{hard: {configmaps: 0}, scopes: [NotTerminating]}"), want: early},
-		"a quota that is as good as none":        {tell: quota("count/configmaps: 9223372036854775807", 0), want: early},
-		"a quota beyond what an integer can be":  {tell: quota("count/configmaps: 100E", 0), want: early},
-		"the oldest of who has most":             {tell: share(3, 0)},
-		"the next of who has most":               {tell: share(3, 1), want: early},
-		"the only one of a namespace":            {tell: share(2, 3), want: early},
-		"the last of a round, for another one's": {tell: share(1, 3)},
-		"as many as there are":                   {tell: share(4, 0), want: early},
+		"beyond half of the quota":                      {tell: quota("count/configmaps: 6", 1)},
+		"within half of the quota":                      {tell: quota("count/configmaps: 6", 2), want: early},
+		"beyond half of an odd quota":                   {tell: quota("count/configmaps: 5", 1)},
+		"within half of an odd quota":                   {tell: quota("count/configmaps: 5", 2), want: early},
+		"beyond half, by the plain resource name":       {tell: quota("configmaps: 6", 1)},
+		"a quota of another kind":                       {tell: quota("count/secrets: 0", 0), want: early},
+		"the lower of two quotas":                       {tell: quota("count/configmaps: 100", 1, "{hard: {configmaps: 6}}")},
+		"a second quota with a scope":                   {tell: quota("count/configmaps: 100", 0, "{hard: {configmaps: 0}, scopes: [NotTerminating]}"), want: early},
+		"a quota of MaxInt64":                           {tell: quota("count/configmaps: 9223372036854775807", 0), want: early},
+		"a quota above MaxInt64":                        {tell: quota("count/configmaps: 100E", 0), want: early},
+		"the oldest object of the largest namespace":    {tell: share(3, 0)},
+		"the second oldest of the largest namespace":    {tell: share(3, 1), want: early},
+		"the only object of a namespace":                {tell: share(2, 3), want: early},
+		"the object without a place in the first round": {tell: share(1, 3)},
+		"a capacity for all objects":                    {tell: share(4, 0), want: early},
 	})
 }
 
@@ -153,10 +153,10 @@ func TestWhatLedgersHaveSpent(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"what was counted":            {tell: forms(30*time.Second, 1)},
-		"more than was counted":       {tell: forms(30*time.Second, 2), want: broken(oracle.Limited)},
+		"equal to the count":          {tell: forms(30*time.Second, 1)},
+		"more than the count":         {tell: forms(30*time.Second, 2), want: broken(oracle.Limited)},
 		"forgotten within the window": {tell: forms(30*time.Second, 0), want: broken(oracle.Limited)},
-		"forgotten when it was over":  {tell: forms(70*time.Second, 0)},
-		"kept longer than is needed":  {tell: forms(70*time.Second, 1)},
+		"forgotten after the window":  {tell: forms(70*time.Second, 0)},
+		"kept after the window":       {tell: forms(70*time.Second, 1)},
 	})
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// setting is an override with the RetentionPolicy that has it.
+// setting is an override, and whether its RetentionPolicy is enforced.
 type setting struct {
 	override
 	enforced bool
 }
 
-// settings are the overrides about a rule in a namespace.
+// settings returns the overrides of a rule in a namespace.
 func (r *rule) settings(teams []*policy) []setting {
 	var all []setting
 	if !r.clustered() {
@@ -39,16 +39,16 @@ func (r *rule) allowed() v1alpha1.Override {
 	return *r.Override
 }
 
-// bounds are the shortest and longest that may be set; nil where nothing is said.
+// bounds returns the shortest and longest TTL that an override may set; nil if not limited.
 func (r *rule) bounds() (least, most *time.Duration) {
 	if written := r.allowed().TTL; written != nil {
-		least, _ = optionalDuration(written.Min) // one that cannot be read has made the rule invalid
+		least, _ = optionalDuration(written.Min) // an unreadable bound has made the rule invalid
 		most, _ = optionalDuration(written.Max)
 	}
 	return least, most
 }
 
-// bounded is what a time that is set counts as, where the rule's own is base.
+// bounded returns the TTL that an override results in; base is the TTL of the rule.
 func (r *rule) bounded(ttl, base time.Duration) time.Duration {
 	least, most := r.bounds()
 	if most != nil {
@@ -60,7 +60,7 @@ func (r *rule) bounded(ttl, base time.Duration) time.Duration {
 	return max(ttl, base)
 }
 
-// suspendedBy reports whether overrides keep what the rule finds eligible.
+// suspendedBy reports whether overrides suspend the rule.
 func (r *rule) suspendedBy(all []setting) bool {
 	may := r.allowed().Suspend == nil || *r.allowed().Suspend
 	_, most := r.bounds()
@@ -73,13 +73,13 @@ func (r *rule) suspendedBy(all []setting) bool {
 	return false
 }
 
-// lifetime is the time to live of an object that would have base by the rule's own word.
+// lifetime returns the TTL of an object whose TTL is base according to the rule.
 func (r *rule) lifetime(s *history.State, base time.Duration, all []setting) time.Duration {
 	if base < 0 {
 		return base
 	}
 	ttl := r.overridden(base, all)
-	own, _ := ownTTL(s) // one that cannot be read has been an error of the rule
+	own, _ := ownTTL(s) // an unreadable TTL is reported as an error of the rule
 	if own == nil {
 		return ttl
 	}
@@ -93,7 +93,7 @@ func (r *rule) lifetime(s *history.State, base time.Duration, all []setting) tim
 	}
 }
 
-// overridden is the longest of what counts of overrides, in place of the rule's own.
+// overridden returns the longest TTL of the applicable overrides, or the rule's own.
 func (r *rule) overridden(base time.Duration, all []setting) time.Duration {
 	longest, any := base, false
 	_, most := r.bounds()
@@ -117,7 +117,7 @@ func (r *rule) overridden(base time.Duration, all []setting) time.Duration {
 	return longest
 }
 
-// keeps is how many of the newest stay.
+// keeps returns how many of the newest objects are kept.
 func (r *rule) keeps(all []setting) int {
 	own := 0
 	if r.KeepNewest != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// decidedBy are the removals that one policy alone can have decided, by its UID, in order.
+// decidedBy returns the removals that only one policy can have decided, by its UID, in order.
 func (j *judge) decidedBy() map[string][]*removal {
 	all := map[string][]*removal{}
 	for _, d := range j.removals {
@@ -21,7 +21,7 @@ func (j *judge) decidedBy() map[string][]*removal {
 	return all
 }
 
-// limits checks every window that ends with a deletion: no other can have more in it.
+// limits checks every window that ends with a deletion: no other window can contain more deletions.
 func (j *judge) limits() {
 	for _, list := range j.decidedBy() {
 		for i := range list {
@@ -30,7 +30,7 @@ func (j *judge) limits() {
 	}
 }
 
-// limited checks the window of the last of some removals. One form of the policy that allows it is enough.
+// limited checks the window of the last removal in the list. It passes if one version of the policy allows it.
 func (j *judge) limited(list []*removal) {
 	last := list[len(list)-1]
 	var why string
@@ -44,8 +44,8 @@ func (j *judge) limited(list []*removal) {
 	j.violated(Limited, last.request, last.change.Before, last.change.Revision, why)
 }
 
-// isBeyond says how many surely went within a window of the policy's limits, where those are too many. What was sent before
-// the window was surely known does not count: the ledger may have forgotten it, or never have had it.
+// isBeyond returns a message if more deletions than allowed certainly happened within a window of the policy's limits. It
+// ignores requests sent before the limits were certainly known: the ledger may have forgotten them, or never recorded them.
 func (j *judge) isBeyond(p *policy, list []*removal) string {
 	limits := p.spec.Limits
 	if limits == nil {
@@ -66,11 +66,11 @@ func (j *judge) isBeyond(p *policy, list []*removal) string {
 	if count <= int(limits.MaxDeletions) {
 		return ""
 	}
-	return fmt.Sprintf("policy %s removed %d objects within %s, and may remove %d", p.name, count, span, limits.MaxDeletions)
+	return fmt.Sprintf("policy %s removed %d objects within %s; the limit is %d", p.name, count, span, limits.MaxDeletions)
 }
 
-// limitedSince is the revision from which on, up to another one, a policy surely had its limits for everybody who looked: 0 if
-// it has never been without, since before it was made nothing can have gone by it.
+// limitedSince returns the revision since which, up to another one, a policy certainly had its limits for every reader. It is
+// 0 if the policy always had limits: no deletion can predate the policy.
 func (j *judge) limitedSince(p *policy, upTo int64) int64 {
 	since := j.unbroken(p, upTo, func(other *policy) bool {
 		return other.spec.Limits != nil && other.spec.Limits.Window == p.spec.Limits.Window
@@ -83,12 +83,12 @@ func (j *judge) limitedSince(p *policy, upTo int64) int64 {
 	return 0
 }
 
-// keepsLedger reports whether a policy counts exactly.
+// keepsLedger reports whether a policy has a ledger.
 func (p *policy) keepsLedger() bool {
 	return p.spec.Limits != nil || slices.ContainsFunc(p.rules, func(r *rule) bool { return r.Outcome != "" })
 }
 
-// mayWait reports whether a policy's limits may make what is due wait at a time.
+// mayWait reports whether a policy's limits may delay due objects at a time.
 func (p *policy) mayWait(removed []*removal, at time.Time) bool {
 	if p.spec.Limits == nil {
 		return false

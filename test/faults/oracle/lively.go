@@ -11,19 +11,19 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// lively checks the end: what the policies of the end let go, and did for longer than the deadline, must be gone. With
-// what is checked of each deletion this makes the end that of a run in which nothing was disturbed: what must go is gone,
-// and what must stay was not deleted.
+// lively checks the end of the run: objects that were due under the final policies for longer than the deadline must be gone.
+// Together with the checks of each deletion, this makes the end the same as without faults: due objects are gone, and no
+// other object was deleted.
 func (j *judge) lively() {
 	by, settled := j.settled()
 	if !settled {
 		if !j.Quiet.IsZero() {
-			j.notJudged("what is due at the end: it was quiet from %s to %s, which is less than %s", stamp(j.Quiet), stamp(j.Ended), j.Deadline)
+			j.notJudged("overdue objects at the end: the quiet period from %s to %s is shorter than %s", stamp(j.Quiet), stamp(j.Ended), j.Deadline)
 		}
 		return
 	}
 	end := window{j.Log.Revision, j.Log.Revision}
-	left := map[types.UID]bool{} // owners of several are told of once
+	left := map[types.UID]bool{} // reports the owner of several objects only once
 	for kind := range j.targets() {
 		for _, s := range j.Log.Kind(kind, j.Log.Revision) {
 			o := j.orders(s.GetNamespace(), end)[0]
@@ -40,7 +40,7 @@ func (j *judge) cameBy(s *history.State, by time.Time) bool {
 	return known && !came.After(by)
 }
 
-// overdue checks one object of the end, or the owner that it lets go.
+// overdue checks one object at the end, or the owner that the object's rule deletes.
 func (j *judge) overdue(s *history.State, o order, by time.Time, left map[types.UID]bool) {
 	v := j.decide(s, o, by)
 	if _, kept := j.flagged(s, o, true); !v.goes && v.unknown == nil && !kept {
@@ -57,20 +57,20 @@ func (j *judge) overdue(s *history.State, o order, by time.Time, left map[types.
 	case !v.goes, v.by.policy.mayWait(j.decidedBy()[v.by.policy.uid], by), j.waits(&removal{sent: by, change: history.Change{Before: s}}, v, o) != nil, j.mayLoop(s):
 		return
 	default:
-		j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s lets it go since %s, nothing was disturbed since %s, and it was there at %s; %s",
+		j.violated(Lively, history.Request{}, s, 0, fmt.Sprintf("rule %s allows its deletion since %s, without faults since %s, but it still existed at %s; %s",
 			v.by.id(), stamp(v.due), stamp(j.Quiet), stamp(j.Ended), j.said(v.by.policy, j.Log.Revision)))
 	}
 	left[s.GetUID()] = true
 }
 
-// said is what the status of a policy says, for whoever looks for the reason.
+// said returns the status of a policy, to help find the reason for a violation.
 func (j *judge) said(p *policy, revision int64) string {
 	s := j.Log.At(p.state.Key, revision)
 	if s == nil {
-		return "its policy is gone"
+		return "its policy was deleted"
 	}
 	status := mapIn(s.Object, "status")
-	text := fmt.Sprintf("its policy says: due %v, ledger %v", status["due"], status["ledger"])
+	text := fmt.Sprintf("status of its policy: due %v, ledger %v", status["due"], status["ledger"])
 	conditions, _ := status["conditions"].([]any)
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
@@ -79,7 +79,7 @@ func (j *judge) said(p *policy, revision int64) string {
 	return text
 }
 
-// ownerOf is the controller of an object, as it is in the end; nil if there is none.
+// ownerOf returns the controller of an object at the end; nil for none.
 func (j *judge) ownerOf(s *history.State) *history.State {
 	named := controllerIn(s.Object)
 	if named == nil {
@@ -92,8 +92,8 @@ func (j *judge) ownerOf(s *history.State) *history.State {
 	return nil
 }
 
-// unmarked is since when an object must have been eligible that nobody has marked: from when it was, its rule was enforced and
-// nothing was disturbed, to the next whole second.
+// unmarked returns since when an object without a mark must have been eligible. It is the next whole second after it was
+// eligible, its rule was enforced and the faults had ended.
 func (j *judge) unmarked(r *rule, s *history.State, o order) time.Time {
 	start := o.quiet
 	for _, revision := range []int64{j.eligibleSince(r, s), j.enforcedSince(r)} {
@@ -104,7 +104,7 @@ func (j *judge) unmarked(r *rule, s *history.State, o order) time.Time {
 	return start.Truncate(time.Second).Add(time.Second)
 }
 
-// targets are the kinds that the policies of the end are about.
+// targets returns the kinds that the final policies target.
 func (j *judge) targets() map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	for _, kind := range []string{clusterKind.Kind, teamKind.Kind} {
@@ -117,7 +117,7 @@ func (j *judge) targets() map[schema.GroupKind]bool {
 	return kinds
 }
 
-// uidIn is that of a ledger's line "NAME UID RESOURCEVERSION".
+// uidIn returns the UID of a ledger entry "NAME UID RESOURCEVERSION".
 func uidIn(line string) types.UID {
 	if words := strings.Fields(line); len(words) == 3 {
 		return types.UID(words[1])

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// marking is all that a patch of Sunset's may have.
+// marking contains the only fields that a patch of Sunset may have.
 type marking struct {
 	Metadata struct {
 		UID             types.UID          `json:"uid"`
@@ -21,7 +21,7 @@ type marking struct {
 	} `json:"metadata"`
 }
 
-// markingOf reads a patch strictly. The error is of what is no marking.
+// markingOf reads a patch strictly. It returns an error if the patch does more than change marks.
 func markingOf(r history.Request) (marking, error) {
 	m := marking{}
 	if err := strictly(r.Body, &m); err != nil {
@@ -30,41 +30,41 @@ func markingOf(r history.Request) (marking, error) {
 	_, marks := m.Metadata.Annotations[v1alpha1.EligibleSinceAnnotation]
 	switch {
 	case r.Subresource != "":
-		return m, fmt.Errorf("it is of subresource %s", r.Subresource)
+		return m, fmt.Errorf("it patches subresource %s", r.Subresource)
 	case !marks || len(m.Metadata.Annotations) != 1:
-		return m, fmt.Errorf("it is not about annotation %s alone", v1alpha1.EligibleSinceAnnotation)
+		return m, fmt.Errorf("it must patch only annotation %s", v1alpha1.EligibleSinceAnnotation)
 	case m.Metadata.UID == "" || m.Metadata.ResourceVersion == "":
-		return m, fmt.Errorf("it names uid %q and resourceVersion %q", m.Metadata.UID, m.Metadata.ResourceVersion)
+		return m, fmt.Errorf("UID %q or resourceVersion %q is missing", m.Metadata.UID, m.Metadata.ResourceVersion)
 	}
 	return m, nil
 }
 
-// conditions are the UID and resourceVersion that a DELETE or a patch names.
+// conditions returns the UID and resourceVersion that a DELETE or a patch names.
 func conditions(r history.Request) (types.UID, string) {
 	if r.Verb != "patch" {
 		return r.Preconditions()
 	}
 	m := marking{}
-	_ = json.Unmarshal(r.Body, &m) // what is no marking names nothing
+	_ = json.Unmarshal(r.Body, &m) // another patch names no object
 	return m.Metadata.UID, m.Metadata.ResourceVersion
 }
 
-// marking checks the form of a patch. Held objects are marked too; what is on its way is not.
+// marking checks the form of a patch. Sunset marks held objects too, but not terminating ones.
 func (j *judge) marking(r history.Request, named *history.State) {
 	if brokeOff(r) {
 		return
 	}
 	_, err := markingOf(r)
 	if err == nil && named != nil && isTerminating(named) {
-		err = errors.New("it was being deleted")
+		err = errors.New("the object was terminating")
 	}
 	if err != nil {
 		j.violated(Marked, r, named, 0, err.Error())
 	}
 }
 
-// mayMark reports whether a rule may write the marks of a patch: it has no startTime. To take marks away it needs to know the
-// kind, to write one it must find the object eligible.
+// mayMark reports whether a rule may write the marks of a patch: it must have no startTime. To remove marks, it only needs to
+// target the kind. To write a mark, it must find the object eligible.
 func (j *judge) mayMark(rule *rule, r history.Request, s *history.State, o order) bool {
 	switch {
 	case rule.StartTime != "", rule.invalid != nil, rule.suspendedBy(rule.settings(o.teams)):
@@ -73,16 +73,16 @@ func (j *judge) mayMark(rule *rule, r history.Request, s *history.State, o order
 		return true
 	case !rule.selector.Matches(labels.Set(s.GetLabels())):
 		return false
-	case rule.compiled.refers: // by then something else may refer to it
+	case rule.compiled.refers: // another object may refer to it by then
 		return true
 	}
 	f := j.facts(rule, s, s.Revision)
 	return f.err == nil && f.eligible || f.err != nil && isUnknown(f.err)
 }
 
-// writes reports whether a patch writes a mark that an object does not carry.
+// writes reports whether a patch writes a mark that the object does not have.
 func writes(r history.Request, s *history.State) bool {
-	m, _ := markingOf(r) // what it is not has been said
+	m, _ := markingOf(r) // marking reports other patches
 	written := m.Metadata.Annotations[v1alpha1.EligibleSinceAnnotation]
 	if written == nil {
 		return false

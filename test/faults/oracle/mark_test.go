@@ -10,7 +10,7 @@ import (
 
 func TestPatches(t *testing.T) {
 	const annotated = `annotations: {sunset.x-k8s.io/eligible-since: '{"k":"2026-03-01T12:02:00Z"}'}`
-	// marked is a patch that makes one version of a ConfigMap the next.
+	// marked patches a ConfigMap from one version to the next.
 	marked := func(mode, ruled, before, after string, adjust ...func(*history.Request)) func(*past) {
 		return func(p *past) {
 			p.policy("p", mode, "", ", marked"+ruled)
@@ -27,26 +27,26 @@ func TestPatches(t *testing.T) {
 	}
 	const selected = `, target: {apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {app: old}}}`
 	tell(t, map[string]story{
-		"a mark":                       {tell: marked("Enforce", "", "labels: {}", annotated)},
-		"one on what is held":          {tell: marked("Enforce", "", `annotations: {sunset.x-k8s.io/hold: "true"}`, annotated)},
-		"one of a dry run":             {tell: marked("DryRun", "", "labels: {}", annotated), want: broken(oracle.Restrained)},
-		"one of a rule with startTime": {tell: marked("Enforce", ", startTime: object.metadata.creationTimestamp", "labels: {}", annotated), want: broken(oracle.Restrained)},
-		"one on what is not selected":  {tell: marked("Enforce", selected, "labels: {}", annotated), want: broken(oracle.Restrained)},
-		"one on what is not eligible":  {tell: marked("Enforce", ", eligible: 'false'", "labels: {}", annotated), want: broken(oracle.Restrained)},
-		"one taken from what is not":   {tell: marked("Enforce", selected, annotated, "labels: {}")},
-		"one on what is being deleted": {tell: marked("Enforce", "", `deletionTimestamp: "2026-03-01T12:00:00Z"`, annotated), want: broken(oracle.Marked)},
-		"one by an override's suspension": {
+		"a mark":                                             {tell: marked("Enforce", "", "labels: {}", annotated)},
+		"a mark on a held object":                            {tell: marked("Enforce", "", `annotations: {sunset.x-k8s.io/hold: "true"}`, annotated)},
+		"a mark of a dry run":                                {tell: marked("DryRun", "", "labels: {}", annotated), want: broken(oracle.Restrained)},
+		"a mark of a rule with startTime":                    {tell: marked("Enforce", ", startTime: object.metadata.creationTimestamp", "labels: {}", annotated), want: broken(oracle.Restrained)},
+		"a mark on an object that is not selected":           {tell: marked("Enforce", selected, "labels: {}", annotated), want: broken(oracle.Restrained)},
+		"a mark on an object that is not eligible":           {tell: marked("Enforce", ", eligible: 'false'", "labels: {}", annotated), want: broken(oracle.Restrained)},
+		"a mark removed from an object that is not selected": {tell: marked("Enforce", selected, annotated, "labels: {}")},
+		"a mark on a terminating object":                     {tell: marked("Enforce", "", `deletionTimestamp: "2026-03-01T12:00:00Z"`, annotated), want: broken(oracle.Marked)},
+		"a mark although an override suspends the rule": {
 			tell: func(p *past) {
 				p.store(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: DryRun, overrides: [{policy: p, suspend: true}]}}`)
 				marked("Enforce", "", "labels: {}", annotated)(p)
 			},
 			want: broken(oracle.Restrained),
 		},
-		"one of no version": {
+		"a patch without a version": {
 			tell: marked("Enforce", "", "labels: {}", annotated, body(`{"metadata":{"annotations":{"sunset.x-k8s.io/eligible-since":"{}"}}}`)),
 			want: broken(oracle.Marked),
 		},
-		"a label beside it": {
+		"another label": {
 			tell: marked("Enforce", "", "labels: {}", annotated, body(`{"metadata":{"uid":"x-3","resourceVersion":"3","labels":{"a":"b"},"annotations":{"sunset.x-k8s.io/eligible-since":"{}"}}}`)),
 			want: broken(oracle.Marked),
 		},

@@ -7,10 +7,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// asOwner reports whether an object may go because one that it controls lets it.
+// asOwner reports whether an object may be deleted as the owner of an object that it controls.
 func (j *judge) asOwner(d *removal, o order, w window) verdict {
 	s := d.change.Before
-	best := verdict{why: "nothing that it controls lets it go", promise: Judged}
+	best := verdict{why: "no object that it controls allows its deletion", promise: Judged}
 	for _, owned := range j.controlled(s, o, w) {
 		if _, kept := j.flagged(owned, o, true); kept {
 			continue
@@ -29,7 +29,7 @@ func (j *judge) asOwner(d *removal, o order, w window) verdict {
 	return best
 }
 
-// controlled are the versions, within a window, of what an object controls and rules let its owner go for.
+// controlled returns the versions, within a window, of objects that an object controls and whose rules delete the owner.
 func (j *judge) controlled(s *history.State, o order, w window) []*history.State {
 	var all []*history.State
 	for _, p := range append(o.cluster[:len(o.cluster):len(o.cluster)], o.teams...) {
@@ -53,7 +53,7 @@ func (j *judge) controlled(s *history.State, o order, w window) []*history.State
 	return all
 }
 
-// ownerMay is what the owner itself says of going.
+// ownerMay returns whether the owner itself may be deleted.
 func (j *judge) ownerMay(s *history.State, v verdict, o order, now time.Time) verdict {
 	stays := func(why string) verdict { return verdict{promise: Judged, why: why, by: v.by} }
 	if flagged, kept := j.flagged(s, o, false); kept {
@@ -69,14 +69,14 @@ func (j *judge) ownerMay(s *history.State, v verdict, o order, now time.Time) ve
 		}
 	}
 	if isManaged(s) && !v.by.allowsManaged() {
-		return stays("another controller manages the owner")
+		return stays("the owner is managed by another controller")
 	}
 	own := heard(j.says(s, o, now), now)
 	switch {
 	case own.unknown != nil:
 		return own
 	case own.by != nil && !own.goes:
-		return stays(fmt.Sprintf("as an owner it stays: %s", own.why))
+		return stays(fmt.Sprintf("a rule for the owner keeps it: %s", own.why))
 	}
 	return v
 }

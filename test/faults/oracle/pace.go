@@ -15,10 +15,10 @@ type Pace struct {
 	Processes int // that ran one after the other; each starts with an empty limiter
 }
 
-// delayed is by how much the way of a request to where it is seen may differ from that of another, beside the window.
+// delayed is by how much the delays of two requests may differ, in addition to the window.
 const delayed = time.Second
 
-// paced checks that no user sent more DELETEs in any time than its processes may.
+// paced checks that no user sent DELETEs faster than its processes may.
 func (j *judge) paced() {
 	for user, pace := range j.Paces {
 		var sent []history.Request
@@ -37,7 +37,7 @@ func (j *judge) pacedFor(sent []history.Request, pace Pace) {
 		for to := from + 1; to < len(sent); to++ {
 			span := j.Sent(sent[to]).Sub(j.Sent(sent[from])) + j.Window + delayed
 			if most := float64(pace.Processes) + pace.PerSecond*span.Seconds(); float64(to-from+1) > most {
-				j.violated(Paced, sent[to], nil, 0, fmt.Sprintf("%d DELETEs within %s, and --max-deletions-per-second is %v", to-from+1,
+				j.violated(Paced, sent[to], nil, 0, fmt.Sprintf("%d DELETEs within %s, but --max-deletions-per-second is %v", to-from+1,
 					j.Sent(sent[to]).Sub(j.Sent(sent[from])), pace.PerSecond))
 				return
 			}

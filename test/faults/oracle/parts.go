@@ -10,14 +10,14 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// part is what of a ledger one counter counts. An empty field leaves it open.
+// part selects what one counter of a ledger counts. An empty field matches everything.
 type part struct{ rule, outcome, namespace string }
 
-// rest is the name of the counter of all that have none of their own.
+// rest is the name of the counter for everything without its own counter.
 const rest = "*"
 
-// countParts checks the counters of a ledger one by one, each with all that it can have counted; and that rules have as much
-// together as there is in all.
+// countParts checks each counter of a ledger against the objects that it can have counted. It also checks that the counters
+// of all rules add up to the total.
 func (j *judge) countParts(s *history.State, ledger *v1alpha1.RetentionLedger) {
 	j.countPart(s, part{}, ledger.Total)
 	var rules v1alpha1.LedgerCount
@@ -32,8 +32,8 @@ func (j *judge) countParts(s *history.State, ledger *v1alpha1.RetentionLedger) {
 	for _, n := range ledger.Namespaces {
 		j.countPart(s, part{namespace: n.Name}, n.LedgerCount)
 	}
-	if j.alwaysLedger(s) && rules != ledger.Total { // without a ledger rules were counted that are no more
-		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has %s by rules, and %s in all", tell(rules), tell(ledger.Total)))
+	if j.alwaysLedger(s) && rules != ledger.Total { // without a ledger, counts of removed rules may be included
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has %s for all rules, but %s in total", tell(rules), tell(ledger.Total)))
 	}
 }
 
@@ -42,21 +42,22 @@ func plus(a, b v1alpha1.LedgerCount) v1alpha1.LedgerCount {
 }
 
 func tell(n v1alpha1.LedgerCount) string {
-	return fmt.Sprintf("%d deleted and %d gone", n.Deleted, n.Gone)
+	return fmt.Sprintf("deleted %d and gone %d", n.Deleted, n.Gone)
 }
 
-// countPart checks one counter: what was deleted and what was gone are different objects.
+// countPart checks one counter. An object counts as deleted or as gone, not as both.
 func (j *judge) countPart(s *history.State, p part, n v1alpha1.LedgerCount) {
 	if p.rule == rest || p.outcome == rest || p.namespace == rest {
 		return
 	}
 	if most := len(j.countable(s, p)); n.Deleted+n.Gone > int64(most) {
-		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has %s of %+v, and only %d such objects have ended that were written down or removed", tell(n), p, most))
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has %s for %+v, but only %d such objects were recorded or removed and no longer exist", tell(n), p, most))
 	}
 }
 
-// countable are the objects that a policy's ledger can have counted: those that have ended and were open there, or were
-// removed, as is counted without a ledger too. What was removed against another promise may have been anybody's.
+// countable returns the objects that a policy's ledger can have counted: objects that no longer exist and had an open entry,
+// and removed objects, which are counted without a ledger too. If a removal broke another promise, any policy may have
+// counted it.
 func (j *judge) countable(s *history.State, p part) map[types.UID]bool {
 	all := map[types.UID]bool{}
 	for uid, d := range j.removals {
@@ -86,7 +87,7 @@ func (p part) has(i v1alpha1.LedgerIntents) bool {
 	return (p.rule == "" || p.rule == i.Rule) && (p.outcome == "" || p.outcome == i.Outcome) && (p.namespace == "" || p.namespace == i.Namespace)
 }
 
-// hasOutcomes checks that in the end no outcome of a rule has fewer than were surely removed with it.
+// hasOutcomes checks the final counters: no outcome of a rule has fewer objects than were certainly removed with it.
 func (j *judge) hasOutcomes(s *history.State, r v1alpha1.LedgerRule) {
 	counted := map[string]int64{}
 	for _, o := range r.Outcomes {
@@ -104,12 +105,12 @@ func (j *judge) hasOutcomes(s *history.State, r v1alpha1.LedgerRule) {
 	}
 	for outcome, n := range least {
 		if counted[outcome] < n {
-			j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has %d with outcome %q of rule %s, and at least %d were removed", counted[outcome], outcome, r.Name, n))
+			j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("the ledger has %d with outcome %q of rule %s, but at least %d were removed", counted[outcome], outcome, r.Name, n))
 		}
 	}
 }
 
-// outcomeOf is the outcome with which one rule of a policy alone can have removed an object; empty if that is not certain.
+// outcomeOf returns the outcome with which only one rule of a policy can have removed an object; empty if that is uncertain.
 func (j *judge) outcomeOf(d *removal, s *history.State, rule string) string {
 	sure := ""
 	for i, r := range d.rules {
@@ -122,8 +123,8 @@ func (j *judge) outcomeOf(d *removal, s *history.State, rule string) string {
 	return sure
 }
 
-// mayBe reports whether a removal may have been counted in a part. Of an owner the outcome is that of what it controls, which is
-// left open.
+// mayBe reports whether a part may have counted a removal. The outcome of an owner is that of the object that it controls,
+// which is not checked.
 func (j *judge) mayBe(d *removal, s *history.State, p part) bool {
 	for _, r := range d.rules {
 		object := d.change.Before
@@ -135,16 +136,17 @@ func (j *judge) mayBe(d *removal, s *history.State, p part) bool {
 	return false
 }
 
-// outcome is what a rule's expression gives for an object; empty if it gives nothing.
+// outcome returns the result of a rule's outcome expression for an object; empty if there is none.
 func (j *judge) outcome(r *rule, s *history.State) string {
 	if r.compiled.outcome == nil {
 		return ""
 	}
-	text, _ := r.compiled.askText(r.compiled.outcome, about{object: seen(s)}) // one that fails has kept the object
+	text, _ := r.compiled.askText(r.compiled.outcome, about{object: seen(s)}) // a failing expression has kept the object
 	return text
 }
 
-// statusOfLedger checks that a status which sums a ledger up says in the end what that has said for a while.
+// statusOfLedger checks that the final status of a policy contains the totals of its ledger, if the ledger has not changed
+// for a while.
 func (j *judge) statusOfLedger(s *history.State, ledger *v1alpha1.RetentionLedger) {
 	by, settled := j.settled()
 	state := j.Log.At(j.Log.Key("retentionledgers", "", ledger.Name), j.Log.Revision)
@@ -156,6 +158,6 @@ func (j *judge) statusOfLedger(s *history.State, ledger *v1alpha1.RetentionLedge
 	var said v1alpha1.LedgerCount
 	data, _ := json.Marshal(status) // it came from JSON
 	if err := json.Unmarshal(data, &said); err != nil || said != ledger.Total {
-		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.ledger has %s, the ledger %s since %s", tell(said), tell(ledger.Total), stamp(written)))
+		j.violated(Exact, history.Request{}, s, 0, fmt.Sprintf("status.ledger has %s, but the ledger has %s since %s", tell(said), tell(ledger.Total), stamp(written)))
 	}
 }

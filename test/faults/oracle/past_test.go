@@ -21,14 +21,14 @@ import (
 
 const us, others = "sunset-1", "somebody"
 
-// past is a history written by hand. Every step is a moment after the one before.
+// past is a history that a test writes. Each step is later than the one before.
 type past struct {
 	*testing.T
 	log      *history.Log
 	requests []history.Request
 	revision int64
 	clock    time.Time
-	evidence oracle.Evidence // what a test adds
+	evidence oracle.Evidence // set by a test
 }
 
 func newPast(t *testing.T) *past {
@@ -37,7 +37,7 @@ func newPast(t *testing.T) *past {
 	return p
 }
 
-// check judges the past, as it is now.
+// check checks the past so far.
 func (p *past) check() oracle.Report {
 	p.Helper()
 	e := p.evidence
@@ -51,7 +51,7 @@ func (p *past) check() oracle.Report {
 
 func (p *past) wait(d time.Duration) { p.clock = p.clock.Add(d) }
 
-// resources are the kinds whose plural is not their name with an s.
+// resources contains the resources of kinds whose plural is not the name with an s.
 var resources = map[string]string{
 	"ClusterRetentionPolicy": "sunset.x-k8s.io/clusterretentionpolicies",
 	"RetentionPolicy":        "sunset.x-k8s.io/retentionpolicies",
@@ -75,7 +75,7 @@ func (p *past) read(text string) *unstructured.Unstructured {
 	return o
 }
 
-// store writes an object, as somebody else does if nobody is named.
+// store writes an object, as another user unless the test names one.
 func (p *past) store(text string, user ...string) *history.State {
 	p.Helper()
 	p.revision++
@@ -108,12 +108,12 @@ func (p *past) store(text string, user ...string) *history.State {
 	return s
 }
 
-// marking is the patch by which Sunset would have made one version of an object the next.
+// marking returns the patch by which Sunset would have changed one version of an object into the next.
 func marking(before, after *history.State) []byte {
 	if before == nil {
 		return nil
 	}
-	var mark any // null takes it away
+	var mark any // null removes the mark
 	if written, marked := after.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]; marked {
 		mark = written
 	}
@@ -122,7 +122,7 @@ func marking(before, after *history.State) []byte {
 	return body
 }
 
-// note records a request, a millisecond long.
+// note records a request that takes a millisecond.
 func (p *past) note(r history.Request) {
 	r.ID = fmt.Sprint(len(p.requests) + 1)
 	r.Received = p.clock
@@ -131,20 +131,20 @@ func (p *past) note(r history.Request) {
 	p.requests = append(p.requests, r)
 }
 
-// fenced are the options of Sunset's DELETEs.
+// fenced returns the options of Sunset's DELETEs.
 func fenced(s *history.State) metav1.DeleteOptions {
 	uid, version, background := s.GetUID(), s.GetResourceVersion(), metav1.DeletePropagationBackground
 	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background}
 }
 
-// request is a DELETE of ours that is answered with a code, and does nothing else.
+// request records a DELETE of Sunset with an answer, and has no other effect.
 func (p *past) request(s *history.State, code int, options metav1.DeleteOptions) {
 	answer, _ := json.Marshal(map[string]any{"kind": "Status", "details": map[string]any{"uid": s.GetUID()}})
 	p.note(history.Request{Verb: "delete", User: us, Code: code, Options: options, Answer: answer, Group: s.GroupVersionKind().Group,
 		Resource: history.Resource(s), Namespace: s.GetNamespace(), Name: s.GetName()})
 }
 
-// sunset deletes an object, by which it is gone.
+// sunset deletes an object as Sunset.
 func (p *past) sunset(s *history.State, adjust ...func(*metav1.DeleteOptions)) {
 	p.Helper()
 	options := fenced(s)
@@ -158,7 +158,7 @@ func (p *past) sunset(s *history.State, adjust ...func(*metav1.DeleteOptions)) {
 	p.request(s, 200, options)
 }
 
-// remove deletes an object, as somebody else does.
+// remove deletes an object as another user.
 func (p *past) remove(s *history.State) {
 	p.Helper()
 	p.sunset(s)
@@ -166,14 +166,14 @@ func (p *past) remove(s *history.State) {
 	last.User, last.Options = others, metav1.DeleteOptions{}
 }
 
-// configMap creates one in namespace a.
+// configMap creates a ConfigMap in namespace a.
 func (p *past) configMap(name string, more ...string) *history.State {
 	p.Helper()
 	return p.store(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: a, name: %s%s}}`, name, strings.Join(append([]string{""}, more...), ", ")))
 }
 
-// policy writes a ClusterRetentionPolicy with one rule: ConfigMaps go a minute after they were made. more is added to the
-// spec, and ruled to the rule.
+// policy writes a ClusterRetentionPolicy with one rule, which deletes ConfigMaps a minute after their creation. It adds more
+// to the spec, and ruled to the rule.
 func (p *past) policy(name, mode string, more, ruled string) *history.State {
 	p.Helper()
 	return p.store(p.policyText(name, mode, more, ruled))
@@ -200,7 +200,7 @@ func (p *past) policyText(name, mode, more, ruled string) string {
 		name, mode, more, ruled)
 }
 
-// story is one history, and the promises that it breaks.
+// story is one history and the promises that it breaks.
 type story struct {
 	tell func(*past)
 	want []oracle.Promise

@@ -16,28 +16,28 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// policy is a ClusterRetentionPolicy or a RetentionPolicy as it was at one revision.
+// policy is a ClusterRetentionPolicy or a RetentionPolicy at one revision.
 type policy struct {
 	state     *history.State
-	name      string // of a RetentionPolicy NAMESPACE/NAME
+	name      string // NAMESPACE/NAME of a RetentionPolicy
 	namespace string // of a RetentionPolicy
 	uid       string
-	spec      v1alpha1.ClusterRetentionPolicySpec // what both kinds have in common
+	spec      v1alpha1.ClusterRetentionPolicySpec // fields that both kinds have
 	account   string
 	selector  labels.Selector
 	rules     []*rule
 	overrides []override
-	// doubtful: something was not understood in which an override may be hidden.
+	// doubtful is true if an unreadable part may contain an override.
 	doubtful bool
 }
 
-// rule is one of a policy's.
+// rule is one rule of a policy.
 type rule struct {
 	*policy
 	v1alpha1.Rule
 	kind     schema.GroupVersionKind
 	selector labels.Selector
-	invalid  error // it deletes nothing, and keeps
+	invalid  error // deletes nothing, and keeps
 	compiled *compiled
 }
 
@@ -50,14 +50,14 @@ func (p *policy) clustered() bool { return p.namespace == "" }
 
 func (p *policy) enforced() bool { return p.spec.Mode == v1alpha1.Enforce }
 
-// hasSay reports whether its rules count; those of a dry run do not.
+// hasSay reports whether its rules count; the rules of a dry run do not.
 func (p *policy) hasSay() bool { return p.spec.Mode != v1alpha1.DryRun }
 
 func (r *rule) id() string { return r.policy.name + "/" + r.Name }
 
 func (r *rule) deletesOwner() bool { return r.Delete != nil && r.Delete.What == v1alpha1.DeleteOwner }
 
-// readPolicy reads a policy strictly: what is wrong in a rule makes it invalid, what is wrong elsewhere all of them.
+// readPolicy reads a policy strictly. An error in a rule makes that rule invalid; an error elsewhere makes all rules invalid.
 func (j *judge) readPolicy(s *history.State) *policy {
 	p := &policy{state: s, name: s.GetName(), namespace: s.GetNamespace(), uid: string(s.GetUID())}
 	if p.namespace != "" {
@@ -66,7 +66,7 @@ func (j *judge) readPolicy(s *history.State) *policy {
 	spec, ok := s.Object["spec"].(map[string]any)
 	var wrong error
 	if !ok {
-		wrong = errors.New("no spec")
+		wrong = errors.New("spec is missing")
 	}
 	rest := maps.Clone(spec)
 	delete(rest, "rules")
@@ -77,7 +77,7 @@ func (j *judge) readPolicy(s *history.State) *policy {
 	wrong = errors.Join(wrong, p.readMode(), p.readSelector(), j.compileVariables(p))
 	list, isList := spec["rules"].([]any)
 	if spec["rules"] != nil && !isList {
-		wrong = errors.Join(wrong, errors.New("rules are no list"))
+		wrong = errors.Join(wrong, errors.New("rules is not a list"))
 	}
 	for _, written := range list {
 		p.rules = append(p.rules, j.readRule(p, written, wrong))
@@ -85,7 +85,7 @@ func (j *judge) readPolicy(s *history.State) *policy {
 	return p
 }
 
-// readTop refuses fields beside spec that nobody knows.
+// readTop returns an error for unknown fields next to spec.
 func (p *policy) readTop(s *history.State) error {
 	for field := range s.Object {
 		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, field) {
@@ -113,7 +113,7 @@ func (p *policy) readMode() error {
 	case v1alpha1.DryRun, v1alpha1.Enforce, v1alpha1.Suspended:
 	default:
 		p.spec.Mode = v1alpha1.Suspended
-		return errors.New("not a mode")
+		return errors.New("unknown mode")
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (p *policy) readSelector() (err error) {
 	return err
 }
 
-// selectorOf selects everything where there is no selector, or none that can be read.
+// selectorOf selects everything if the selector is missing or invalid.
 func selectorOf(written *metav1.LabelSelector) (labels.Selector, error) {
 	if written == nil {
 		return labels.Everything(), nil
@@ -158,14 +158,14 @@ func (j *judge) readRule(p *policy, written any, wrong error) *rule {
 	r.selector, selected = selectorOf(r.Target.Selector)
 	r.invalid = errors.Join(r.invalid, err, selected, r.readTimes())
 	if j.isProtectedKind(r.kind.GroupKind()) {
-		r.invalid = errors.Join(r.invalid, errors.New("protected kind"))
+		r.invalid = errors.Join(r.invalid, errors.New("the kind is protected"))
 	}
 	r.compiled, err = j.compile(r)
 	r.invalid = errors.Join(r.invalid, err)
 	return r
 }
 
-// readTimes checks what is written as a time to live.
+// readTimes checks the TTL fields.
 func (r *rule) readTimes() error {
 	_, err := optionalDuration(r.TTL)
 	if r.TTL == "" && r.TTLExpression == "" && r.Capacity == nil {
@@ -179,7 +179,7 @@ func (r *rule) readTimes() error {
 	return err
 }
 
-// strictly reads what etcd has into an API type; a field that the type does not have is an error.
+// strictly reads stored data into an API type; a field that the type does not have is an error.
 func strictly(written, into any) error {
 	data, err := json.Marshal(written)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// standing is an object's place among the others of its rule.
+// standing is an object's rank among the objects of its rule.
 type standing struct {
 	newest, excess bool
 	unknown        error
@@ -22,7 +22,7 @@ type member struct {
 	group string
 }
 
-// standing counts the others as they were at the order's revision.
+// standing ranks the objects as of the order's revision.
 func (j *judge) standing(r *rule, s *history.State, o order) standing {
 	keep := r.keeps(r.settings(o.teams))
 	switch {
@@ -48,8 +48,8 @@ func (j *judge) standing(r *rule, s *history.State, o order) standing {
 	return standing{newest: inGroup < keep, excess: bounded && place >= most}
 }
 
-// members are the objects of a namespace that take a place at a revision, the newest first; one on which an expression fails
-// takes none. The error says what the oracle itself cannot know.
+// members returns the objects of a namespace that are ranked at a revision, the newest first; an object for which an
+// expression fails is not ranked. The error says what the checker does not implement.
 func (j *judge) members(r *rule, namespace string, revision int64) (members []member, err error) {
 	for _, s := range j.Log.Kind(r.kind.GroupKind(), revision) {
 		if s.GetNamespace() != namespace || isTerminating(s) || isMirror(s) || !r.selector.Matches(labels.Set(s.GetLabels())) {

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 
 const patience = time.Minute
 
-// TestOnARealControlPlane: what a real Sunset does is judged from real logs and found fine; and what somebody clumsy does is
-// not, once it is taken for Sunset's.
+// TestOnARealControlPlane checks a real Sunset with real logs and finds no violation. Then it counts the DELETE of another
+// user as Sunset's, and finds violations.
 func TestOnARealControlPlane(t *testing.T) {
 	t.Parallel()
 	plane := start(t)
@@ -70,7 +70,7 @@ func TestOnARealControlPlane(t *testing.T) {
 	}
 	at, known := history.NewTimeline(evidence.Requests, evidence.Log).Latest(evidence.Log.Ends()[0].Revision)
 	if !known || at.Before(created) || at.After(quiet) {
-		t.Errorf("the first end was at %s, not between %s and %s", at, created, quiet)
+		t.Errorf("the first removal was at %s, not between %s and %s", at, created, quiet)
 	}
 	evidence.Users = []string{us, "clumsy"}
 	report, err = oracle.Check(evidence)
@@ -137,7 +137,7 @@ func configMap(t *testing.T, c client.Client, name string, annotations map[strin
 	return object
 }
 
-// sunset runs a controller until stop.
+// sunset runs a controller until the test calls stop.
 func sunset(t *testing.T, plane *cluster.Cluster) (stop func()) {
 	t.Helper()
 	config, err := plane.UserConfig(us, "system:masters")
@@ -172,12 +172,12 @@ func gone(t *testing.T, c client.Client, objects []client.Object) {
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
-			return fmt.Errorf("%s is still there (%v)", object.GetName(), err)
+			return fmt.Errorf("%s still exists (%v)", object.GetName(), err)
 		})
 	}
 }
 
-// counted waits until the ledgers have so many.
+// counted waits until the ledgers have counted n objects.
 func counted(t *testing.T, c client.Client, n int) {
 	t.Helper()
 	cluster.Eventually(t, patience, func() error {
@@ -188,7 +188,7 @@ func counted(t *testing.T, c client.Client, n int) {
 			sum += int(l.Total.Deleted)
 		}
 		if sum != n {
-			return fmt.Errorf("%d are counted (%v)", sum, err)
+			return fmt.Errorf("%d objects are counted (%v)", sum, err)
 		}
 		return nil
 	})

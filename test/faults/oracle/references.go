@@ -13,10 +13,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// quietPeriod is for how long nothing must have referred to what goes by a rule that reads references.
+// quietPeriod is how long an object must have had no references before a rule that reads references may delete it.
 const quietPeriod = 30 * time.Second
 
-// podSpecs are where the kinds that tests have keep a PodSpec.
+// podSpecs contains the path of the PodSpec in the kinds that tests use.
 var podSpecs = map[schema.GroupKind][]string{
 	{Kind: "Pod"}:                        {"spec"},
 	{Kind: "PodTemplate"}:                {"template", "spec"},
@@ -29,8 +29,8 @@ var podSpecs = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
 }
 
-// notFollowed are kinds that refer to ConfigMaps and Secrets in ways that are not known here: where one has the name of an
-// object anywhere, that is not judged.
+// notFollowed contains kinds whose references to ConfigMaps and Secrets the checker does not implement. If such an object
+// contains the name of an object anywhere, that object is not checked.
 var notFollowed = []schema.GroupKind{
 	{Group: "apps", Kind: "ControllerRevision"}, {Group: "networking.k8s.io", Kind: "Ingress"},
 	{Group: "networking.k8s.io", Kind: "IngressClass"}, {Kind: "PersistentVolume"}, {Group: "storage.k8s.io", Kind: "StorageClass"},
@@ -39,12 +39,12 @@ var notFollowed = []schema.GroupKind{
 	{Group: "admissionregistration.k8s.io", Kind: "MutatingAdmissionPolicyBinding"},
 }
 
-// references are what refers to an object at a revision, as rules see it.
+// references returns the references to an object at a revision, as rules see them.
 func (j *judge) references(s *history.State, revision int64) (map[string]any, error) {
 	for _, kind := range notFollowed {
 		for _, from := range j.Log.Kind(kind, revision) {
 			if says(from.Object, s.GetName()) {
-				return nil, fmt.Errorf("%w what a %s refers to", errUnknown, kind)
+				return nil, fmt.Errorf("%w: references of a %s", errUnknown, kind)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func (j *judge) references(s *history.State, revision int64) (map[string]any, er
 	return map[string]any{"count": int64(len(by)), "by": by}, nil
 }
 
-// referrers are the kinds that may refer to others: those of Kubernetes, and those that policies declare.
+// referrers returns the kinds that may refer to others: kinds of Kubernetes, and those that policies declare.
 func (j *judge) referrers(revision int64) []schema.GroupKind {
 	kinds := []schema.GroupKind{{Kind: "ServiceAccount"}, {Kind: "ConfigMap"}, {Kind: "Secret"}}
 	for kind := range podSpecs {
@@ -83,7 +83,8 @@ func kindOf(declared v1alpha1.Reference) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(declared.From.APIVersion, declared.From.Kind).GroupKind()
 }
 
-// refers reports whether one object refers to another: by its PodSpec, as an owned object to its owner, or as policies declare.
+// refers reports whether one object refers to another: by its PodSpec, as an owned object to its owner, or as a policy
+// declares.
 func (j *judge) refers(from, to *history.State, revision int64) (bool, error) {
 	if from.GetUID() == to.GetUID() {
 		return false, nil
@@ -116,7 +117,7 @@ func (j *judge) mounts(from, to *history.State) bool {
 	return has && mentions(spec, to)
 }
 
-// fields are where a PodSpec names an object of a kind: the field, and the one below it with the name.
+// fields contains the fields of a PodSpec that name an object of a kind: the outer field, and the inner field with the name.
 var fields = map[string]map[string]string{
 	"ConfigMap": {"configMap": "name", "configMapRef": "name", "configMapKeyRef": "name"},
 	"Secret": {"secret": "secretName", "secretRef": "name", "secretKeyRef": "name", "nodePublishSecretRef": "name",
@@ -143,7 +144,7 @@ func mentions(value any, to *history.State) bool {
 	return false
 }
 
-// says reports whether a text is anywhere in a value.
+// says reports whether a text occurs anywhere in a value.
 func says(value any, text string) bool {
 	switch x := value.(type) {
 	case []any:
@@ -164,14 +165,14 @@ func names(list []map[string]any, to *history.State) bool {
 	return slices.ContainsFunc(list, func(one map[string]any) bool { return one["name"] == to.GetName() })
 }
 
-// owns reports whether a ConfigMap or Secret is owned by another one.
+// owns reports whether another object owns a ConfigMap or Secret.
 func owns(owner, owned *history.State) bool {
 	return isMaterial(owned) && slices.ContainsFunc(mapsIn(mapIn(owned.Object, "metadata"), "ownerReferences"), func(o map[string]any) bool {
 		return o["uid"] == string(owner.GetUID())
 	})
 }
 
-// declares asks a declaration of what an object refers to.
+// declares evaluates a declaration, and reports whether it names an object.
 func (j *judge) declares(declared v1alpha1.Reference, from, to *history.State) (bool, error) {
 	program, err := j.program(declared.Names)
 	if err != nil {
@@ -183,7 +184,7 @@ func (j *judge) declares(declared v1alpha1.Reference, from, to *history.State) (
 	}
 	list, ok := value.(traits.Lister)
 	if !ok {
-		return false, fmt.Errorf("%s gives no list", declared.Names)
+		return false, fmt.Errorf("%s does not return a list", declared.Names)
 	}
 	for it := list.Iterator(); it.HasNext() == types.True; {
 		namespace, name := from.GetNamespace(), ""
@@ -196,7 +197,7 @@ func (j *judge) declares(declared v1alpha1.Reference, from, to *history.State) (
 				namespace = other
 			}
 		default:
-			return false, fmt.Errorf("%w names such as %v", errUnknown, x)
+			return false, fmt.Errorf("%w: a name such as %v", errUnknown, x)
 		}
 		if name == to.GetName() && namespace == to.GetNamespace() {
 			return true, nil
@@ -205,7 +206,8 @@ func (j *judge) declares(declared v1alpha1.Reference, from, to *history.State) (
 	return false, nil
 }
 
-// lastReferred is when something last ceased to refer to an object, at the soonest; zero if nothing ever did.
+// lastReferred returns the earliest time at which the last reference to an object can have ended; zero if there never was
+// one.
 func (j *judge) lastReferred(s *history.State, upTo int64) (last time.Time, err error) {
 	for _, kind := range j.referrers(upTo) {
 		for _, c := range j.Log.Between(kind, 0, upTo) {
@@ -230,7 +232,7 @@ func (j *judge) lastReferred(s *history.State, upTo int64) (last time.Time, err 
 	return last, nil
 }
 
-// soonest is when the quiet period of an object is over; zero for a rule that reads no references.
+// soonest returns the end of the quiet period of an object; zero for a rule that reads no references.
 func (j *judge) soonest(r *rule, s *history.State, revision int64) (time.Time, error) {
 	if !r.compiled.refers {
 		return time.Time{}, nil

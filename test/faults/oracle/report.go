@@ -7,38 +7,38 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// Promise is one of those that are checked.
+// Promise is a promise that the checker checks.
 type Promise string
 
-// The promises, of docs/policy.md and the pages beside it.
+// The promises of docs/policy.md and related pages.
 const (
 	Fenced       Promise = "every DELETE names UID, resourceVersion and the propagation policy of its rule"
-	Marked       Promise = "a patch marks the version that it names, and does nothing else"
+	Marked       Promise = "a patch changes only the marks of the version that it names"
 	Restrained   Promise = "dry runs and suspended policies change nothing"
-	Judged       Promise = "what goes is the version that was judged, and the policies let it go"
-	NotEarly     Promise = "nothing goes before its time"
-	HeldStays    Promise = "what is held stays, from the moment the API server has the hold"
-	NotTwice     Promise = "what is being deleted already is not deleted again"
-	Untouched    Promise = "protected kinds and namespaces are left alone"
-	Counted      Promise = "no Pod goes before its Job has counted it"
-	Limited      Promise = "limits hold over every window"
-	Approved     Promise = "nothing big goes that nobody has previewed"
-	Exact        Promise = "counts are of what was deleted, each once"
-	WrittenFirst Promise = "what counts in a ledger is written there before it is deleted"
-	Lively       Promise = "what is due goes"
-	Paced        Promise = "no more is deleted in a second than --max-deletions-per-second"
+	Judged       Promise = "the policies allow the deletion of the version that a DELETE names"
+	NotEarly     Promise = "no object is deleted before it is due"
+	HeldStays    Promise = "a held object is kept, from the moment the API server has the hold"
+	NotTwice     Promise = "a terminating object is not deleted again"
+	Untouched    Promise = "protected kinds and namespaces are not changed"
+	Counted      Promise = "no Pod is deleted before the Job controller has counted it"
+	Limited      Promise = "limits apply to every window"
+	Approved     Promise = "many objects are not deleted without a preview or an approval"
+	Exact        Promise = "counts contain each deletion once"
+	WrittenFirst Promise = "a ledger records each deletion before the DELETE"
+	Lively       Promise = "due objects are deleted"
+	Paced        Promise = "no more DELETEs per second than --max-deletions-per-second"
 )
 
 // Violation is one broken promise.
 type Violation struct {
 	Promise  Promise
-	Request  string // that broke it; empty where none did
+	Request  string // that broke the promise; empty for none
 	Object   string
-	Revision int64 // at which it happened; zero where it did not
+	Revision int64 // of the violation; zero for none
 	Why      string
 }
 
-// String is the violation as a test reports it.
+// String formats the violation for a test log.
 func (v Violation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "broken: %s\n  object %s", v.Promise, v.Object)
@@ -52,16 +52,16 @@ func (v Violation) String() string {
 	return b.String()
 }
 
-// Report is the outcome of a check.
+// Report is the result of a check.
 type Report struct {
-	Deletions  int // DELETEs that were sent
-	Judged     int // of these, those for which the policies and the version that they name were asked, whatever came of them
-	Removed    int // objects that they removed
+	Deletions  int // number of DELETEs sent
+	Judged     int // number of DELETEs checked against the policies and the version that they name, regardless of the result
+	Removed    int // number of objects removed
 	NotJudged  []string
 	Violations []Violation
 }
 
-// Err is nil if everything was judged and no promise was broken.
+// Err returns nil if everything was checked and no promise was broken.
 func (r Report) Err() error {
 	if len(r.NotJudged)+len(r.Violations) == 0 {
 		return nil
@@ -69,15 +69,15 @@ func (r Report) Err() error {
 	return fmt.Errorf("%s", r)
 }
 
-// String has all of the report.
+// String formats the whole report.
 func (r Report) String() string {
-	lines := []string{fmt.Sprintf("%d DELETEs, %d of them judged, %d objects removed, %d not judged, %d violations",
+	lines := []string{fmt.Sprintf("%d DELETEs, %d of them checked, %d objects removed, %d not checked, %d violations",
 		r.Deletions, r.Judged, r.Removed, len(r.NotJudged), len(r.Violations))}
 	for _, v := range r.Violations {
 		lines = append(lines, v.String())
 	}
 	for _, n := range r.NotJudged {
-		lines = append(lines, "not judged: "+n)
+		lines = append(lines, "not checked: "+n)
 	}
 	return strings.Join(lines, "\n")
 }

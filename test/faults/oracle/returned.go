@@ -9,17 +9,18 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// Sunset may keep an object that was re-created so many times in a row, each time so soon after its deletion (reason Recreated).
+// Sunset may keep an object that was recreated this many times in a row, each time this soon after its deletion (reason
+// Recreated).
 const (
 	loopAfter     = 3
 	returnsWithin = time.Minute
 )
 
-// mayLoop reports whether Sunset may keep an object because objects of its name were re-created as fast as it deleted them. It may also
-// delete the object, as edits and restarts reset the count.
+// mayLoop reports whether Sunset may keep an object because objects with its name were recreated as fast as Sunset deleted
+// them. Sunset may also delete the object, because edits and restarts reset the count.
 func (j *judge) mayLoop(s *history.State) bool {
 	returns := 0
-	var last history.Change // by which the one before was gone
+	var last history.Change // the previous deletion of the name
 	for _, c := range j.Log.Of(s.Key) {
 		switch {
 		case c.Revision > s.Revision:
@@ -35,13 +36,13 @@ func (j *judge) mayLoop(s *history.State) bool {
 	return returns >= loopAfter
 }
 
-// follows reports whether a change may have come within returnsWithin of another.
+// follows reports whether a change may have happened within returnsWithin after another.
 func (j *judge) follows(c, last history.Change) bool {
 	gone, known := j.times.Latest(last.Revision)
 	return !known || j.times.Earliest(c.Revision).Sub(gone) <= returnsWithin
 }
 
-// sentDelete reports whether Sunset has sent a DELETE of an object.
+// sentDelete reports whether Sunset sent a DELETE for an object.
 func (j *judge) sentDelete(uid types.UID) bool {
 	return slices.ContainsFunc(j.Requests, func(r history.Request) bool {
 		named, _ := conditions(r)

@@ -8,9 +8,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
-// TestWhatComesBackMayStay: Sunset keeps what comes back three times in a row within a minute of its deletion, and nothing else.
+// TestWhatComesBackMayStay: Sunset keeps an object that was recreated three times in a row, each within a minute of its
+// deletion. It keeps no other object.
 func TestWhatComesBackMayStay(t *testing.T) {
-	// back has x come back so often, each time so long after it was deleted, and stay then, due for a minute.
+	// back recreates x several times, each time some time after its deletion. Then x stays, due for a minute.
 	back := func(times int, after time.Duration, remove func(p *past, x *history.State, time int)) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", "")
@@ -25,7 +26,7 @@ func TestWhatComesBackMayStay(t *testing.T) {
 		}
 	}
 	sunset := func(p *past, x *history.State, _ int) { p.sunset(x) }
-	// mixed is by Sunset but for the second time.
+	// mixed deletes as Sunset, except for the second time.
 	mixed := func(p *past, x *history.State, time int) {
 		if time == 1 {
 			p.remove(x)
@@ -38,21 +39,21 @@ func TestWhatComesBackMayStay(t *testing.T) {
 		tell func(*past)
 		want []oracle.Promise
 	}{
-		"three times":                      {tell: back(3, time.Second, sunset)},
-		"five times":                       {tell: back(5, time.Second, sunset)},
-		"twice":                            {tell: back(2, time.Second, sunset), want: late},
-		"three times, each after minutes":  {tell: back(3, 2*time.Minute, sunset), want: late},
-		"three times, once of somebody's":  {tell: back(3, time.Second, mixed), want: late},
-		"three times, none of them Sunset": {tell: back(3, time.Second, func(p *past, x *history.State, _ int) { p.remove(x) }), want: late},
+		"three times":                     {tell: back(3, time.Second, sunset)},
+		"five times":                      {tell: back(5, time.Second, sunset)},
+		"twice":                           {tell: back(2, time.Second, sunset), want: late},
+		"three times, each after minutes": {tell: back(3, 2*time.Minute, sunset), want: late},
+		"three times, once after another user's DELETE": {tell: back(3, time.Second, mixed), want: late},
+		"three times, after DELETEs of another user":    {tell: back(3, time.Second, func(p *past, x *history.State, _ int) { p.remove(x) }), want: late},
 	}
 	ends := map[string]func(p *past, told func(*past)){
-		"in the end": func(p *past, told func(*past)) {
+		"at the end": func(p *past, told func(*past)) {
 			told(p)
-			p.evidence.Quiet, p.evidence.Lossy = p.clock, true // nobody has written a status
+			p.evidence.Quiet, p.evidence.Lossy = p.clock, true // the history contains no status
 			p.goesOn(20 * time.Second)
 			p.configMap("y", `annotations: {sunset.x-k8s.io/hold: "true"}`)
 		},
-		"meanwhile": func(p *past, told func(*past)) {
+		"during the run": func(p *past, told func(*past)) {
 			told(p)
 			from := p.clock
 			p.goesOn(time.Minute)
@@ -68,7 +69,7 @@ func TestWhatComesBackMayStay(t *testing.T) {
 	}
 }
 
-// TestAnOwnerThatComesBackMayStay too, whatever the names of what it owns.
+// TestAnOwnerThatComesBackMayStay recreates an owner, whose objects have different names.
 func TestAnOwnerThatComesBackMayStay(t *testing.T) {
 	back := func(times int) func(*past) {
 		return func(p *past) {
@@ -85,7 +86,7 @@ func TestAnOwnerThatComesBackMayStay(t *testing.T) {
 					p.remove(pod)
 				}
 			}
-			p.evidence.Quiet, p.evidence.Lossy = p.clock, true // nobody has written a status
+			p.evidence.Quiet, p.evidence.Lossy = p.clock, true // the history contains no status
 			p.goesOn(20 * time.Second)
 		}
 	}

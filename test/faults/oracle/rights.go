@@ -12,8 +12,8 @@ import (
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
-// isPermitted reports whether the ServiceAccount of a namespace's own rule has, at one revision at least of those, all
-// rights that the rule needs.
+// isPermitted reports whether the ServiceAccount of a namespaced rule has all permissions that the rule needs, at one of the
+// revisions at least.
 func (j *judge) isPermitted(r *rule, s *history.State, revisions ...int64) bool {
 	verbs := []string{"list", "delete"}
 	if r.StartTime == "" {
@@ -34,7 +34,7 @@ func has(list []string, one string) bool {
 	return slices.Contains(list, one) || slices.Contains(list, "*")
 }
 
-// granted are the rules of all roles that the account of a policy is bound to in its namespace.
+// granted returns the rules of all roles that are bound to the policy's ServiceAccount in its namespace.
 func (j *judge) granted(p *policy, revision int64) []rbacv1.PolicyRule {
 	var all []rbacv1.PolicyRule
 	for _, kind := range []string{"RoleBinding", "ClusterRoleBinding"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// room is how many objects a rule's capacity leaves to the namespace of one; false where nothing bounds it.
+// room returns how many objects a rule's capacity allows in a namespace; false if nothing limits it.
 func (j *judge) room(r *rule, s *history.State, o order) (most int, bounded bool) {
 	c := r.Capacity
 	switch {
@@ -29,7 +29,7 @@ func (j *judge) room(r *rule, s *history.State, o order) (most int, bounded bool
 	}
 }
 
-// share deals places out to the namespaces that have objects, one to each in turn by name, until there are none left.
+// share distributes places to the namespaces that have objects, one to each in turn by name, until none is left.
 func (j *judge) share(r *rule, places int, o order) map[string]int {
 	left := map[string]int{}
 	for _, s := range j.Log.Kind(r.kind.GroupKind(), o.revision) {
@@ -39,7 +39,7 @@ func (j *judge) share(r *rule, places int, o order) map[string]int {
 		}
 		there := j.orders(namespace, window{o.revision, o.revision})[0]
 		if j.applies(r.policy, s, there) {
-			members, _ := j.members(r, namespace, o.revision) // one that is in doubt takes no place
+			members, _ := j.members(r, namespace, o.revision) // an object with an unknown rank gets no place
 			left[namespace] = len(members)
 		}
 	}
@@ -57,7 +57,8 @@ func (j *judge) share(r *rule, places int, o order) map[string]int {
 	return dealt
 }
 
-// quotaOf is a part of how many objects the ResourceQuotas of a namespace without scopes allow; the least of them counts.
+// quotaOf returns a percentage of the number of objects that the ResourceQuotas of a namespace allow. It ignores quotas with
+// scopes; the lowest quota counts.
 func (j *judge) quotaOf(s *history.State, revision, percent int64) (most int, bounded bool) {
 	least := math.Inf(1)
 	for _, state := range j.Log.Kind(schema.GroupKind{Kind: "ResourceQuota"}, revision) {
@@ -72,13 +73,13 @@ func (j *judge) quotaOf(s *history.State, revision, percent int64) (most int, bo
 		}
 	}
 	part := math.Ceil(least * float64(percent) / 100)
-	if part >= math.MaxInt32 { // more than any history has
+	if part >= math.MaxInt32 { // more than any history contains
 		return 0, false
 	}
 	return int(part), true
 }
 
-// countOf is the name by which a quota counts the objects of a kind.
+// countOf returns the name by which a quota counts the objects of a kind.
 func countOf(s *history.State) corev1.ResourceName {
 	name := "count/" + history.Resource(s)
 	if group := s.GroupVersionKind().Group; group != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// spent checks what ledgers say that limits have let go: in each form of a ledger at least what it counted within the window
-// before, and never more than it ever counted.
+// spent checks the deletions that ledgers charge to limits. Each version of a ledger must have at least the count of the
+// window before it, and at most the total count.
 func (j *judge) spent() {
 	for _, kind := range []string{clusterKind.Kind, teamKind.Kind} {
 		for _, s := range j.finally(kind) {
@@ -29,10 +29,10 @@ func (j *judge) spentOf(s *history.State, p *policy, changes []history.Change) {
 	var forms []*v1alpha1.RetentionLedger
 	for at, c := range changes {
 		if c.After == nil {
-			return // another ledger begins, as after somebody deleted this one
+			return // another ledger follows, for example because a user deleted this one
 		}
 		forms = append(forms, ledgerIn(c.After))
-		before := 0 // the last form that was surely there when the window began
+		before := 0 // the last version that certainly existed when the window began
 		for i := range at {
 			if latest, known := j.times.Latest(changes[i].Revision); known && latest.Before(j.times.Earliest(c.Revision).Add(-span)) {
 				before = i
@@ -45,7 +45,7 @@ func (j *judge) spentOf(s *history.State, p *policy, changes []history.Change) {
 		counted, ever := whole(forms[at])-whole(forms[before]), whole(forms[at])
 		if charged < counted || charged > ever {
 			j.violated(Limited, history.Request{}, s, c.Revision, fmt.Sprintf(
-				"its ledger has spent %d, counted %d within %s, and %d in all", charged, counted, span, ever))
+				"its ledger has charged %d, counted %d within %s and %d in total", charged, counted, span, ever))
 			return
 		}
 	}

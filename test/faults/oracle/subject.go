@@ -14,7 +14,7 @@ import (
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// seen is what expressions see of an object.
+// seen returns an object as expressions see it.
 func seen(s *history.State) map[string]any {
 	o := s.DeepCopy().Object
 	metadata := mapIn(o, "metadata")
@@ -39,12 +39,12 @@ func hasHold(s *history.State) bool {
 	return ok && value != "false"
 }
 
-// isHeld reports whether an object is kept whatever rules say; byOwner is asked for a rule that lets owners go.
+// isHeld reports whether an object is kept regardless of rules. byOwner is true for a rule that deletes owners.
 func isHeld(s *history.State, byOwner bool) bool {
 	return hasHold(s) || isNeeded(s) || !byOwner && isMaterial(s) && controllerIn(s.Object) != nil
 }
 
-// isManaged: another controller says in the metadata that the object is its own.
+// isManaged reports whether another controller claims the object in its metadata.
 func isManaged(s *history.State) bool {
 	for _, label := range []string{"kueue.x-k8s.io/multikueue-origin", "kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"} {
 		if _, ok := s.GetLabels()[label]; ok {
@@ -63,7 +63,7 @@ func isManaged(s *history.State) bool {
 
 func (r *rule) allowsManaged() bool { return r.Delete != nil && r.Delete.AllowManaged }
 
-// isMaterial: ConfigMaps and Secrets, some of which nobody needs to hold.
+// isMaterial reports whether an object is a ConfigMap or Secret. Some of these are kept without a hold.
 func isMaterial(s *history.State) bool {
 	return isKind(s, "v1", "ConfigMap") || isKind(s, "v1", "Secret")
 }
@@ -87,7 +87,7 @@ func isNeeded(s *history.State) bool {
 	return true
 }
 
-// isUncounted: a Pod that its Job has not counted.
+// isUncounted reports whether an object is a Pod that the Job controller has not counted.
 func isUncounted(s *history.State) bool {
 	return isKind(s, "v1", "Pod") && slices.Contains(s.GetFinalizers(), "batch.kubernetes.io/job-tracking")
 }

@@ -23,7 +23,7 @@ func (p *past) ledger(of *history.State, deleted, gone int, open ...*history.Sta
 		deleted, gone, lines, p.spent(deleted+gone)))
 }
 
-// spent is what a ledger says that was let go of by now.
+// spent returns the field of a ledger for deletions up to now.
 func (p *past) spent(n int) string {
 	return fmt.Sprintf("spent: [{until: %q, count: %d}]", metav1.NewMicroTime(p.clock).UTC().Format(metav1.RFC3339Micro), n)
 }
@@ -41,7 +41,7 @@ func (p *past) configMaps(n int) (all []*history.State) {
 }
 
 func TestLimits(t *testing.T) {
-	// Three objects go, so long after each other.
+	// Three objects are deleted, with a gap between them.
 	spaced := func(limits string, d time.Duration) func(*past) {
 		return func(p *past) {
 			q := p.policy("p", "Enforce", limits, "")
@@ -56,11 +56,11 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"as many as are allowed":        {tell: spaced(", limits: {maxDeletions: 3, window: 1m}", time.Second)},
-		"too many in a window":          {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", time.Second), want: broken(oracle.Limited)},
-		"too many in a window, just so": {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 29*time.Second), want: broken(oracle.Limited)},
-		"as many, but slowly":           {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 31*time.Second)},
-		"too many at once, by a policy that was just made": {
+		"the allowed number":                   {tell: spaced(", limits: {maxDeletions: 3, window: 1m}", time.Second)},
+		"too many in a window":                 {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", time.Second), want: broken(oracle.Limited)},
+		"too many in a window, by two seconds": {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 29*time.Second), want: broken(oracle.Limited)},
+		"the same number, more slowly":         {tell: spaced(", limits: {maxDeletions: 2, window: 1m}", 31*time.Second)},
+		"too many at once, by a new policy": {
 			tell: func(p *past) {
 				all := p.configMaps(2)
 				p.wait(time.Hour)
@@ -72,7 +72,7 @@ func TestLimits(t *testing.T) {
 			},
 			want: broken(oracle.Limited),
 		},
-		"one that was under way when the limits came": {tell: func(p *past) {
+		"one in flight when the limits were added": {tell: func(p *past) {
 			p.policy("p", "Enforce", "", "")
 			all := p.configMaps(2)
 			p.wait(time.Hour)
@@ -90,7 +90,7 @@ func TestLimits(t *testing.T) {
 			p.sunset(all[1])
 			p.ledger(q, 1, 0)
 		}},
-		"limits that have become more": {tell: func(p *past) {
+		"raised limits": {tell: func(p *past) {
 			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
 			all := p.configMaps(2)
 			p.wait(time.Hour)
@@ -128,7 +128,8 @@ func TestCounts(t *testing.T) {
 			p.wait(time.Minute)
 		}
 	}
-	// alone has a ledger of one object, by limits that are given up before the next goes; status is what the policy says then.
+	// alone removes the limits of a policy between two deletions. Its ledger has the first one; status is the count in the
+	// policy's status then.
 	alone := func(status int) func(*past) {
 		return func(p *past) {
 			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
@@ -147,13 +148,13 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"a ledger that is left alone, a status with each once":    {tell: alone(2)},
-		"a ledger that is left alone, a status with one too few":  {tell: alone(1), want: broken(oracle.Exact)},
-		"a ledger that is left alone, a status with one too many": {tell: alone(3), want: broken(oracle.Exact)},
-		"a ledger with each once":                                 {tell: counted(2, 0)},
-		"a ledger with one whose end nobody saw":                  {tell: counted(1, 1)},
-		"a ledger with one both as deleted and as gone":           {tell: counted(2, 1), want: broken(oracle.Exact)},
-		"a ledger with one that somebody else did": {tell: func(p *past) {
+		"an unused ledger, a status with each once":    {tell: alone(2)},
+		"an unused ledger, a status with one too few":  {tell: alone(1), want: broken(oracle.Exact)},
+		"an unused ledger, a status with one too many": {tell: alone(3), want: broken(oracle.Exact)},
+		"a ledger with each once":                      {tell: counted(2, 0)},
+		"a ledger with one as gone":                    {tell: counted(1, 1)},
+		"a ledger with one as both deleted and gone":   {tell: counted(2, 1), want: broken(oracle.Exact)},
+		"a ledger with one that another user deleted": {tell: func(p *past) {
 			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
 			all := p.configMaps(2)
 			p.wait(time.Hour)
@@ -168,7 +169,7 @@ func TestCounts(t *testing.T) {
 		"a status with one too many":               {tell: status(2, true), want: broken(oracle.Exact)},
 		"a status with one too few":                {tell: status(0, false), want: broken(oracle.Exact)},
 		"a status with one too few, after a crash": {tell: status(0, true)},
-		"a ledger that was not written first": {
+		"a ledger without an entry before the DELETE": {
 			tell: func(p *past) {
 				q := p.policy("p", "Enforce", ", limits: {maxDeletions: 9, window: 1m}", "")
 				x := p.configMap("x")
@@ -193,7 +194,7 @@ func TestCounts(t *testing.T) {
 }
 
 func TestPartsOfLedgers(t *testing.T) {
-	// Two objects go, one with each outcome, and the ledger says so at last.
+	// Two objects are deleted, one with each outcome; text is the final ledger.
 	parts := func(text string) func(*past) {
 		return func(p *past) {
 			q := p.policy("p", "Enforce", "", `, outcome: "object.metadata.labels.app"`)
@@ -217,17 +218,17 @@ func TestPartsOfLedgers(t *testing.T) {
 	}
 	const one, two = "deleted: 1", "deleted: 2"
 	tell(t, map[string]story{
-		"all as it was":                  {tell: outcomes(two, one, one)},
+		"correct counts":                 {tell: outcomes(two, one, one)},
 		"an outcome with one too many":   {tell: outcomes(two, two, "deleted: 0"), want: broken(oracle.Exact)},
 		"an outcome with one too few":    {tell: outcomes(two, one, "deleted: 0"), want: broken(oracle.Exact)},
 		"a rule with one too few":        {tell: outcomes(one, one, one), want: broken(oracle.Exact)},
-		"a rule that never was":          {tell: parts("total: {deleted: 2}, rules: [{name: q, deleted: 2}]"), want: broken(oracle.Exact)},
-		"rules with less than all":       {tell: parts("total: {deleted: 2}, rules: []"), want: broken(oracle.Exact)},
-		"a namespace where nothing went": {tell: parts("total: {deleted: 2}, namespaces: [{name: b, deleted: 1}], rules: [{name: r, deleted: 2, outcomes: [{name: red, deleted: 1}, {name: blue, deleted: 1}]}]"), want: broken(oracle.Exact)},
+		"a rule that never existed":      {tell: parts("total: {deleted: 2}, rules: [{name: q, deleted: 2}]"), want: broken(oracle.Exact)},
+		"rules with less than the total": {tell: parts("total: {deleted: 2}, rules: []"), want: broken(oracle.Exact)},
+		"a namespace without deletions":  {tell: parts("total: {deleted: 2}, namespaces: [{name: b, deleted: 1}], rules: [{name: r, deleted: 2, outcomes: [{name: red, deleted: 1}, {name: blue, deleted: 1}]}]"), want: broken(oracle.Exact)},
 	})
 }
 
-// TestAStatusSumsItsLedgerUp: in the end, when the ledger has not changed for a while.
+// TestAStatusSumsItsLedgerUp: at the end, when the ledger has not changed for a while, the status has the same counts.
 func TestAStatusSumsItsLedgerUp(t *testing.T) {
 	summed := func(deleted int) func(*past) {
 		return func(p *past) {
@@ -244,8 +245,8 @@ func TestAStatusSumsItsLedgerUp(t *testing.T) {
 		}
 	}
 	tell(t, map[string]story{
-		"as it is":  {tell: summed(1)},
-		"as it was": {tell: summed(0), want: broken(oracle.Exact)},
+		"current counts": {tell: summed(1)},
+		"old counts":     {tell: summed(0), want: broken(oracle.Exact)},
 	})
 }
 
@@ -261,7 +262,8 @@ func TestApproval(t *testing.T) {
 			p.sunset(all[0])
 		}
 	}
-	// approved is a backlog for which the status named a hash, and of which one goes when there is an approval, and maybe another rule.
+	// approved has a backlog whose status names a hash. One object is deleted when the policy has an approval, perhaps with
+	// another rule.
 	approved := func(hash, required, ruled string) func(*past) {
 		return func(p *past) {
 			x := p.configMaps(12)[0]
@@ -279,21 +281,21 @@ func TestApproval(t *testing.T) {
 	nothing := func(*past) {}
 	const always = ", approval: {required: Always}"
 	tell(t, map[string]story{
-		"more than anybody has seen":                      {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
-		"as much as is allowed":                           {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
-		"what a dry run has shown":                        {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
-		"what was approved":                               {tell: approved("9f2c", "", "")},
-		"what was approved in other form":                 {tell: approved("9f2c", "", ", ttl: 2m"), want: broken(oracle.Approved)},
-		"what always waits, and was counted as a dry run": {tell: backlog(func(p *past) { p.policy("p", "DryRun", always, "") }, always), want: broken(oracle.Approved)},
-		"what always waits, and was approved":             {tell: approved("9f2c", "required: Always", "")},
-		"what always waits, and nobody approved":          {tell: approved("0000", "required: Always, backlogCount: 1000000, backlogPercent: 100", ""), want: broken(oracle.Approved)},
-		"what no status has named":                        {tell: approved("0000", "", ""), want: broken(oracle.Approved)},
+		"more than allowed, without preview":      {tell: backlog(nothing, ", approval: {}"), want: broken(oracle.Approved)},
+		"as many as allowed":                      {tell: backlog(nothing, ", approval: {backlogPercent: 100}")},
+		"previewed by a dry run":                  {tell: backlog(func(p *past) { p.policy("p", "DryRun", ", approval: {}", "") }, ", approval: {}")},
+		"approved":                                {tell: approved("9f2c", "", "")},
+		"approved for another form":               {tell: approved("9f2c", "", ", ttl: 2m"), want: broken(oracle.Approved)},
+		"always required, previewed by a dry run": {tell: backlog(func(p *past) { p.policy("p", "DryRun", always, "") }, always), want: broken(oracle.Approved)},
+		"always required, approved":               {tell: approved("9f2c", "required: Always", "")},
+		"always required, not approved":           {tell: approved("0000", "required: Always, backlogCount: 1000000, backlogPercent: 100", ""), want: broken(oracle.Approved)},
+		"a hash that no status named":             {tell: approved("0000", "", ""), want: broken(oracle.Approved)},
 	})
 }
 
-// TestAnEndThatIsNotKnownIsNotJudged: what cannot be judged, or was not waited for.
+// TestAnEndThatIsNotKnownIsNotJudged has an end that cannot be checked, or that came too soon.
 func TestAnEndThatIsNotKnownIsNotJudged(t *testing.T) {
-	for name, ruled := range map[string]string{"a function": ", eligible: 'configMapsIn(object) == []'", "no time": ""} {
+	for name, ruled := range map[string]string{"a function": ", eligible: 'configMapsIn(object) == []'", "too soon": ""} {
 		t.Run(name, func(t *testing.T) {
 			p := newPast(t)
 			p.policy("p", "Enforce", "", ruled)
@@ -320,7 +322,8 @@ func TestWhatIsDueGoes(t *testing.T) {
 			p.configMap("somebody-is-there", `annotations: {sunset.x-k8s.io/hold: "true"}`)
 		}
 	}
-	// limited leaves one that waits because of another, which counts for a minute, and 11 s for clocks and parts of a minute.
+	// limited leaves an object that waits because of another one, which counts for a minute, plus 11 s for clocks and parts
+	// of a minute.
 	limited := func(after time.Duration) func(*past) {
 		return func(p *past) {
 			q := p.policy("p", "Enforce", ", limits: {maxDeletions: 1, window: 1m}", "")
@@ -333,7 +336,7 @@ func TestWhatIsDueGoes(t *testing.T) {
 			p.wait(after)
 		}
 	}
-	// owned leaves a finished Job whose Pod lets it go.
+	// owned leaves a finished Job whose Pod's rule deletes it.
 	owned := func(status string, after time.Duration) func(*past) {
 		return func(p *past) {
 			p.policy("p", "Enforce", "", ", target: {apiVersion: v1, kind: Pod}, delete: {what: Owner}")
@@ -347,20 +350,20 @@ func TestWhatIsDueGoes(t *testing.T) {
 	}
 	const complete = `completionTime: "2026-03-01T12:00:00Z", conditions: [{type: Complete, status: "True", lastTransitionTime: "2026-03-01T12:00:00Z"}]`
 	tell(t, map[string]story{
-		"what nobody has marked for a moment":    {tell: left(", marked", "labels: {}", time.Minute+9*time.Second)},
-		"what nobody has ever marked":            {tell: left(", marked", "labels: {}", time.Minute+12*time.Second), want: broken(oracle.Lively)},
-		"what nobody marks, as it is in use":     {tell: left(", marked, eligible: 'false'", "labels: {}", time.Hour)},
-		"an owner that has ended":                {tell: owned(complete, 2*time.Minute), want: broken(oracle.Lively)},
-		"an owner that was not due":              {tell: owned(complete, time.Minute)},
-		"an owner that has not ended":            {tell: owned("active: 1", time.Hour)},
-		"what is not due yet":                    {tell: left("", "labels: {}", time.Minute+9*time.Second)},
-		"what was due long ago":                  {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(oracle.Lively)},
-		"what is held":                           {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},
-		"what is on its way":                     {tell: left("", `deletionTimestamp: "2026-03-01T12:00:00Z"`, time.Hour)},
-		"what no rule is about":                  {tell: left(", eligible: 'false'", "labels: {}", time.Hour)},
-		"what a rule cannot judge":               {tell: left(", eligible: object.x", "labels: {}", time.Hour)},
-		"what limits let wait":                   {tell: limited(time.Minute)},
-		"what limits have let go of just now":    {tell: limited(75 * time.Second)},
-		"what limits have let go of for a while": {tell: limited(90 * time.Second), want: broken(oracle.Lively)},
+		"not marked for a moment":           {tell: left(", marked", "labels: {}", time.Minute+9*time.Second)},
+		"never marked":                      {tell: left(", marked", "labels: {}", time.Minute+12*time.Second), want: broken(oracle.Lively)},
+		"not marked because it is in use":   {tell: left(", marked, eligible: 'false'", "labels: {}", time.Hour)},
+		"a finished owner":                  {tell: owned(complete, 2*time.Minute), want: broken(oracle.Lively)},
+		"an owner that was not due":         {tell: owned(complete, time.Minute)},
+		"an unfinished owner":               {tell: owned("active: 1", time.Hour)},
+		"not due yet":                       {tell: left("", "labels: {}", time.Minute+9*time.Second)},
+		"overdue":                           {tell: left("", "labels: {}", time.Minute+11*time.Second), want: broken(oracle.Lively)},
+		"held":                              {tell: left("", `annotations: {sunset.x-k8s.io/hold: "true"}`, time.Hour)},
+		"terminating":                       {tell: left("", `deletionTimestamp: "2026-03-01T12:00:00Z"`, time.Hour)},
+		"not eligible":                      {tell: left(", eligible: 'false'", "labels: {}", time.Hour)},
+		"an expression that fails":          {tell: left(", eligible: object.x", "labels: {}", time.Hour)},
+		"waiting for limits":                {tell: limited(time.Minute)},
+		"limits have just been free":        {tell: limited(75 * time.Second)},
+		"limits have been free for a while": {tell: limited(90 * time.Second), want: broken(oracle.Lively)},
 	})
 }

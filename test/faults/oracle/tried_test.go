@@ -8,7 +8,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
-// TestWhatWasTried: a DELETE that removed nothing must not have been sent either.
+// TestWhatWasTried: Sunset must not even send a DELETE that would be wrong, although it removes nothing.
 func TestWhatWasTried(t *testing.T) {
 	tried := func(before func(*past), after time.Duration, ruled string, adjust ...func(*history.Request)) func(*past) {
 		return func(p *past) {
@@ -30,15 +30,15 @@ func TestWhatWasTried(t *testing.T) {
 	}
 	unreceived := func(r *history.Request) { r.Code, r.Unreceived = 0, true }
 	tell(t, map[string]story{
-		"what was due":              {tell: tried(nothing, time.Minute, "")},
-		"what was not due yet":      {tell: tried(nothing, 59*time.Second, ""), want: broken(oracle.NotEarly)},
-		"what no server ever heard": {tell: tried(nothing, 59*time.Second, "", unreceived), want: broken(oracle.NotEarly)},
-		"what is not eligible":      {tell: tried(nothing, time.Hour, ", eligible: 'false'"), want: broken(oracle.Judged)},
-		"what an override suspends": {
+		"due":                             {tell: tried(nothing, time.Minute, "")},
+		"not due yet":                     {tell: tried(nothing, 59*time.Second, ""), want: broken(oracle.NotEarly)},
+		"not due yet, and never received": {tell: tried(nothing, 59*time.Second, "", unreceived), want: broken(oracle.NotEarly)},
+		"not eligible":                    {tell: tried(nothing, time.Hour, ", eligible: 'false'"), want: broken(oracle.Judged)},
+		"suspended by an override": {
 			tell: tried(store(`{apiVersion: sunset.x-k8s.io/v1alpha1, kind: RetentionPolicy, metadata: {namespace: a, name: t}, spec: {mode: DryRun, overrides: [{policy: p, suspend: true}]}}`), time.Hour, ""),
 			want: broken(oracle.Judged),
 		},
-		"what nobody enforced when it was sent": {
+		"not enforced when it was sent": {
 			tell: func(p *past) {
 				p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-10 * time.Second) }
 				p.policy("p", "DryRun", "", "")
@@ -50,14 +50,14 @@ func TestWhatWasTried(t *testing.T) {
 			},
 			want: broken(oracle.Restrained, oracle.Judged),
 		},
-		"what is in a namespace that is held": {
+		"in a held namespace": {
 			tell: tried(store(`{apiVersion: v1, kind: Namespace, metadata: {name: a, annotations: {sunset.x-k8s.io/hold: "true"}}}`), time.Hour, ""),
 			want: broken(oracle.HeldStays),
 		},
-		"what was not among the newest when it was as it is named": {tell: tried(func(p *past) {
+		"not among the newest in the version that it names": {tell: tried(func(p *past) {
 			p.remove(p.configMap("y"))
 		}, 10*time.Second, ", ttl: 0s, keepNewest: {count: 1}")},
-		"what came into use when the DELETE was under way": {tell: func(p *past) {
+		"used since the DELETE was in flight": {tell: func(p *past) {
 			p.evidence.Sent = func(r history.Request) time.Time { return r.Received.Add(-10 * time.Second) }
 			p.policy("p", "Enforce", "", ", eligible: references.count == 0, ttl: 0s")
 			x := p.configMap("x")
@@ -69,7 +69,7 @@ func TestWhatWasTried(t *testing.T) {
 	})
 }
 
-// TestWhatNeverWasIsNotJudged: a DELETE that names a version which the history does not have.
+// TestWhatNeverWasIsNotJudged sends a DELETE for a version that is not in the history.
 func TestWhatNeverWasIsNotJudged(t *testing.T) {
 	p := newPast(t)
 	p.policy("p", "Enforce", "", "")

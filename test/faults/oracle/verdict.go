@@ -13,35 +13,35 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// order is what was in force at a moment: the policies that Sunset saw, and the namespace of an object.
+// order is the configuration in effect at a moment: the policies that Sunset saw, and the namespace of an object.
 type order struct {
 	cluster   []*policy
 	teams     []*policy      // of the namespace
-	namespace *history.State // nil of cluster-scoped objects
-	from      int64          // the first revision at which rights may have been asked
-	revision  int64          // at which others of the kind are counted
-	quiet     time.Time      // in the end: since when what is eligible must be marked; zero before it
+	namespace *history.State // nil for cluster-scoped objects
+	from      int64          // the first revision at which permissions may have been checked
+	revision  int64          // at which the objects of the kind are ranked
+	quiet     time.Time      // at the end: since when eligible objects must be marked; zero before the end
 }
 
-// say is what one rule says about one object.
+// say is the result of one rule for one object.
 type say struct {
 	rule    *rule
-	keep    string    // why it keeps; empty if it does not
-	due     time.Time // zero if it gives none
+	keep    string    // reason to keep; empty if it does not keep
+	due     time.Time // zero for none
 	unknown error
 }
 
-// verdict is what becomes of an object.
+// verdict is the decision about an object.
 type verdict struct {
 	goes    bool
-	why     string // it stays
+	why     string // reason to keep
 	promise Promise
 	due     time.Time
-	by      *rule // that decides
-	unknown error // it cannot be judged
+	by      *rule // the deciding rule
+	unknown error // why it cannot be checked
 }
 
-// rules are those that select an object.
+// rules returns the rules that select an object.
 func (j *judge) rules(s *history.State, o order) []*rule {
 	var all []*rule
 	for _, p := range append(slices.Clone(o.cluster), o.teams...) {
@@ -57,7 +57,7 @@ func (j *judge) rules(s *history.State, o order) []*rule {
 	return all
 }
 
-// applies reports whether a policy is about a namespace.
+// applies reports whether a policy applies to the namespace of an object.
 func (j *judge) applies(p *policy, s *history.State, o order) bool {
 	name := s.GetNamespace()
 	switch {
@@ -72,7 +72,7 @@ func (j *judge) applies(p *policy, s *history.State, o order) bool {
 	}
 }
 
-// asks is what a rule says.
+// asks evaluates a rule for an object.
 func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
 	all := r.settings(o.teams)
 	kept := func(why string) say { return say{rule: r, keep: why} }
@@ -83,7 +83,7 @@ func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
 		return kept("the rule is invalid: " + r.invalid.Error())
 	}
 	if !r.clustered() && !j.isPermitted(r, s, o.from, o.revision) {
-		return kept("its ServiceAccount lacks rights")
+		return kept("its ServiceAccount lacks permissions")
 	}
 	f := j.facts(r, s, o.revision)
 	switch {
@@ -98,11 +98,11 @@ func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
 	case r.StartTime != "" && f.start.IsZero():
 		return say{rule: r}
 	case isManaged(s) && !r.allowsManaged():
-		return kept("another controller manages it")
+		return kept("it is managed by another controller")
 	case r.deletesOwner() && controllerIn(s.Object) == nil:
-		return kept("its owner is to go, and it has none")
+		return kept("the rule deletes its owner, but it has none")
 	case r.StartTime == "" && f.start.IsZero() && (o.quiet.IsZero() || j.ranks(s, o)):
-		return kept("it carries no mark")
+		return kept("it has no mark")
 	case r.StartTime == "" && f.start.IsZero():
 		f.start = j.unmarked(r, s, o)
 	}
@@ -121,7 +121,7 @@ func (j *judge) asks(r *rule, s *history.State, o order, now time.Time) say {
 	return given
 }
 
-// time says when an object is due that nothing of the rule keeps.
+// time returns when an object is due that the rule does not keep.
 func (r *rule) time(f facts, ttl time.Duration, excess bool, now time.Time) say {
 	switch {
 	case ttl == never && r.TTLExpression != "":
@@ -135,15 +135,15 @@ func (r *rule) time(f facts, ttl time.Duration, excess bool, now time.Time) say 
 	}
 }
 
-// isUnknown looks at the text too, since cel-go does not always keep the error that a function gave.
+// isUnknown also compares the text, because cel-go does not always wrap the error of a function.
 func isUnknown(err error) bool {
 	return errors.Is(err, errUnknown) || strings.Contains(err.Error(), errUnknown.Error())
 }
 
-// heard is what all rules say together: an object goes if at least one says due, none says keep, and the latest due has
-// come.
+// heard combines the results of all rules: an object is deleted if at least one rule gives a due time, no rule keeps it, and
+// the latest due time has passed.
 func heard(says []say, now time.Time) verdict {
-	v := verdict{why: "no rule lets it go", promise: Judged}
+	v := verdict{why: "no rule allows its deletion", promise: Judged}
 	for _, s := range says {
 		if s.keep != "" && s.unknown == nil {
 			return verdict{why: fmt.Sprintf("rule %s keeps it: %s", s.rule.id(), s.keep), promise: Judged, by: s.rule}
@@ -160,21 +160,21 @@ func heard(says []say, now time.Time) verdict {
 	}
 	if v.goes && v.due.After(now) {
 		v.goes, v.promise = false, NotEarly
-		v.why = fmt.Sprintf("it is due at %s by rule %s, and not yet at %s", stamp(v.due), v.by.id(), stamp(now))
+		v.why = fmt.Sprintf("it is due at %s by rule %s, but not yet at %s", stamp(v.due), v.by.id(), stamp(now))
 	}
 	return v
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// decide is what becomes of an object itself. What keeps it whatever rules say comes first.
+// decide returns the decision about an object itself. Reasons to keep it regardless of rules come first.
 func (j *judge) decide(s *history.State, o order, now time.Time) verdict {
 	if v, kept := j.flagged(s, o, false); kept {
 		return v
 	}
 	v := heard(j.says(s, o, now), now)
 	if v.goes && v.by.deletesOwner() {
-		return verdict{why: fmt.Sprintf("rule %s lets its owner go, not the object", v.by.id()), promise: Judged, by: v.by}
+		return verdict{why: fmt.Sprintf("rule %s deletes the owner, not the object", v.by.id()), promise: Judged, by: v.by}
 	}
 	return v
 }
@@ -187,16 +187,16 @@ func (j *judge) says(s *history.State, o order, now time.Time) []say {
 	return all
 }
 
-// flagged is what keeps an object whatever rules say.
+// flagged returns whether an object is kept regardless of rules, and why.
 func (j *judge) flagged(s *history.State, o order, byOwner bool) (verdict, bool) {
 	kept := func(p Promise, why string) (verdict, bool) { return verdict{promise: p, why: why}, true }
 	switch {
 	case isTerminating(s):
-		return kept(NotTwice, "it was being deleted already")
+		return kept(NotTwice, "it was terminating")
 	case isHeld(s, byOwner):
 		return kept(HeldStays, "it was held")
 	case isUncounted(s):
-		return kept(Counted, "its Job had not counted it")
+		return kept(Counted, "the Job controller had not counted it")
 	case isMirror(s):
 		return kept(Untouched, "it is a mirror Pod")
 	case j.isProtectedKind(s.GroupVersionKind().GroupKind()):
@@ -206,7 +206,7 @@ func (j *judge) flagged(s *history.State, o order, byOwner bool) (verdict, bool)
 	case o.namespace != nil && hasHold(o.namespace):
 		return kept(HeldStays, "its namespace was held")
 	case o.namespace != nil && isTerminating(o.namespace):
-		return kept(Untouched, "its namespace was being deleted")
+		return kept(Untouched, "its namespace was terminating")
 	}
 	return verdict{}, false
 }

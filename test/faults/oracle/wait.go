@@ -9,12 +9,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/history"
 )
 
-// tooSoon checks a rule without startTime by what the object was before: its time cannot have begun before it became
-// eligible, nor before the rule was first enforced. Marks that somebody else wrote are theirs.
+// tooSoon checks a rule without startTime against the history of the object: its time cannot have begun before the object
+// became eligible, nor before the rule was first enforced. Marks that another client wrote are not checked.
 func (j *judge) tooSoon(d *removal, v verdict, o order) *verdict {
 	s, r := d.change.Before, v.by
 	if r.StartTime != "" || r.compiled.refers || !j.isOurMark(s) {
-		return nil // soonest looks at rules that read references
+		return nil // soonest checks rules that read references
 	}
 	start := latest(j.times.Earliest(j.eligibleSince(r, s)), j.times.Earliest(j.enforcedSince(r)))
 	due := start.Add(r.lifetime(s, j.facts(r, s, o.revision).ttl, r.settings(o.teams)))
@@ -22,10 +22,10 @@ func (j *judge) tooSoon(d *removal, v verdict, o order) *verdict {
 		return nil
 	}
 	return &verdict{promise: NotEarly, by: r, why: fmt.Sprintf(
-		"it was eligible by rule %s since %s at the soonest, so not due before %s, and its DELETE was sent by %s", r.id(), stamp(start), stamp(due), stamp(d.sent))}
+		"it was eligible by rule %s since %s at the earliest, so not due before %s, but its DELETE was sent by %s", r.id(), stamp(start), stamp(due), stamp(d.sent))}
 }
 
-// isOurMark reports whether Sunset wrote the marks on an object, as far as is known.
+// isOurMark reports whether Sunset wrote the marks on an object, as far as the audit logs show.
 func (j *judge) isOurMark(s *history.State) bool {
 	mark := s.GetAnnotations()[v1alpha1.EligibleSinceAnnotation]
 	for _, c := range j.Log.Of(s.Key) {
@@ -42,7 +42,7 @@ func (j *judge) isOurMark(s *history.State) bool {
 	return false
 }
 
-// eligibleSince is the revision from which on an object was eligible all the time, as far as somebody led who could see it.
+// eligibleSince returns the revision since which an object was always eligible, as far as a leader could observe it.
 func (j *judge) eligibleSince(r *rule, s *history.State) int64 {
 	changes := j.Log.Of(s.Key)
 	since := s.Revision
@@ -70,7 +70,7 @@ func (j *judge) isEligible(r *rule, s *history.State) bool {
 	return f.err == nil && f.eligible
 }
 
-// unseen reports whether nobody may have led while an object was as it was between two revisions.
+// unseen reports whether there may have been no leader while an object had one state, between two revisions.
 func (j *judge) unseen(from, to int64) bool {
 	until, known := j.times.Latest(to)
 	if !known {
@@ -84,7 +84,7 @@ func (j *judge) unseen(from, to int64) bool {
 	return false
 }
 
-// enforcedSince is the first revision at which a policy had this rule, enforced.
+// enforcedSince returns the first revision at which a policy had this rule and was enforced.
 func (j *judge) enforcedSince(r *rule) int64 {
 	for _, c := range j.Log.Of(r.state.Key) {
 		if c.After == nil || c.After.GetUID() != r.state.GetUID() {

@@ -16,17 +16,18 @@ var (
 	teamKind    = schema.GroupKind{Group: "sunset.x-k8s.io", Kind: "RetentionPolicy"}
 )
 
-// window is from the revision that was surely there, when what a DELETE rests on was read, to the last before it.
+// window starts at the latest revision that certainly existed when Sunset read the state for a DELETE. It ends at the last
+// revision before the DELETE.
 type window struct{ from, to int64 }
 
-// windowOf is the window of a request that led to a revision, or would have.
+// windowOf returns the window of a request that led to a revision, or would have.
 func (j *judge) windowOf(r history.Request, to int64) window {
 	return window{j.times.Passed(j.Sent(r).Add(-j.Window)), to}
 }
 
-// orders are all that may have been in force for a namespace within a window. Policies of the cluster, those of the
-// namespace and the namespace itself are three reads, so that each may be of another moment. The last order is that of
-// the window's end.
+// orders returns every configuration that may have been in effect for a namespace within a window. Cluster policies, policies
+// of the namespace and the namespace itself are three reads, so each may be of another moment. The last order is that of the
+// window's end.
 func (j *judge) orders(namespace string, w window) []order {
 	cluster := j.versions(clusterKind, "", w)
 	teams := j.versions(teamKind, namespace, w)
@@ -44,19 +45,19 @@ func (j *judge) orders(namespace string, w window) []order {
 	return all
 }
 
-// place is where policies of a kind are: a namespace, "" for those of the cluster.
+// place is where policies of a kind are stored: a namespace, or "" for cluster policies.
 type place struct {
 	kind      schema.GroupKind
 	namespace string
 }
 
-// snapshot is a list of policies, by name, and the revision since which it was so.
+// edition is a list of policies, by name, and the revision since which it was current.
 type edition struct {
 	since int64
 	list  []*policy
 }
 
-// versions are the lists of policies that there were within a window, in order.
+// versions returns the lists of policies within a window, in order.
 func (j *judge) versions(kind schema.GroupKind, namespace string, w window) [][]*policy {
 	all := [][]*policy{j.listed(kind, namespace, w.from)}
 	editions := j.editionsOf(place{kind, namespace})
@@ -74,12 +75,12 @@ func (j *judge) listed(kind schema.GroupKind, namespace string, revision int64) 
 	return nil
 }
 
-// before is how many snapshots there were up to a revision, and with it.
+// before returns how many editions there were up to and including a revision.
 func before(editions []edition, revision int64) int {
 	return sort.Search(len(editions), func(i int) bool { return editions[i].since > revision })
 }
 
-// editionsOf are all lists that there ever were, each found out once.
+// editionsOf returns all lists that ever existed. It computes each place once.
 func (j *judge) editionsOf(at place) []edition {
 	all, known := j.editions[at]
 	if known {
@@ -104,7 +105,7 @@ func (j *judge) editionsOf(at place) []edition {
 	return all
 }
 
-// namespaces are the states of a namespace within a window; one nil for objects in none.
+// namespaces returns the states of a namespace within a window; one nil for cluster-scoped objects.
 func (j *judge) namespaces(name string, w window) []*history.State {
 	key := j.Log.Key("namespaces", "", name)
 	if name == "" || key == "" {
@@ -119,9 +120,8 @@ func (j *judge) namespaces(name string, w window) []*history.State {
 	return states
 }
 
-// standings are the revisions at which others of a kind may have been counted, the last first. Nobody promises that the
-// count is not a moment old; and who knows an old version of an object, as one whose DELETE is refused does, may know old versions
-// of others.
+// standings returns the revisions at which the objects of a kind may have been ranked, the last first. Ranks may be outdated
+// by a moment. If Sunset knows an old version of an object, as for a refused DELETE, it may know old versions of others too.
 func (j *judge) standings(d *removal, orders []order, w window) []int64 {
 	s, from := d.change.Before, w.from
 	if d.tried {
@@ -140,7 +140,7 @@ func (j *judge) standings(d *removal, orders []order, w window) []int64 {
 	return revisions
 }
 
-// reads reports whether a rule about an object asks what refers to it.
+// reads reports whether a rule for an object reads references.
 func (j *judge) reads(s *history.State, o order) bool {
 	return slices.ContainsFunc(j.rules(s, o), func(r *rule) bool { return r.compiled.refers })
 }

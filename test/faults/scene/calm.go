@@ -8,24 +8,25 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// calm is for how long nothing must be disturbed at the end: a little longer than what is due may stay.
+// calm is how long the end of a scenario must be undisturbed: a little longer than a due object may exist.
 const calm = 12 * time.Second
 
-// busyAfter is how much longer than usual a look at the lease takes where the machine is too busy to say that something is late.
+// busyAfter is how much longer than usual a read of the lease may take. If it takes longer, the machine is too busy to tell
+// whether a deletion is late.
 const busyAfter = 700 * time.Millisecond
 
-// Quiet says that from now on nothing is disturbed. What is due ten seconds before the end must then be gone by the end, and
-// counted.
+// Quiet records that the scenario causes no faults from now on. Objects that are due ten seconds before the end must then be
+// gone and counted at the end.
 func (s *Scene) Quiet() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.quiet, s.calmed = time.Now(), true
 }
 
-// Calm is the last thing in a scene, when all that disturbs has been lifted: it waits until what is due must be gone, and counted,
-// as the verdict then asks. It begins again when another replica comes to lead, and when the machine is so busy that a look at the
-// lease takes long: a replica has no more of it. A machine that is busy all the time leaves that verdict out. Only make faults takes
-// the time: in make test, and when the scene has failed already, Calm does nothing.
+// Calm is the last step of a scenario, after all faults are lifted. It waits until due objects must be gone and counted,
+// which the checker then checks. It starts again if the leader changes, or if the machine is so busy that a read of the lease
+// is slow: replicas are slow too then. If the machine is always busy, this check is left out. Calm does nothing in make test,
+// which has no time for it, or if the scenario has failed already.
 func (s *Scene) Calm() {
 	s.Helper()
 	s.mu.Lock()
@@ -48,12 +49,12 @@ func (s *Scene) Calm() {
 		case busy:
 			return
 		default:
-			s.Fatal("no replica leads for long enough")
+			s.Fatal("no replica was leader for long enough")
 		}
 	}
 }
 
-// holder is who has written itself into the scene's lease last; empty for nobody.
+// holder returns the identity in the scenario's lease; empty for none.
 func (s *Scene) holder() string {
 	lease := &coordinationv1.Lease{}
 	if s.Get(s.Context(), types.NamespacedName{Namespace: s.Home, Name: leaseName}, lease) != nil {
@@ -62,12 +63,12 @@ func (s *Scene) holder() string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// restless fails a scene that is judged, and neither has a quiet end nor says why not.
+// restless fails a scenario that is checked but has neither a quiet end nor a reason for not having one.
 func (s *Scene) restless() {
 	s.mu.Lock()
 	calmed := s.calmed
 	s.mu.Unlock()
 	if !calmed && s.options.Unsettled == "" && s.options.Unjudged == "" && !s.Failed() {
-		s.Error("it ends without Calm, and does not say why: see Options.Unsettled")
+		s.Error("the scenario ends without Calm and without a reason; set Options.Unsettled")
 	}
 }

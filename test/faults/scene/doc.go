@@ -1,9 +1,9 @@
-// Package scene is the world of one fault scenario: namespaces and policies of its own on a real control plane with two API
-// servers, replicas of the controller that are processes behind a gate each, and a verdict at its end.
+// Package scene sets up one fault scenario: its own namespaces and policies on a real control plane with two API servers,
+// replicas of the controller as processes behind one proxy each, and a check at its end.
 //
-// It promises: a scene's replicas see no policies but the scene's, so that scenes run side by side; when the test ends its
-// replicas are stopped and everything they did is judged from the API server's audit log and etcd's history; a run in
-// which an expected fault never fired fails as void; a run that fails prints the command that repeats it.
+// It promises: the replicas of a scenario see only its policies, so that scenarios can run side by side. When the test ends,
+// the package stops the replicas and checks everything that they did against the API server's audit log and etcd's history. A
+// run fails as void if an expected fault never fired. A failed run prints the command that repeats it.
 //
-// It refuses: to share a control plane with a scene that troubles whole servers (see [Options.Alone]).
+// A scenario that disturbs whole servers cannot share its control plane (see [Options.Alone]).
 package scene

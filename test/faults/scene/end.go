@@ -14,16 +14,16 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
-// endTimeout is how long what comes after a scene may take.
+// endTimeout limits the time of all steps after a scenario.
 const endTimeout = 2 * time.Minute
 
-// End ends the scene before its test does, which then goes on with what the scene has shown.
+// End ends the scenario before its test ends. The test can then use the report.
 func (s *Scene) End() {
 	defer s.leave()
 	s.ending.Do(s.end)
 }
 
-// end stops the replicas, judges what they did and leaves nothing behind.
+// end stops the replicas, checks what they did and cleans up.
 func (s *Scene) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
@@ -43,14 +43,14 @@ func (s *Scene) end() {
 	s.judge(ctx, ended)
 	if s.Failed() {
 		for _, r := range s.all() {
-			s.Logf("the log of %s ends with\n%s", r.User, tail(r.Log(), 60))
+			s.Logf("end of the log of %s:\n%s", r.User, tail(r.Log(), 60))
 		}
-		s.Logf("to repeat it:\n  %s", s.options.Repeat.command(s.Name(), packageDir()))
+		s.Logf("to repeat the run:\n  %s", s.options.Repeat.command(s.Name(), packageDir()))
 	}
 	s.clear(ctx)
 }
 
-// end stops a replica: as an operator does, and if that takes long as a crash does.
+// end stops a replica with SIGTERM, or with SIGKILL if that takes too long.
 func (r *Replica) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,19 +59,19 @@ func (r *Replica) end() {
 	r.ended(r.program.Failure() != nil)
 }
 
-// voids fails a test in which what it is about has not happened.
+// voids fails a test in which an expected event did not happen.
 func (s *Scene) voids() {
 	if s.Failed() {
-		return // it has another reason
+		return // the test has another reason to fail
 	}
 	for _, e := range s.expected {
 		if !e.happened() {
-			s.Errorf("the run is void: it lacks %s", e.what)
+			s.Errorf("the run is void: missing %s", e.what)
 		}
 	}
 }
 
-// proofread finds in a replica's log what must never be there.
+// proofread searches a replica's log for text that must never occur.
 func (r *Replica) proofread() {
 	log := r.Log()
 	for _, never := range []string{"panic:", "fatal error:", "DATA RACE", "Observed a panic"} {
@@ -81,10 +81,10 @@ func (r *Replica) proofread() {
 	}
 }
 
-// judge lets the oracle judge what the replicas did.
+// judge checks what the replicas did.
 func (s *Scene) judge(ctx context.Context, ended time.Time) {
 	if s.options.Unjudged != "" {
-		s.Logf("not judged: %s", s.options.Unjudged)
+		s.Logf("not checked: %s", s.options.Unjudged)
 		return
 	}
 	if len(s.replicas) == 0 {
@@ -92,7 +92,7 @@ func (s *Scene) judge(ctx context.Context, ended time.Time) {
 	}
 	evidence, err := s.evidence(ctx, ended)
 	if err != nil {
-		s.Errorf("no verdict: %v", err)
+		s.Errorf("check failed: %v", err)
 		return
 	}
 	report, err := oracle.Check(evidence)
@@ -106,17 +106,17 @@ func (s *Scene) judge(ctx context.Context, ended time.Time) {
 		s.Errorf("%v", err)
 		return
 	}
-	s.Logf("judged: %s", report)
+	s.Logf("checked: %s", report)
 }
 
-// mend makes the servers work again that a scene has troubled which was alone with them.
+// An exclusive scenario may have disturbed servers: they must work again afterwards.
 func (s *Scene) mend(ctx context.Context) {
 	if !s.options.Alone && !s.options.Own {
 		return
 	}
 	s.Cluster.Relay().Heal()
 	for _, component := range []cluster.Component{cluster.Etcd, cluster.APIServer, cluster.SecondAPIServer, cluster.ControllerManager} {
-		_ = s.Cluster.Resume(component) // one that has ended is missed below
+		_ = s.Cluster.Resume(component) // the check below detects a component that has ended
 	}
 	for _, server := range []Server{A, B} {
 		config, err := s.Cluster.UserConfigAt(server.component(), "admin", "system:masters")
@@ -124,13 +124,13 @@ func (s *Scene) mend(ctx context.Context) {
 			err = knows(ctx, config)
 		}
 		if err != nil {
-			s.Errorf("the scene leaves %s broken: %v", server.component(), err)
+			s.Errorf("%s does not work after the scenario: %v", server.component(), err)
 		}
 	}
 }
 
-// clear deletes what the scene has made, unless it all ends with the scene's control plane. What cannot be deleted stays: nobody
-// else sees it.
+// clear deletes the objects of the scenario, unless its own control plane ends with it. Objects that cannot be deleted stay:
+// no other scenario sees them.
 func (s *Scene) clear(ctx context.Context) {
 	if s.options.Own {
 		return

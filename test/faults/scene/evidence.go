@@ -17,8 +17,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// window is the second within which a change counts, and what a busy machine may take from the moment at which a replica decides
-// to that at which its request is in the gate: more where all other tests run beside the scene.
+// window is the second within which a change applies, plus the time that a busy machine may take between a replica's decision
+// and the arrival of its request at the proxy. It is longer if all other tests run at the same time.
 func window() time.Duration {
 	if long() {
 		return time.Second + 300*time.Millisecond
@@ -26,13 +26,13 @@ func window() time.Duration {
 	return 2 * time.Second
 }
 
-// renews is how long a replica leads at least after it has renewed its lease, in any scene.
+// renews is how long a replica leads at least after it renewed its lease, in any scenario.
 const renews = 4 * time.Second
 
-// settles is how long a replica that begins to lead may take until it has seen all objects.
+// settles is how long a new leader may take until it has seen all objects.
 const settles = 5 * time.Second
 
-// evidence is what there is to know about the scene's replicas. All of them have ended.
+// evidence returns the evidence about the scenario's replicas, which have all ended.
 func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidence, err error) {
 	if e.Requests, err = s.requests(ctx); err != nil {
 		return e, err
@@ -68,10 +68,10 @@ func (s *Scene) evidence(ctx context.Context, ended time.Time) (e oracle.Evidenc
 	return e, nil
 }
 
-// mostPatient is how long a replica waits for an answer at most.
+// mostPatient is the longest time that a replica waits for an answer.
 const mostPatient = 10 * time.Second
 
-// isLossy tells whether a write may have been carried out without its sender knowing.
+// isLossy reports whether a write may have been applied without its sender knowing.
 func isLossy(e gate.Entry) bool {
 	wrote := e.Forwarded && e.Verb != "get" && e.Verb != "list" && e.Verb != "watch"
 	return wrote && (e.Code != e.Answered || e.Code == 0 || e.Code >= 500 || e.Done.Sub(e.At) > mostPatient)
@@ -81,7 +81,7 @@ func (r *Replica) endedViolently() bool {
 	return slices.ContainsFunc(r.lives, func(l life) bool { return l.violent })
 }
 
-// allowed are the kinds of --allow-kinds.
+// allowed returns the kinds of --allow-kinds.
 func (s *Scene) allowed(flags []string) (kinds []schema.GroupKind) {
 	for _, flag := range flags {
 		if names, ok := strings.CutPrefix(flag, "--allow-kinds="); ok {
@@ -95,12 +95,12 @@ func (s *Scene) allowed(flags []string) (kinds []schema.GroupKind) {
 	return kinds
 }
 
-// led are the spans in which a replica led for sure, and had seen everything.
+// led returns the periods in which a replica was certainly leader and had seen all objects.
 func (s *Scene) led() (spans []span) {
 	for _, r := range s.all() {
 		leases := r.leases()
 		for _, l := range r.lives {
-			if len(leases) == 0 { // without election
+			if len(leases) == 0 { // without leader election
 				spans = append(spans, l.awake(settles)...)
 				continue
 			}
@@ -116,7 +116,7 @@ func (s *Scene) led() (spans []span) {
 	return spans
 }
 
-// awake are the spans in which a process ran and did not stand still, each from a while after its begin.
+// awake returns the periods in which a process ran. Each starts some time after the process started or resumed.
 func (l life) awake(after time.Duration) (spans []span) {
 	for _, part := range gaps(span{From: l.from, To: l.to}, l.stood) {
 		if from := part.From.Add(after); from.Before(part.To) {
@@ -126,11 +126,11 @@ func (l life) awake(after time.Duration) (spans []span) {
 	return spans
 }
 
-// recovers is how long a replica may need after a disturbance until it is as if there had been none.
+// recovers is how long a replica may need after a disturbance until it works normally.
 const recovers = 10 * time.Second
 
-// undisturbed are the spans in which one of the replicas led and neither its gate nor its clock nor a server was troubled.
-// Whole servers are troubled only in scenes that are alone: of these nothing is known.
+// undisturbed returns the periods with a leader in which no proxy, clock or server was disturbed. Only exclusive scenarios
+// disturb whole servers: for them it returns nothing.
 func (s *Scene) undisturbed(ended time.Time) []span {
 	if s.options.Alone {
 		return nil
@@ -152,11 +152,11 @@ func (s *Scene) undisturbed(ended time.Time) []span {
 	return gaps(span{From: s.began, To: ended}, troubled)
 }
 
-// paced adds the replica's --max-deletions-per-second, if it has one.
+// paced adds the replica's --max-deletions-per-second, if it is set.
 func (r *Replica) paced(all map[string]oracle.Pace) {
 	for _, flag := range r.start.Flags {
 		if rate, ok := strings.CutPrefix(flag, "--max-deletions-per-second="); ok {
-			perSecond, _ := strconv.ParseFloat(rate, 64) // the controller has read it
+			perSecond, _ := strconv.ParseFloat(rate, 64) // the controller has validated it
 			all[r.User] = oracle.Pace{PerSecond: perSecond, Processes: len(r.lives)}
 		}
 	}

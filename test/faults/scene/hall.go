@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// hall is where scenes that share a control plane are. There are so many places, and one who wants to be alone waits until
-// all others have left.
+// hall limits how many scenarios share a control plane. A scenario that needs to be alone waits until all others have left.
 type hall struct {
 	places int
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	inside  map[string]int // scenes, by the name of the test that came in first
-	alone   string         // who has the hall for itself; empty for nobody
-	waiting int            // how many wait to be alone: nobody else comes in before them
+	inside  map[string]int // number of scenarios, by the name of the first test that entered
+	alone   string         // test that has the control plane for itself; empty for none
+	waiting int            // number of tests that wait to be alone; no other test enters before them
 }
 
-// enter waits for a place, and gives the name to leave with. A test comes in with the one that it is part of, if that is inside.
+// enter waits for a place and returns the name to leave with. A subtest enters with its parent test if that is inside.
 func (h *hall) enter(test string, alone bool) (guest string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +40,7 @@ func (h *hall) enter(test string, alone bool) (guest string) {
 	return guest
 }
 
-// host is the test that is inside and that another is part of; that one itself if there is none.
+// host returns the parent of a test that is inside; the test itself if there is none.
 func (h *hall) host(test string) string {
 	for name := test; name != ""; name = name[:max(0, strings.LastIndex(name, "/"))] {
 		if h.inside[name] > 0 {

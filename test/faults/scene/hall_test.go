@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 )
 
-// TestHall: so many at a time, one alone, and parts of a test with the whole.
+// TestHall checks the limit, exclusive tests, and subtests that share the place of their parent.
 func TestHall(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		h := &hall{places: 2}
@@ -43,10 +43,10 @@ func TestHall(t *testing.T) {
 
 		enter("X", true)
 		leave("B")
-		are(false, "X", "C") // C waits behind X, which waits for A
+		are(false, "X", "C") // C waits for X, which waits for A
 		leave("A")
 		are(false, "X")
-		leave("A") // that of its part
+		leave("A") // the place of A/part
 		are(true, "X")
 		are(false, "C")
 		enter("X/part", true)

@@ -13,10 +13,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// leaseName is that of the Lease in Sunset's own namespace.
+// leaseName is the name of the Lease in Sunset's own namespace.
 const leaseName = "sunset-controller"
 
-// Leader waits until one of the replicas that run holds the scene's lease, and gives it.
+// Leader waits until a running replica holds the scenario's lease, and returns that replica.
 func (s *Scene) Leader() (leads *Replica) {
 	s.Helper()
 	s.Eventually(func() (err error) {
@@ -33,18 +33,18 @@ func (s *Scene) leader() (*Replica, error) {
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if holder == "" {
-		return nil, errors.New("nobody holds the lease")
+		return nil, errors.New("the lease has no holder")
 	}
 	lasts := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 	if renewed := lease.Spec.RenewTime; renewed == nil || time.Since(renewed.Time) > lasts {
-		return nil, fmt.Errorf("%s has let the lease expire", holder)
+		return nil, fmt.Errorf("the lease of %s has expired", holder)
 	}
 	for _, r := range s.all() {
 		if r.awake() && r.wrote(holder) {
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("%s, which holds the lease, is no replica that runs", holder)
+	return nil, fmt.Errorf("the lease holder %s is not a running replica", holder)
 }
 
 func (s *Scene) all() []*Replica {
@@ -53,7 +53,7 @@ func (s *Scene) all() []*Replica {
 	return append([]*Replica(nil), s.replicas...)
 }
 
-// awake tells whether the process lives and does not stand still.
+// awake reports whether the process runs and is not suspended.
 func (r *Replica) awake() bool {
 	if !r.Running() {
 		return false
@@ -63,7 +63,7 @@ func (r *Replica) awake() bool {
 	return !r.lives[len(r.lives)-1].stands()
 }
 
-// wrote tells whether the replica has written itself into the lease under a name, since it was started last.
+// wrote reports whether the replica has written a name into the lease since its last start.
 func (r *Replica) wrote(holder string) bool {
 	r.mu.Lock()
 	from := r.lives[len(r.lives)-1].from
@@ -76,7 +76,7 @@ func (r *Replica) wrote(holder string) bool {
 	return false
 }
 
-// leases are the writes of the lease that the API server has taken from the replica.
+// leases returns the replica's writes of the lease that the API server accepted.
 func (r *Replica) leases() (written []gate.Entry) {
 	for _, e := range r.Gate.Journal() {
 		if e.Resource == "leases" && (e.Verb == "update" || e.Verb == "create") && e.Answered >= 200 && e.Answered < 300 {

@@ -19,22 +19,22 @@ import (
 )
 
 var (
-	seedFlag   = flag.Int64("seed", 0, "where the random choices of scenes begin; 0 for a new number")
-	besideFlag = flag.Int("beside", 5, "how many scenes run side by side")
-	patience   = flag.Duration("patience", 3*time.Minute, "how long a scene waits for what must happen")
+	seedFlag   = flag.Int64("seed", 0, "seed of the random choices in scenarios; 0 for a random seed")
+	besideFlag = flag.Int("beside", 5, "number of scenarios that run in parallel")
+	patience   = flag.Duration("patience", 3*time.Minute, "how long a scenario waits for an expected event")
 )
 
-// Patience is how long a scene waits for what must happen: much longer than it takes on a busy machine.
+// Patience is how long a scenario waits for an expected event: much longer than the event takes on a busy machine.
 func Patience() time.Duration { return *patience }
 
-// lane is the environment variable that makes long scenarios run.
+// lane is the environment variable that enables long scenarios.
 const lane = "SUNSET_FAULTS"
 
-// Main is the body of TestMain. It returns the code for os.Exit. Control planes start when the first scene needs them.
+// Main is the body of TestMain. It returns the code for os.Exit. Control planes start when a scenario first needs them.
 func Main(m *testing.M) (code int) {
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseDevMode(true), zap.WriteTo(os.Stderr)))
-	_ = flag.Set("test.parallel", "1000") // who waits for a place in the hall holds up nobody
+	_ = flag.Set("test.parallel", "1000") // tests that wait in the hall must not block others
 	shared.hall.places = *besideFlag
 	defer build.Remove()
 	defer func() {
@@ -46,22 +46,23 @@ func Main(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// Short marks a scenario that every run of the tests includes. It runs beside others.
+// Short marks a scenario that every test run includes. It runs in parallel with others.
 func Short(t *testing.T) { t.Parallel() }
 
-// Long marks a scenario that only runs with SUNSET_FAULTS=all in the environment, as in make faults. It runs beside others.
+// Long marks a scenario that runs only with SUNSET_FAULTS=all in the environment, as in make faults. It runs in parallel with
+// others.
 func Long(t *testing.T) {
 	t.Helper()
 	if !long() {
-		t.Skipf("%s=all runs it, as make faults does", lane)
+		t.Skipf("set %s=all to run it, or run make faults", lane)
 	}
 	t.Parallel()
 }
 
-// long tells whether long scenarios run too.
+// long reports whether long scenarios run too.
 func long() bool { return os.Getenv(lane) == "all" }
 
-// Seed is where the random choices of this run begin: what -seed says, or a new number.
+// Seed returns the seed of the random choices of this run: the value of -seed, or a random one.
 func Seed() int64 { return seed() }
 
 var seed = sync.OnceValue(func() int64 {
@@ -71,14 +72,15 @@ var seed = sync.OnceValue(func() int64 {
 	return rand.Int64N(1<<31-1) + 1
 })
 
-// Repeat says how to repeat a scene whose test alone, with the seed of this run, does not do it. What is zero is as usual.
+// Repeat says how to repeat a scenario, if running its test with the seed of this run is not enough. Zero fields have their
+// default.
 type Repeat struct {
-	Test string // the name of the test to run
-	Env  string // variables to set besides SUNSET_FAULTS, as in "A=1"
+	Test string // name of the test to run
+	Env  string // variables to set in addition to SUNSET_FAULTS, as in "A=1"
 	Seed int64  // for -seed
 }
 
-// command is what repeats a test.
+// command returns the command that repeats a test.
 func (r Repeat) command(name, dir string) string {
 	var parts []string
 	for part := range strings.SplitSeq(cmp.Or(r.Test, name), "/") {
@@ -94,7 +96,7 @@ func (r Repeat) command(name, dir string) string {
 	return fmt.Sprintf("%s go test %s -run '%s' -seed %d", env, dir, strings.Join(parts, "/"), cmp.Or(r.Seed, Seed()))
 }
 
-// packageDir is the package under test, from the root of the repository.
+// packageDir returns the package under test, relative to the root of the repository.
 func packageDir() string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -31,6 +31,6 @@ func TestOnlyTheLedgersOfTheScene(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	if status := `{"kind":"Status"}`; string(s.onlyLedgers([]byte(status))) != status {
-		t.Error("an error is changed")
+		t.Error("an error was changed")
 	}
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// ConfigMap creates a ConfigMap in the scene's namespace.
+// ConfigMap creates a ConfigMap in the scenario's namespace.
 func (s *Scene) ConfigMap(name string, labels map[string]string, adjust ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	s.Helper()
 	return created(s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, adjust)
 }
 
-// Job creates a Job whose only Pod ends as told after a while. The scene must have Nodes.
+// Job creates a Job whose only Pod ends with an outcome after a while. The scenario must have Nodes.
 func (s *Scene) Job(name string, outcome cluster.Outcome, runFor time.Duration, adjust ...func(*batchv1.Job)) *batchv1.Job {
 	s.Helper()
 	job := jobNamed(name)
@@ -31,11 +31,11 @@ func (s *Scene) Job(name string, outcome cluster.Outcome, runFor time.Duration, 
 	return created(s, job, adjust)
 }
 
-// FinishedJob creates a Job that has already completed, without Pods and without the Job controller.
+// FinishedJob creates a Job that has already completed, without Pods. The Job controller does not manage it.
 func (s *Scene) FinishedJob(name string, adjust ...func(*batchv1.Job)) *batchv1.Job {
 	s.Helper()
 	job := jobNamed(name)
-	job.Spec.ManagedBy = ptr.To("faults.sunset.test/scene") // nobody's: the Job controller lets it be
+	job.Spec.ManagedBy = ptr.To("faults.sunset.test/scene") // the Job controller ignores the Job
 	created(s, job, adjust)
 	now := metav1.Now()
 	job.Status = batchv1.JobStatus{StartTime: &job.CreationTimestamp, CompletionTime: &now, Succeeded: 1}
@@ -59,7 +59,7 @@ func jobNamed(name string) *batchv1.Job {
 	}
 }
 
-// Pod creates a Pod that ends as told after a while. The scene must have Nodes.
+// Pod creates a Pod that ends with an outcome after a while. The scenario must have Nodes.
 func (s *Scene) Pod(name string, outcome cluster.Outcome, runFor time.Duration, adjust ...func(*corev1.Pod)) *corev1.Pod {
 	s.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: podSpec()}
@@ -85,7 +85,7 @@ func created[T client.Object](s *Scene, object T, adjust []func(T)) T {
 	return object
 }
 
-// Finished waits until a Job has finished and gives the time.
+// Finished waits until a Job has finished and returns the time.
 func (s *Scene) Finished(job *batchv1.Job) (at time.Time) {
 	s.Helper()
 	s.Eventually(func() error {
@@ -103,7 +103,7 @@ func (s *Scene) Finished(job *batchv1.Job) (at time.Time) {
 	return at
 }
 
-// MustCreate creates an object of any kind, in the scene's namespace if it is of a namespaced kind and does not say where.
+// MustCreate creates an object of any kind. A namespaced object without a namespace is created in the scenario's namespace.
 func (s *Scene) MustCreate(object client.Object) {
 	s.Helper()
 	namespaced, err := s.IsObjectNamespaced(object)
@@ -115,7 +115,7 @@ func (s *Scene) MustCreate(object client.Object) {
 	}
 }
 
-// Remove deletes objects as their owner would. One that is gone is no error.
+// Remove deletes objects as a user. It ignores objects that do not exist.
 func (s *Scene) Remove(objects ...client.Object) {
 	s.Helper()
 	for _, object := range objects {
@@ -126,7 +126,7 @@ func (s *Scene) Remove(objects ...client.Object) {
 	}
 }
 
-// Change reads an object, changes it and writes it, again after a conflict. The object is then as it was stored.
+// Change reads, changes and writes an object, and retries after a conflict. The object then has the stored state.
 func (s *Scene) Change(object client.Object, change func()) {
 	s.Helper()
 	s.Eventually(func() error {
@@ -138,13 +138,13 @@ func (s *Scene) Change(object client.Object, change func()) {
 	})
 }
 
-// Hold annotates an object so that it is kept.
+// Hold adds the hold annotation to an object.
 func (s *Scene) Hold(object client.Object) {
 	s.Helper()
 	s.annotate(object, v1alpha1.HoldAnnotation, "true")
 }
 
-// Unhold takes the annotation of Hold away.
+// Unhold removes the hold annotation.
 func (s *Scene) Unhold(object client.Object) {
 	s.Helper()
 	s.Change(object, func() {
@@ -154,7 +154,7 @@ func (s *Scene) Unhold(object client.Object) {
 	})
 }
 
-// Touch makes another version of an object, by an annotation.
+// Touch creates another version of an object by an annotation.
 func (s *Scene) Touch(object client.Object) {
 	s.Helper()
 	s.annotate(object, "faults.sunset.test/touched", time.Now().Format(time.RFC3339Nano))
@@ -172,7 +172,7 @@ func (s *Scene) annotate(object client.Object, key, value string) {
 	})
 }
 
-// Gone waits until objects are no more.
+// Gone waits until objects do not exist any more.
 func (s *Scene) Gone(objects ...client.Object) {
 	s.Helper()
 	for _, object := range objects {
@@ -183,31 +183,31 @@ func (s *Scene) Gone(objects ...client.Object) {
 			case err != nil:
 				return err
 			default:
-				return fmt.Errorf("%T %s is still there", object, object.GetName())
+				return fmt.Errorf("%T %s still exists", object, object.GetName())
 			}
 		})
 	}
 }
 
-// look reads an object without changing what is given.
+// look reads an object without changing its argument.
 func (s *Scene) look(object client.Object) (client.Object, error) {
 	now := object.DeepCopyObject().(client.Object)
 	err := s.Get(s.Context(), client.ObjectKeyFromObject(object), now)
 	return now, err
 }
 
-// Stays fails the test if an object is gone, is another one, or is on its way, now or within the time.
+// Stays fails the test if an object is deleted, replaced or terminating, now or within the time.
 func (s *Scene) Stays(within time.Duration, objects ...client.Object) {
 	s.Helper()
 	for deadline := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
 		for _, object := range objects {
 			switch now, err := s.look(object); {
 			case err != nil:
-				s.Fatalf("%T %s should have stayed: %v", object, object.GetName(), err)
+				s.Fatalf("%T %s should have been kept: %v", object, object.GetName(), err)
 			case object.GetUID() != "" && now.GetUID() != object.GetUID():
-				s.Fatalf("%T %s should have stayed, but is another one", object, object.GetName())
+				s.Fatalf("%T %s should have been kept, but was recreated", object, object.GetName())
 			case now.GetDeletionTimestamp() != nil:
-				s.Fatalf("%T %s should have stayed, but is being deleted", object, object.GetName())
+				s.Fatalf("%T %s should have been kept, but is terminating", object, object.GetName())
 			}
 		}
 		if time.Now().After(deadline) {
@@ -216,7 +216,7 @@ func (s *Scene) Stays(within time.Duration, objects ...client.Object) {
 	}
 }
 
-// Left is how many objects of a list's kind, with labels, the scene's namespace has.
+// Left returns the number of objects of a list's kind with labels in the scenario's namespace.
 func (s *Scene) Left(list client.ObjectList, labels map[string]string) int {
 	s.Helper()
 	if err := s.List(s.Context(), list, client.InNamespace(s.Namespace), client.MatchingLabels(labels)); err != nil {
@@ -225,7 +225,7 @@ func (s *Scene) Left(list client.ObjectList, labels map[string]string) int {
 	return meta.LenList(list)
 }
 
-// Eventually waits until check gives no error.
+// Eventually waits until check returns nil.
 func (s *Scene) Eventually(check func() error) {
 	s.Helper()
 	cluster.Eventually(s, Patience(), check)

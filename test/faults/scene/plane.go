@@ -24,22 +24,22 @@ import (
 
 const (
 	nodes        = 2
-	startTimeout = 5 * time.Minute // of a control plane, builds of its parts excluded
+	startTimeout = 5 * time.Minute // of a control plane, without building its components
 )
 
 // plane is a control plane with Sunset's CRDs. The zero value is not started.
 type plane struct {
 	hall hall
 
-	mu      sync.Mutex // held while something starts
+	mu      sync.Mutex // held during a start
 	cluster *cluster.Cluster
 	noded   bool
 }
 
-// shared is the control plane of all scenes that have none of their own.
+// shared is the control plane of all scenarios without their own.
 var shared plane
 
-// get starts the control plane, and its nodes, if that has not been done.
+// get starts the control plane and its nodes on first use.
 func (p *plane) get(t *testing.T, withNodes bool) *cluster.Cluster {
 	t.Helper()
 	if _, err := cluster.Binaries(t.Context(), os.Stderr, cluster.Etcd, cluster.APIServer, cluster.ControllerManager); err != nil {
@@ -88,7 +88,7 @@ func start(ctx context.Context) (*cluster.Cluster, error) {
 	return c, nil
 }
 
-// install makes both API servers know Sunset's kinds.
+// install installs Sunset's CRDs in both API servers.
 func install(ctx context.Context, c *cluster.Cluster) error {
 	var definitions []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range crds.Files() {

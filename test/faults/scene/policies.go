@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Policy creates a ClusterRetentionPolicy from the YAML of its spec. Unless the spec says otherwise it is about the scene's
-// namespaces alone, and needs no approval.
+// Policy creates a ClusterRetentionPolicy from the YAML of its spec. Unless the spec says otherwise, the policy selects only
+// the scenario's namespaces and needs no approval.
 func (s *Scene) Policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	s.Helper()
 	object := s.written(v1alpha1.ClusterRetentionPolicyKind, s.Namespace+"-"+name, spec)
@@ -28,7 +28,7 @@ func (s *Scene) Policy(name, spec string) *v1alpha1.ClusterRetentionPolicy {
 	return p
 }
 
-// Override creates a RetentionPolicy in the scene's namespace from the YAML of its spec.
+// Override creates a RetentionPolicy in the scenario's namespace from the YAML of its spec.
 func (s *Scene) Override(name, spec string) *v1alpha1.RetentionPolicy {
 	s.Helper()
 	object := s.written(v1alpha1.RetentionPolicyKind, name, spec)
@@ -40,7 +40,7 @@ func (s *Scene) Override(name, spec string) *v1alpha1.RetentionPolicy {
 	return p
 }
 
-// written is a policy as somebody writes it: unknown and missing fields are sent as they are.
+// written returns a policy exactly as the YAML says: unknown and missing fields are sent unchanged.
 func (s *Scene) written(kind schema.GroupVersionKind, name, spec string) *unstructured.Unstructured {
 	s.Helper()
 	fields := map[string]any{}
@@ -91,7 +91,7 @@ func (s *Scene) Status(p *v1alpha1.ClusterRetentionPolicy, want func(v1alpha1.Re
 	})
 }
 
-// Condition is a condition of a status; one of status Unknown when it has none of the name.
+// Condition returns a condition of a status; if it is missing, one with status Unknown.
 func Condition(status v1alpha1.RetentionPolicyStatus, name string) metav1.Condition {
 	for _, c := range status.Conditions {
 		if c.Type == name {
@@ -101,7 +101,7 @@ func Condition(status v1alpha1.RetentionPolicyStatus, name string) metav1.Condit
 	return metav1.Condition{Type: name, Status: metav1.ConditionUnknown, Reason: "Missing"}
 }
 
-// Ledger is the ledger of a policy; nil when it has none yet.
+// Ledger returns the ledger of a policy; nil if it has none yet.
 func (s *Scene) Ledger(p *v1alpha1.ClusterRetentionPolicy) *v1alpha1.RetentionLedger {
 	s.Helper()
 	l := &v1alpha1.RetentionLedger{}

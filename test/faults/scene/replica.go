@@ -23,7 +23,7 @@ import (
 // Server is one of the API servers.
 type Server int
 
-// The API servers of a scene. B reaches etcd through a relay that can stop, see cluster.Cluster.Relay.
+// The API servers of a scenario. B reaches etcd through a relay that can be stopped, see cluster.Cluster.Relay.
 const (
 	A Server = iota
 	B
@@ -36,27 +36,28 @@ func (s Server) component() cluster.Component {
 	return cluster.APIServer
 }
 
-// Start says how a replica runs. The zero value is one of several that elect a leader, at API server A.
+// Start says how a replica runs. The zero value is one of several replicas with leader election, at API server A.
 type Start struct {
 	Server Server
-	// Failover makes leases so short that another replica soon takes over: for scenes in which a leader ends. A busy machine
-	// may lose them by itself.
+	// Failover makes leases so short that another replica takes over soon: for scenarios in which a leader ends. On a busy
+	// machine, a replica may lose its lease without a fault.
 	Failover bool
 	// Binary is the path of the controller. Empty means build.Default, or build.Clocked if there is a Clock.
 	Binary string
-	// Flags are added last, and so override those of the scene.
+	// Flags are added last, so they override the scenario's flags.
 	Flags []string
-	// Clock is what the replica takes for the time. Nil means the machine's.
+	// Clock is the replica's clock. Nil means the machine's.
 	Clock *build.Clock
-	// Groups are those of the replica's user. Nil means an administrator's; empty but not nil means none.
+	// Groups are the groups of the replica's user. Nil means an administrator's; empty but not nil means none.
 	Groups []string
 	// Env is added to the environment, as in "GODEBUG=...".
 	Env []string
-	// Before is called before the process is started first, to arm faults. Nil calls nothing.
+	// Before is called before the first start of the process, to arm faults. Nil calls nothing.
 	Before func(*Replica)
 }
 
-// leases are the flags of an election: how long one that is silent leads, and how long it tries to renew before it stops.
+// leases returns the flags of leader election: how long a lease lasts, and how long a leader tries to renew it before it
+// stops.
 func (s Start) leases() []string {
 	lasts, renews := "15s", "10s"
 	if s.Failover {
@@ -65,28 +66,28 @@ func (s Start) leases() []string {
 	return []string{"--leader-elect-lease-duration=" + lasts, "--leader-elect-renew-deadline=" + renews, "--leader-elect-retry-period=1s"}
 }
 
-// Replica is a controller that is a process of its own, behind a gate of its own.
+// Replica is a controller process behind its own proxy.
 type Replica struct {
 	Gate *gate.Gate
-	User string // as the audit log names it; it stays over restarts
+	User string // as in the audit log; the same after restarts
 
 	scene *Scene
 	dir   string
 
-	mu      sync.Mutex // held while the process is started and ended
+	mu      sync.Mutex // held while the process starts or ends
 	start   Start
 	program *cluster.Program
 	lives   []life
 }
 
-// life is what is known of one process.
+// life describes one process.
 type life struct {
 	from, to time.Time // to is zero while it runs
-	stood    []span    // while it was made to stand still; the last may be open
+	stood    []span    // periods in which it was suspended; the last one may be open
 	violent  bool      // it was killed, or ended with an error
 }
 
-// Sunset starts a replica, which ends with the test. Its user is sunset-1, sunset-2 and so on, with the scene's name.
+// Sunset starts a replica, which ends with the test. Its user is sunset-1, sunset-2 and so on, with the scenario's name.
 func (s *Scene) Sunset(start Start) *Replica {
 	s.Helper()
 	if start.Binary == "" && start.Clock != nil {
@@ -103,7 +104,7 @@ func (s *Scene) Sunset(start Start) *Replica {
 		s.Fatal(err)
 	}
 	var err error
-	if r.Gate, err = gate.Open(r.config()); err != nil { // it outlives the process
+	if r.Gate, err = gate.Open(r.config()); err != nil { // the proxy outlives the process
 		s.Fatal(err)
 	}
 	s.narrow(r.Gate)
@@ -119,8 +120,8 @@ func (s *Scene) Sunset(start Start) *Replica {
 	return r
 }
 
-// Past lets a replica read objects of a resource from what an API server remembers, however old that is. All other requests go
-// where they did.
+// Past makes a replica read the objects of a resource from the watch cache of an API server, however old that is. Other
+// requests do not change.
 func (r *Replica) Past(resource string, from Server) {
 	r.scene.Helper()
 	reads := gate.Requests("list", resource).Or(gate.Requests("watch", resource))
@@ -135,13 +136,13 @@ func (r *Replica) Past(resource string, from Server) {
 	}
 }
 
-// config reaches the replica's API server as its user.
+// config returns the configuration of the replica's API server with the replica's user.
 func (r *Replica) config() *rest.Config {
 	r.scene.Helper()
 	return r.at(r.start.Server)
 }
 
-// at reaches an API server as the replica's user.
+// at returns the configuration of an API server with the replica's user.
 func (r *Replica) at(server Server) *rest.Config {
 	r.scene.Helper()
 	groups := r.start.Groups
@@ -155,7 +156,7 @@ func (r *Replica) at(server Server) *rest.Config {
 	return config
 }
 
-// run starts the process. Whoever calls it holds the lock.
+// run starts the process. The caller holds the lock.
 func (r *Replica) run() {
 	r.scene.Helper()
 	kubeconfig := filepath.Join(r.dir, "kubeconfig")
@@ -179,7 +180,7 @@ func (r *Replica) run() {
 
 func (r *Replica) logFile() string { return filepath.Join(r.dir, "log") }
 
-// ended notes that the process has ended. Whoever calls it holds the lock.
+// ended records that the process has ended. The caller holds the lock.
 func (r *Replica) ended(violently bool) {
 	l := &r.lives[len(r.lives)-1]
 	if l.to.IsZero() {
@@ -190,7 +191,7 @@ func (r *Replica) ended(violently bool) {
 	}
 }
 
-// Kill ends a replica as a crash does, and returns when it is gone. It may be called by a fault.
+// Kill ends a replica as a crash does, and returns when the process is gone. A fault may call it.
 func (r *Replica) Kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,16 +199,16 @@ func (r *Replica) Kill() {
 	r.ended(true)
 }
 
-// Stop makes the process stand still, as a machine does that is suspended.
+// Stop suspends the process, as if its machine were suspended.
 func (r *Replica) Stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.program.Signal(syscall.SIGSTOP) // an error means that it has ended
+	_ = r.program.Signal(syscall.SIGSTOP) // an error means that the process has ended
 	l := &r.lives[len(r.lives)-1]
 	l.stood = append(l.stood, span{From: time.Now()})
 }
 
-// Cont lets a process that stands still go on.
+// Cont resumes a suspended process.
 func (r *Replica) Cont() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -215,7 +216,7 @@ func (r *Replica) Cont() {
 }
 
 func (r *Replica) cont() {
-	_ = r.program.Signal(syscall.SIGCONT) // an error means that it has ended
+	_ = r.program.Signal(syscall.SIGCONT) // an error means that the process has ended
 	if l := &r.lives[len(r.lives)-1]; l.stands() {
 		l.stood[len(l.stood)-1].To = time.Now()
 	}
@@ -223,16 +224,16 @@ func (r *Replica) cont() {
 
 func (l *life) stands() bool { return len(l.stood) > 0 && l.stood[len(l.stood)-1].To.IsZero() }
 
-// Interrupt ends a replica as a cluster does, and fails the test if it does not end cleanly.
+// Interrupt ends a replica with SIGTERM, and fails the test if it does not end cleanly.
 func (r *Replica) Interrupt() {
 	r.scene.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.program.Signal(syscall.SIGTERM) // an error means that it has ended
+	_ = r.program.Signal(syscall.SIGTERM) // an error means that the process has ended
 	select {
 	case <-r.program.Ended():
 	case <-time.After(Patience()):
-		r.scene.Fatalf("%s does not end", r.User)
+		r.scene.Fatalf("%s did not end in time", r.User)
 	}
 	err := r.program.Failure()
 	if err != nil && !r.endedBeforeItBegan(err) {
@@ -241,7 +242,7 @@ func (r *Replica) Interrupt() {
 	r.ended(err != nil)
 }
 
-// Restart starts a replica again, killing it first if it runs. change may alter how it runs, for example at which server.
+// Restart starts a replica again, after killing it if it runs. change may change how it runs, for example its API server.
 func (r *Replica) Restart(change ...func(*Start)) {
 	r.scene.Helper()
 	r.mu.Lock()
@@ -260,7 +261,7 @@ func (r *Replica) Restart(change ...func(*Start)) {
 	r.run()
 }
 
-// Running tells whether the process lives.
+// Running reports whether the process runs.
 func (r *Replica) Running() bool {
 	select {
 	case <-r.Ended():
@@ -270,14 +271,14 @@ func (r *Replica) Running() bool {
 	}
 }
 
-// Ended is closed when the process that was started last has ended.
+// Ended returns a channel that is closed when the last started process has ended.
 func (r *Replica) Ended() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.program.Ended()
 }
 
-// Log is what a replica has written since its first start.
+// Log returns the replica's output since its first start.
 func (r *Replica) Log() string {
 	text, err := os.ReadFile(r.logFile())
 	if err != nil {
@@ -286,14 +287,14 @@ func (r *Replica) Log() string {
 	return string(text)
 }
 
-// PID is the id of the process that was started last.
+// PID returns the ID of the last started process.
 func (r *Replica) PID() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.program.PID()
 }
 
-// Deletes are the DELETEs of subjects that a replica has sent, over all starts, dry runs and those of ledgers excluded.
+// Deletes returns the DELETEs that a replica has sent, over all its starts, without dry runs and DELETEs of ledgers.
 func (r *Replica) Deletes() (sent []gate.Entry) {
 	for _, e := range r.Gate.Journal() {
 		if e.Verb == "delete" && e.Resource != "retentionledgers" && !e.DryRun {
@@ -303,7 +304,7 @@ func (r *Replica) Deletes() (sent []gate.Entry) {
 	return sent
 }
 
-// endedBeforeItBegan reports whether SIGTERM ended a process that did not handle signals yet, and had sent no request.
+// endedBeforeItBegan reports whether SIGTERM ended a process that did not handle signals yet and had sent no request.
 func (r *Replica) endedBeforeItBegan(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

@@ -17,58 +17,61 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// Options says what a scene needs. The zero value is enough for most.
+// Options says what a scenario needs. The zero value is enough for most scenarios.
 type Options struct {
-	// Alone keeps everybody else off the control plane: for faults of whole servers, CRDs and the like.
+	// Alone gives the scenario exclusive use of the control plane: for faults of whole servers or CRDs.
 	Alone bool
-	// Own gives the scene a control plane that ends with it: for what cannot be mended, such as an older state of etcd.
+	// Own gives the scenario its own control plane, which ends with it: for faults that cannot be repaired, such as an older
+	// state of etcd.
 	Own bool
-	// Nodes makes fake nodes on which Pods run.
+	// Nodes creates fake nodes that run Pods.
 	Nodes bool
-	// Unjudged turns the verdict off: for a scene in which Sunset's promises cannot hold, or whose history is lost. It says why.
+	// Unjudged disables the check, and says why: for a scenario in which Sunset's promises cannot hold, or whose history is
+	// lost.
 	Unjudged string
-	// Unsettled says why a scene does without Calm: what must be gone and counted in the end is not asked then.
+	// Unsettled says why a scenario does not use Calm. Then the check does not require that due objects are gone and counted
+	// at the end.
 	Unsettled string
-	// Window is how long a change of a policy or a namespace may take to be respected. Zero means what is promised.
+	// Window is how long a change of a policy or a namespace may take to apply. Zero means the promised time.
 	Window time.Duration
-	// Repeat is how a run that fails says that it is repeated.
+	// Repeat says how to repeat a failed run.
 	Repeat Repeat
 }
 
-// Scene is the world of one scenario. Its client is an administrator's at API server A; what it creates of Sunset's policies,
-// and of namespaces, gets the label by which they belong to the scene: its replicas see no other policies.
+// Scene is one scenario. Its client is an administrator's at API server A. The client labels the policies and namespaces that
+// it creates with the scenario: the scenario's replicas see no other policies.
 type Scene struct {
 	*testing.T
 	client.Client
 	Cluster   *cluster.Cluster
-	Namespace string     // for what policies are about
+	Namespace string     // selected by policies
 	Home      string     // Sunset's own namespace, with its lease
-	Rand      *rand.Rand // that -seed repeats
+	Rand      *rand.Rand // with the seed of -seed
 
 	options  Options
-	dir      string // outlives end
+	dir      string // still exists after end
 	began    time.Time
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	quiet    time.Time
 	calmed   bool
-	named    int        // how many replicas have got a name
-	replicas []*Replica // those that were started
+	named    int        // number of replicas with a name
+	replicas []*Replica // replicas that were started
 	expected []expectation
 	ending   sync.Once
-	leave    func() // makes room for another scene
+	leave    func() // releases the scenario's place
 	report   oracle.Report
 }
 
-// expectation is something without which a run is void.
+// expectation is an event without which a run is void.
 type expectation struct {
 	what     string
 	happened func() bool
 }
 
-// New makes a scene, which ends with the test.
+// New starts a scenario, which ends with the test.
 func New(t *testing.T, o Options) *Scene {
 	t.Helper()
-	t.TempDir() // so that what is in it outlives the scene's own end
+	t.TempDir() // its files must outlive the scenario's end
 	on := &shared
 	guest := shared.hall.enter(t.Name(), o.Alone)
 	leave := sync.OnceFunc(func() { shared.hall.leave(guest) })
@@ -101,28 +104,28 @@ func hashed(text string) uint64 {
 	return h.Sum64()
 }
 
-// Expect names faults that must have fired by the end of the scene: otherwise its run is void.
+// Expect names faults that must have fired by the end of the scenario: otherwise the run is void.
 func (s *Scene) Expect(faults ...*gate.Armed) {
 	for _, fault := range faults {
-		s.ExpectThat("a fault that fires, armed at "+fault.Where(), func() bool { return fault.Fired() > 0 })
+		s.ExpectThat("a fault that fired, armed at "+fault.Where(), func() bool { return fault.Fired() > 0 })
 	}
 }
 
-// ExpectThat names something else without which the run is void, to be asked at the end, before the replicas are stopped.
+// ExpectThat names another event without which the run is void. happened is called at the end, before the replicas stop.
 func (s *Scene) ExpectThat(what string, happened func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expected = append(s.expected, expectation{what, happened})
 }
 
-// Report is the verdict. It is empty until the scene has ended.
+// Report returns the result of the check. It is empty until the scenario has ended.
 func (s *Scene) Report() oracle.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.report
 }
 
-// More makes another namespace of the scene, named after it. Policies without a namespaceSelector are about it too.
+// More creates another namespace of the scenario, named after it. Policies without a namespaceSelector select it too.
 func (s *Scene) More(name string) string {
 	s.Helper()
 	name = s.Namespace + "-" + name

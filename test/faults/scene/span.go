@@ -7,10 +7,10 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/oracle"
 )
 
-// span is a time from one moment to another.
+// span is a period from one moment to another.
 type span = oracle.Span
 
-// gaps are the parts of a time that none of the spans covers.
+// gaps returns the parts of a period that no span covers.
 func gaps(whole span, covered []span) (left []span) {
 	covered = slices.Clone(covered)
 	slices.SortFunc(covered, func(a, b span) int { return a.From.Compare(b.From) })
@@ -36,7 +36,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// chained are spans in which moments follow each other within a time. Each begins a while after its first moment.
+// chained returns the periods in which each moment follows the previous one within a time. Each starts some time after its
+// first moment.
 func chained(moments []time.Time, within, after time.Duration) (spans []span) {
 	for i := 0; i < len(moments); {
 		first := i

@@ -7,8 +7,8 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// complete adds what audit logs do not have: writes that ended in a replica's gate, or at a server that was killed before it had
-// noted them, and the bodies of those whose sender died meanwhile.
+// complete adds requests that the audit logs lack: writes that ended in a replica's proxy, or at a server that was killed
+// before it logged them. It also adds the missing bodies of requests whose sender died.
 func (r *Replica) complete(requests []history.Request) []history.Request {
 	known := map[string]*history.Request{}
 	for i := range requests {
@@ -27,7 +27,7 @@ func (r *Replica) complete(requests []history.Request) []history.Request {
 	return append(requests, more...)
 }
 
-// unlogged is a request that no audit log has.
+// unlogged returns a request that is in no audit log.
 func (r *Replica) unlogged(e gate.Entry) history.Request {
 	q := history.Request{
 		ID: e.ID, User: r.User, Agent: e.UserAgent, Verb: e.Verb, URI: e.Path + "?" + e.Query, Namespace: e.Namespace, Name: e.Name,

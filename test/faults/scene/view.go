@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// sceneLabel is on the policies of a scene and on the namespaces that they are about. Its value is the scene's namespace.
+	// sceneLabel is on the policies of a scenario and on the namespaces that they select. Its value is the scenario's
+	// namespace.
 	sceneLabel = "faults.sunset.test/scene"
 	// homeLabel is on Sunset's own namespace.
 	homeLabel = "faults.sunset.test/home"
 )
 
-// labelling is a client that gives what it creates the label of a scene.
+// labelling is a client that adds the label of a scenario to the objects that it creates.
 type labelling struct {
 	client.Client
 	scene string
@@ -42,7 +43,7 @@ func (l labelling) Create(ctx context.Context, object client.Object, opts ...cli
 	return l.Client.Create(ctx, object, opts...)
 }
 
-// Through is a client as the scene's, at one of the API servers, that waits so long for an answer.
+// Through returns a client like the scenario's, at one of the API servers, with a timeout.
 func (s *Scene) Through(server Server, patience time.Duration) client.Client {
 	s.Helper()
 	config, err := s.Cluster.UserConfigAt(server.component(), "admin", "system:masters")
@@ -60,7 +61,7 @@ func (s *Scene) Through(server Server, patience time.Duration) client.Client {
 func (l labelling) labels(object client.Object) bool {
 	kind, err := l.GroupVersionKindFor(object)
 	if err != nil {
-		return false // and the API server will say why
+		return false // the API server will report the error
 	}
 	switch kind.GroupKind() {
 	case v1alpha1.ClusterRetentionPolicyKind.GroupKind(), v1alpha1.RetentionPolicyKind.GroupKind(),
@@ -71,7 +72,7 @@ func (l labelling) labels(object client.Object) bool {
 	}
 }
 
-// narrow makes a gate show the policies and ledgers of a scene, and no others.
+// narrow makes a proxy show only the policies and ledgers of a scenario.
 func (s *Scene) narrow(g *gate.Gate) {
 	policies := gate.Requests("", "clusterretentionpolicies").Or(gate.Requests("", "retentionpolicies"))
 	collections := gate.Requests("list", "").Or(gate.Requests("watch", ""))
@@ -85,7 +86,7 @@ func (s *Scene) narrow(g *gate.Gate) {
 	g.Arm(gate.Fault{Match: gate.Requests("list", "retentionledgers"), Rewrite: s.onlyLedgers})
 }
 
-// onlyLedgers takes the ledgers of other scenes out of a list: nothing that an API server selects by tells them apart.
+// onlyLedgers removes the ledgers of other scenarios from a list: no selector of the API server can do that.
 func (s *Scene) onlyLedgers(body []byte) []byte {
 	var list map[string]json.RawMessage
 	var items []json.RawMessage
@@ -104,7 +105,7 @@ func (s *Scene) onlyLedgers(body []byte) []byte {
 	return changed
 }
 
-// owns tells whether a policy is the scene's.
+// owns reports whether a policy belongs to the scenario.
 func (s *Scene) owns(namespace, name string) bool {
 	if namespace != "" {
 		name = namespace

@@ -9,11 +9,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// writtenWithin is how long an API server may take until what it has answered is in its audit log.
+// writtenWithin is how long an API server may take to write an answered request to its audit log.
 const writtenWithin = 10 * time.Second
 
-// requests are what the audit logs have. It is an error if they lack a DELETE that an API server has carried out for a replica,
-// by what its gate saw: one that was killed too soon has not written it down, and nobody could judge it.
+// requests returns the requests in the audit logs. It returns an error if they lack a DELETE that, according to the proxy, an
+// API server has carried out for a replica. A server that was killed too soon has not logged it, and the DELETE could not be
+// checked.
 func (s *Scene) requests(ctx context.Context) ([]history.Request, error) {
 	var journals []gate.Entry
 	for _, r := range s.all() {
@@ -39,7 +40,7 @@ func (s *Scene) requests(ctx context.Context) ([]history.Request, error) {
 	}
 }
 
-// missing are the DELETEs that were carried out and that are not among the requests.
+// missing returns the successful DELETEs that are not among the requests.
 func missing(journal []gate.Entry, requests []history.Request) (lack []gate.Entry) {
 	known := map[string]bool{}
 	for _, r := range requests {

@@ -12,12 +12,12 @@ func TestADeleteThatIsNotInTheAuditLogIsMissing(t *testing.T) {
 		entry gate.Entry
 		want  int
 	}{
-		"carried out, and logged":      {gate.Entry{ID: "logged", Verb: "delete", Answered: 200}, 0},
-		"carried out, and not logged":  {gate.Entry{ID: "lost", Verb: "delete", Answered: 200}, 1},
-		"accepted, and not logged":     {gate.Entry{ID: "lost", Verb: "delete", Answered: 202}, 1},
-		"refused":                      {gate.Entry{ID: "lost", Verb: "delete", Answered: 409}, 0},
-		"never answered":               {gate.Entry{ID: "lost", Verb: "delete", Forwarded: true}, 0},
-		"something else than a DELETE": {gate.Entry{ID: "lost", Verb: "patch", Answered: 200}, 0},
+		"answered and logged":  {gate.Entry{ID: "logged", Verb: "delete", Answered: 200}, 0},
+		"answered, not logged": {gate.Entry{ID: "lost", Verb: "delete", Answered: 200}, 1},
+		"accepted, not logged": {gate.Entry{ID: "lost", Verb: "delete", Answered: 202}, 1},
+		"refused":              {gate.Entry{ID: "lost", Verb: "delete", Answered: 409}, 0},
+		"never answered":       {gate.Entry{ID: "lost", Verb: "delete", Forwarded: true}, 0},
+		"not a DELETE":         {gate.Entry{ID: "lost", Verb: "patch", Answered: 200}, 0},
 	} {
 		if got := missing([]gate.Entry{c.entry}, []history.Request{{ID: "logged"}}); len(got) != c.want {
 			t.Errorf("%s: %d are missing, want %d", name, len(got), c.want)

@@ -1,10 +1,10 @@
-// Package schedule makes up trouble at random: policies are edited, objects come, change, end, are held and go, namespaces
-// and overrides change, while requests are delayed, lost and refused, watches lie, clocks seem wrong, and replicas of the
-// controller are killed, suspended and sent to another API server. In some schedules whole servers stand still, lag behind or
-// die.
+// Package schedule makes up faults at random. Users edit policies, namespaces and overrides, and create, change, hold and
+// delete objects. At the same time requests are delayed, lost and refused, watches lose or repeat events, and clocks seem
+// wrong. Replicas of the controller are killed, suspended and sent to another API server. In some schedules whole servers are
+// suspended, lag behind or are killed.
 //
-// It promises: a schedule is drawn whole from one source of random numbers before anything of it is carried out, so that a
-// seed gives the same schedule again; it says what it does; in its end nothing is disturbed any more, and what is due must go.
+// It promises: it draws a schedule completely from one source of random numbers before it runs it, so that the same seed
+// gives the same schedule. A schedule can print itself. It ends without faults, and Sunset must then delete due objects.
 //
-// It refuses: to judge. The scene that it runs in does, as any other.
+// It does not check Sunset. The scenario that runs the schedule does, like any other.
 package schedule

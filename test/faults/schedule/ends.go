@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ending is how a Job or a Pod ends, and when, as it says itself.
+// ending says how and when a Job or a Pod ends, according to its status.
 type ending struct {
 	well  bool
-	later time.Duration // than now; less than zero for earlier
-	// silent is of a Pod that does not say when, unless it has said so before.
+	later time.Duration // than now; negative for earlier
+	// silent Pods do not report the time, unless they have reported it before.
 	silent bool
 }
 
@@ -27,7 +27,7 @@ func (e ending) String() string {
 	return fmt.Sprintf("ends, well: %v, %s later, silent: %v", e.well, e.later, e.silent)
 }
 
-// end is that of an object, which may have ended before: then its time is moved.
+// end ends an object. If the object has ended before, end changes the time.
 type end struct {
 	draft
 	ending
@@ -51,7 +51,7 @@ func (e end) on(s *stage) {
 	s.tolerate(err)
 }
 
-// ofJob writes what the Job controller would. What a Job has ended as stays.
+// ofJob writes the status that the Job controller would write. The outcome of a finished Job does not change.
 func (e ending) ofJob(o *batchv1.Job, at metav1.Time) {
 	if len(o.Status.Conditions) > 0 {
 		for i := range o.Status.Conditions {
@@ -70,7 +70,7 @@ func (e ending) ofJob(o *batchv1.Job, at metav1.Time) {
 	}
 }
 
-// ofPod writes what a kubelet would.
+// ofPod writes the status that a kubelet would write.
 func (e ending) ofPod(o *corev1.Pod, at metav1.Time) {
 	o.Status.Phase = corev1.PodFailed
 	if e.well {
@@ -88,7 +88,7 @@ func (e ending) ofPod(o *corev1.Pod, at metav1.Time) {
 
 const container = "main"
 
-// newJob is one that the Job controller lets be.
+// newJob returns a Job that the Job controller ignores.
 func newJob() *batchv1.Job {
 	return &batchv1.Job{Spec: batchv1.JobSpec{
 		ManagedBy: ptr.To("faults.sunset.test/schedule"),
@@ -96,7 +96,7 @@ func newJob() *batchv1.Job {
 	}}
 }
 
-// newPod is one that no node runs.
+// newPod returns a Pod that no node runs.
 func newPod() *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,

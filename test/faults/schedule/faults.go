@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/gate"
 )
 
-// fault draws trouble of a replica, from a moment on for a while.
+// fault draws a fault of a replica that starts at a moment and lasts for a while.
 func (d *drawing) fault(at time.Duration) {
 	i, last := d.IntN(replicas), d.while(most)
 	switch d.IntN(10) {
@@ -34,7 +34,7 @@ func (d *drawing) fault(at time.Duration) {
 	}
 }
 
-// lasting adds an action that undoes itself after a while.
+// lasting adds an action that ends after a while.
 func (d *drawing) lasting(at, last time.Duration, a undone) {
 	d.add(at, a)
 	d.add(at+last, undo{a})
@@ -42,7 +42,7 @@ func (d *drawing) lasting(at, last time.Duration, a undone) {
 
 var watched = []string{"configmaps", "jobs", "pods", "clusterretentionpolicies", "retentionpolicies", "namespaces"}
 
-// strike is a fault of some requests, of whichever replica sends them.
+// strike is a fault of some requests of every replica.
 type strike struct {
 	verb, resource string
 	gate.Fault
@@ -52,9 +52,9 @@ func (s strike) String() string {
 	what := fmt.Sprintf("delayed by %s", s.Delay)
 	switch {
 	case s.Drop == gate.Before:
-		what = "lost on the way there"
+		what = "lost before the server"
 	case s.Drop == gate.After:
-		what = "lost on the way back"
+		what = "lost after the server's answer"
 	case s.Answer != nil:
 		what = fmt.Sprintf("answered with %d", s.Answer.Code)
 	}
@@ -93,20 +93,20 @@ func (s strike) on(t *stage) {
 	}
 }
 
-// undone is an action that ends.
+// undone is an action that can be ended.
 type undone interface {
 	action
 	begin(*stage) (end func())
 }
 
-// undo ends what another action began.
+// undo ends another action.
 type undo struct{ undone }
 
 func (u undo) String() string { return "end: " + u.undone.String() }
 
 func (u undo) on(t *stage) { t.undo(u.undone) }
 
-// freeze lets watches stand still.
+// freeze suspends watches.
 type freeze struct {
 	replica  int
 	resource string
@@ -114,7 +114,7 @@ type freeze struct {
 }
 
 func (f freeze) String() string {
-	return fmt.Sprintf("replica %d: watches of %s stand still", f.replica, f.resource)
+	return fmt.Sprintf("replica %d: watches of %s freeze", f.replica, f.resource)
 }
 
 func (f freeze) on(t *stage) { t.begin(f) }
@@ -123,7 +123,7 @@ func (f freeze) begin(t *stage) func() {
 	return t.replicas[f.replica].Gate.Freeze(gate.Requests("watch", f.resource))
 }
 
-// frames lets events of watches come twice, or not at all.
+// frames duplicates or drops events of watches.
 type frames struct {
 	replica  int
 	resource string
@@ -139,9 +139,9 @@ func (d *drawing) frames(at, last time.Duration, i int) {
 }
 
 func (f frames) String() string {
-	what := "come twice"
+	what := "are sent twice"
 	if f.drops {
-		what = "do not come"
+		what = "are dropped"
 	}
 	return fmt.Sprintf("replica %d: of %s every %d. events %s", f.replica, f.resource, f.every, what)
 }
@@ -163,7 +163,7 @@ func (f frames) begin(t *stage) func() {
 	})
 }
 
-// skew lets the API server's clock seem wrong.
+// skew makes the API server's clock seem wrong.
 type skew struct {
 	replica  int
 	by, last time.Duration
@@ -180,7 +180,7 @@ func (k skew) begin(t *stage) func() {
 	return func() { t.replicas[k.replica].Gate.Skew(0) }
 }
 
-// kill ends a replica, as a crash does or as an operator does.
+// kill ends a replica with SIGKILL or SIGTERM.
 type kill struct {
 	replica int
 	hard    bool
@@ -217,10 +217,10 @@ func (r restart) on(t *stage) {
 	t.replicas[r.replica].Restart(func(s *scene.Start) { s.Server = r.server })
 }
 
-// stop makes a replica stand still, and goOn ends that.
+// stop suspends a replica, and goOn resumes it.
 type stop struct{ replica int }
 
-func (s stop) String() string { return fmt.Sprintf("replica %d: stands still", s.replica) }
+func (s stop) String() string { return fmt.Sprintf("replica %d: is suspended", s.replica) }
 
 func (s stop) on(t *stage) {
 	if r := t.replicas[s.replica]; r.Running() {
@@ -232,7 +232,7 @@ func (s stop) on(t *stage) {
 
 type goOn struct{ replica int }
 
-func (g goOn) String() string { return fmt.Sprintf("replica %d: goes on", g.replica) }
+func (g goOn) String() string { return fmt.Sprintf("replica %d: resumes", g.replica) }
 
 func (g goOn) on(t *stage) {
 	if t.stopped[g.replica] {
@@ -241,9 +241,11 @@ func (g goOn) on(t *stage) {
 	}
 }
 
-// turn cuts every connection of a replica.
+// turn closes every connection of a replica.
 type turn struct{ replica int }
 
-func (u turn) String() string { return fmt.Sprintf("replica %d: every connection is cut", u.replica) }
+func (u turn) String() string {
+	return fmt.Sprintf("replica %d: all connections are closed", u.replica)
+}
 
 func (u turn) on(t *stage) { t.replicas[u.replica].Gate.Cut() }

@@ -11,10 +11,10 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// finalizer is nobody's but the schedule's.
+// finalizer is a finalizer that only the schedule removes.
 const finalizer = "faults.sunset.test/schedule"
 
-// kind is of what kind an object is.
+// kind is the kind of an object.
 type kind string
 
 const (
@@ -23,7 +23,7 @@ const (
 	pod       kind = "Pod"
 )
 
-// draft is an object that is to be made. Policies look at its labels and at its end, and fail on a ConfigMap without data.
+// draft is an object to create. Policies read its labels and its end, and fail on a ConfigMap without data.
 type draft struct {
 	kind            kind
 	name            string
@@ -39,7 +39,7 @@ func (d draft) String() string {
 		d.kind, d.name, d.beside, d.old, d.idle, d.app, d.held, d.lingering, d.ttl, d.readable)
 }
 
-// kindOf is the kind of the i-th object: half are ConfigMaps, the rest Jobs and Pods.
+// kindOf returns the kind of the i-th object: half are ConfigMaps, the rest Jobs and Pods.
 func kindOf(i int) kind { return [...]kind{configMap, configMap, job, pod}[i/4%4] }
 
 func (d *drawing) creation(i int) draft {
@@ -53,7 +53,7 @@ func (d *drawing) creation(i int) draft {
 	return c
 }
 
-// empty is an object of the draft's kind and name.
+// empty returns an object with the draft's kind and name.
 func (d draft) empty(s *stage) client.Object {
 	var o client.Object
 	switch d.kind {
@@ -108,7 +108,7 @@ func (c change) on(s *stage) {
 	s.tolerate(err)
 }
 
-// remake deletes an object, and makes another one of its name.
+// remake deletes an object and creates another one with the same name.
 type remake struct{ draft }
 
 func (r remake) String() string { return "delete and " + r.draft.String() }
@@ -118,7 +118,7 @@ func (r remake) on(s *stage) {
 	r.draft.on(s)
 }
 
-// objectChange draws something that happens to an object.
+// objectChange draws a change of an object.
 func (d *drawing) objectChange() action {
 	made := d.creation(d.IntN(objects))
 	if made.kind != configMap && d.chance(30) {
@@ -143,7 +143,7 @@ func (d *drawing) objectChange() action {
 	case 5:
 		return annotate(v1alpha1.HoldAnnotation, "true")
 	case 6:
-		return edit("let go of", func(o client.Object) {
+		return edit("remove the hold of", func(o client.Object) {
 			annotations := o.GetAnnotations()
 			delete(annotations, v1alpha1.HoldAnnotation)
 			o.SetAnnotations(annotations)
@@ -151,7 +151,7 @@ func (d *drawing) objectChange() action {
 	case 7:
 		return annotate(v1alpha1.TTLAnnotation, pick(d, "1s", "3s", "1h", "soon"))
 	case 8:
-		return edit("free", func(o client.Object) {
+		return edit("remove the finalizer of", func(o client.Object) {
 			o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f == finalizer }))
 		})
 	default:

@@ -11,16 +11,16 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// policy is a ClusterRetentionPolicy with one rule about objects of one kind.
+// policy is a ClusterRetentionPolicy with one rule for one kind.
 type policy struct {
 	name, mode, ttl, limits, teams string
 	kind                           kind
-	rule                           string // eligible, startTime and what else does not change
+	rule                           string // eligible, startTime and other fixed fields
 }
 
 func (p policy) String() string { return strings.Join(strings.Fields(p.spec()), " ") }
 
-// spec is the policy as somebody writes it, about some namespaces.
+// spec returns the spec of the policy as YAML, for some namespaces.
 func (p policy) spec(namespaces ...string) string {
 	text := fmt.Sprintf("mode: %s\nnamespaceSelector: {matchExpressions: [{key: %s, operator: In, values: [%s]}]%s}\n",
 		p.mode, corev1.LabelMetadataName, strings.Join(namespaces, ", "), p.teams)
@@ -45,7 +45,8 @@ const (
 	mayEdit = `override: {annotation: true, ttl: {min: 1s}}`
 )
 
-// drawPolicies are one about what is old, one with marks, one that now and then keeps, and two about what has ended.
+// drawPolicies draws five policies: one for old objects, one with marks, one that sometimes keeps, and two for finished
+// objects.
 func (d *drawing) drawPolicies() []policy {
 	old := policy{name: "old", kind: configMap, mode: d.mode(), ttl: d.ttl(), limits: d.limits(), rule: isOld + ", " + isMade + ", " + mayEdit}
 	if d.chance(30) {
@@ -69,7 +70,7 @@ func (d *drawing) drawPolicies() []policy {
 	return []policy{old, idle, keeps, jobs, pods}
 }
 
-// mode is mostly Enforce, as little happens otherwise.
+// mode is mostly Enforce, because little happens otherwise.
 func (d *drawing) mode() string {
 	if d.chance(80) {
 		return "Enforce"
@@ -86,7 +87,7 @@ func (d *drawing) limits() string {
 	return fmt.Sprintf("{maxDeletions: %d, window: %s}", 2+d.IntN(8), pick(d, "3s", "6s"))
 }
 
-// policyChange draws something that happens to policies, overrides or namespaces.
+// policyChange draws a change of policies, overrides or namespaces.
 func (d *drawing) policyChange() action {
 	i := d.IntN(len(d.now))
 	switch d.IntN(8) {
@@ -125,7 +126,7 @@ func (r rewrite) String() string {
 
 func (r rewrite) on(s *stage) { s.writePolicy(r.policy) }
 
-// overrides are what a RetentionPolicy says; empty for none.
+// overrides draws the overrides of a RetentionPolicy; empty for none.
 func (d *drawing) overrides() string {
 	of := func(i int) string { return d.now[i].name }
 	if d.chance(40) {

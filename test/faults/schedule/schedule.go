@@ -10,36 +10,36 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// Schedule is what happens in one scene, and when.
+// Schedule is a sequence of events in one scenario.
 type Schedule struct {
-	policies []policy // as they are in the beginning
+	policies []policy // at the start
 	steps    []step
-	// blind says that replicas may have missed events of objects for good: they are started again in the end.
+	// blind is true if replicas may have missed events of objects permanently: they are restarted at the end.
 	blind bool
-	// alone says that whole servers have trouble: nobody else can be on the control plane.
+	// alone is true if whole servers fail: no other scenario can use the control plane.
 	alone bool
 }
 
-// step is something that happens so long after the beginning.
+// step is an action and its time after the start.
 type step struct {
 	at time.Duration
 	do action
 }
 
-// action is one thing that happens. What it needs and is not there makes it do nothing.
+// action is one event. It does nothing if the object that it needs does not exist.
 type action interface {
 	fmt.Stringer
 	on(*stage)
 }
 
 const (
-	length  = 16 * time.Second // of the trouble
+	length  = 16 * time.Second // of the faults
 	actions = 110
-	objects = 64 // names, which are made again and again
+	objects = 64 // number of names, which are used repeatedly
 	most    = 4 * time.Second
 )
 
-// Draw makes a schedule, in which whole servers may have trouble too.
+// Draw draws a schedule. If servers is true, it includes faults of whole servers.
 func Draw(r *rand.Rand, servers bool) Schedule {
 	d := &drawing{Rand: r}
 	d.policies = d.drawPolicies()
@@ -62,7 +62,7 @@ func Draw(r *rand.Rand, servers bool) Schedule {
 	return d.Schedule
 }
 
-// Options are those of the scene that the schedule needs.
+// Options returns the options of the scenario that the schedule needs.
 func (s Schedule) Options() scene.Options { return scene.Options{Alone: s.alone} }
 
 // String lists the schedule.
@@ -77,16 +77,16 @@ func (s Schedule) String() string {
 	return b.String()
 }
 
-// drawing is a schedule that is being drawn.
+// drawing is a schedule while it is drawn.
 type drawing struct {
 	*rand.Rand
 	Schedule
-	now []policy // as what is drawn has left them
+	now []policy // policies after the steps drawn so far
 }
 
 func (d *drawing) add(at time.Duration, a action) { d.steps = append(d.steps, step{at, a}) }
 
-// one draws what happens at a moment: mostly to objects, sometimes to policies, sometimes to replicas.
+// one draws the event of a moment: mostly of objects, sometimes of policies or replicas.
 func (d *drawing) one(at time.Duration) {
 	switch n := d.IntN(10); {
 	case n < 5:
@@ -98,12 +98,12 @@ func (d *drawing) one(at time.Duration) {
 	}
 }
 
-// chance is true so many times in a hundred.
+// chance is true with the given probability, in percent.
 func (d *drawing) chance(percent int) bool { return d.IntN(100) < percent }
 
 func pick[T any](d *drawing, from ...T) T { return from[d.IntN(len(from))] }
 
-// while draws how long something lasts.
+// while draws a duration.
 func (d *drawing) while(longest time.Duration) time.Duration {
 	return longest/8 + time.Duration(d.Int64N(int64(longest*7/8)))
 }

@@ -15,34 +15,35 @@ import (
 	"github.com/sunset-k8s/sunset/test/faults/scene"
 )
 
-// trouble is what a whole server may have.
+// A fault of a whole server, in words for the schedule.
 type trouble string
 
 const (
-	lags       trouble = "API server B is cut off from etcd and lags behind"
-	pausesA    trouble = "API server A stands still"
-	pausesB    trouble = "API server B stands still"
-	pausesEtcd trouble = "etcd stands still"
-	killsEtcd  trouble = "etcd is dead"
+	lags       trouble = "API server B is disconnected from etcd and lags behind"
+	pausesA    trouble = "API server A is suspended"
+	pausesB    trouble = "API server B is suspended"
+	pausesEtcd trouble = "etcd is suspended"
+	killsEtcd  trouble = "etcd is killed"
 )
 
 const (
 	longestOutage = 6 * time.Second
-	// patience is how long an answer of a server that works may take.
+	// patience is the timeout for an answer of a working server.
 	patience = 20 * time.Second
-	// haste is how long one is waited for while there can be none. What was asked may be carried out all the same, later.
+	// haste is the timeout while there may be no answer. The server may still carry out the request later.
 	haste = 100 * time.Millisecond
 	// repairs is how long etcd may take to start.
 	repairs = time.Minute
 )
 
-// outage is trouble of a whole server.
+// outage is a fault of a whole server for a while.
 type outage struct {
 	trouble
 	last time.Duration
 }
 
-// outages draws trouble of servers, one at a time, so that mostly somebody can still be asked. In it, replicas begin.
+// outages draws faults of servers, one at a time, so that usually another server answers. Replicas may restart during a
+// fault.
 func (d *drawing) outages() {
 	for at := d.while(most); at < length; {
 		o := outage{pick(d, lags, lags, pausesA, pausesB, pausesEtcd, killsEtcd), d.while(longestOutage)}
@@ -54,7 +55,8 @@ func (d *drawing) outages() {
 	}
 }
 
-// begins are the API servers at which a replica begins meanwhile: one that lags behind, or that still answers, or any.
+// begins returns the API servers at which a replica may start during the outage: the lagging server, the one that still
+// answers, or any.
 func (o outage) begins() []scene.Server {
 	switch o.trouble {
 	case lags, pausesA:
@@ -81,7 +83,7 @@ func (o outage) begin(t *stage) func() {
 	}
 }
 
-// asks is how somebody asks an API server meanwhile.
+// asks returns the client that users have during the outage.
 func (o outage) asks(t *stage) client.Client {
 	switch o.trouble {
 	case lags, pausesB:
@@ -133,7 +135,7 @@ func (t *stage) killEtcd() (end func()) {
 	}
 }
 
-// awaitServers waits until both API servers answer from etcd, if servers have trouble at all and have none now.
+// awaitServers waits until both API servers answer from etcd, if the schedule includes outages and there is none now.
 func (t *stage) awaitServers() {
 	t.Helper()
 	if !t.alone || t.outage {
@@ -147,7 +149,7 @@ func (t *stage) awaitServers() {
 	}
 }
 
-// unanswered tells whether a request failed for want of a server that answers, so that nobody knows what became of it.
+// unanswered reports whether a request failed because no server answered, so that its result is unknown.
 func unanswered(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -23,28 +23,28 @@ import (
 
 const (
 	replicas = 2
-	// calm is for how long nothing must have changed before a schedule ends: longer than what is due may stay.
+	// calm is how long objects must not have changed before a schedule ends: longer than a due object may exist.
 	calm = 15 * time.Second
-	// unrest is for how long objects may go on changing: some policies let three go every six seconds.
+	// unrest is how long objects may continue to change: some policies allow three deletions every six seconds.
 	unrest = 3 * time.Minute
 )
 
-// stage is a scene in which a schedule is carried out.
+// stage is a scenario that runs a schedule.
 type stage struct {
 	*scene.Scene
-	client.Client        // at an API server that can be asked
-	alone         bool   // on its control plane: whole servers have trouble
-	outage        bool   // one of them has it now
+	client.Client        // at an API server that answers
+	alone         bool   // exclusive use of the control plane: whole servers may fail
+	outage        bool   // a server is failing now
 	beside        string // the second namespace
 	replicas      [replicas]*scene.Replica
 	stopped       [replicas]bool
-	hit           int // how often a replica that ran, or a server, was ended or stopped
+	hit           int // number of ended or suspended replicas and of server faults
 	armed         []*gate.Armed
-	ends          map[action]func() // of what has begun
+	ends          map[action]func() // functions that end running actions
 }
 
-// Run carries a schedule out in a scene of its own, which judges it when the test ends: it is void if no fault has struck. It is
-// done when all is quiet, and says how many faults struck.
+// Run runs a schedule in its own scenario, which checks it when the test ends. The run is void if no fault fired. Run returns
+// when objects do not change any more, with the number of faults that fired.
 func (s Schedule) Run(in *scene.Scene) (struck int) {
 	in.Helper()
 	t := &stage{Scene: in, Client: in.Client, alone: s.alone, beside: in.More("beside"), ends: map[action]func(){}}
@@ -55,7 +55,7 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 		t.writePolicy(p)
 	}
 	in.Cleanup(t.endAll)
-	in.ExpectThat("a fault that strikes", func() bool { return t.struck() > 0 })
+	in.ExpectThat("a fault that fired", func() bool { return t.struck() > 0 })
 	in.Leader()
 	began := time.Now()
 	for _, step := range s.steps {
@@ -67,8 +67,8 @@ func (s Schedule) Run(in *scene.Scene) (struck int) {
 	return t.struck()
 }
 
-// struck is how many faults have struck, as far as that can be told: those of requests, each at each replica, replicas that
-// ran and were ended or made to stand still, and troubles of servers.
+// struck returns how many faults are known to have fired: faults of requests, counted for each replica; replicas that were
+// ended or suspended while running; and faults of servers.
 func (t *stage) struck() int {
 	n := t.hit
 	for _, a := range t.armed {
@@ -86,8 +86,8 @@ func (t *stage) namespace(beside bool) string {
 	return t.Namespace
 }
 
-// tolerate ends the test on an error, unless it says that what should be changed is not there, or is already, or that a server
-// does not answer which has trouble, or had.
+// tolerate ends the test on an error. It ignores errors that mean that the object does not exist, already exists or has
+// changed, and errors of servers that are failing or have failed.
 func (t *stage) tolerate(err error) {
 	t.Helper()
 	switch {
@@ -98,7 +98,7 @@ func (t *stage) tolerate(err error) {
 	}
 }
 
-// write makes an object that somebody writes as text, or gives it another spec.
+// write creates an object from text, or replaces its spec.
 func (t *stage) write(kind schema.GroupVersionKind, of client.Object, spec string) {
 	t.Helper()
 	fields := map[string]any{}
@@ -147,7 +147,7 @@ func (t *stage) endAll() {
 	}
 }
 
-// mend ends all trouble.
+// All faults end here, and blind replicas restart.
 func (t *stage) mend(blind bool) {
 	t.endAll()
 	t.awaitServers()
@@ -162,8 +162,8 @@ func (t *stage) mend(blind bool) {
 	}
 }
 
-// settle waits until no object has changed for a while, with the same replica leading all the time. One that ended because it
-// could not renew its lease, as happens on a busy machine, is started again as a cluster would, and then all begins again.
+// settle waits until no object has changed for a while, under the same leader. A busy machine may prevent a replica from
+// renewing its lease. settle then restarts the ended replica, as a cluster would, and waits again.
 func (t *stage) settle() {
 	t.Helper()
 	var leads *scene.Replica
@@ -183,11 +183,11 @@ func (t *stage) settle() {
 		}
 	}
 	if time.Since(since) < calm {
-		t.Errorf("objects go on changing for %s after all trouble", unrest)
+		t.Errorf("objects still change %s after the last fault", unrest)
 	}
 }
 
-// state is what objects there are, in which versions.
+// state returns the names and versions of all objects.
 func (t *stage) state() string {
 	t.Helper()
 	text := ""

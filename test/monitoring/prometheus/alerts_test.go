@@ -1,4 +1,4 @@
-// Package prometheus_test tries the chart's alerts with made-up series, which Prometheus's own engine evaluates.
+// Package prometheus_test tests the chart's alerts with synthetic series, which Prometheus's own engine evaluates.
 package prometheus_test
 
 import (
@@ -22,43 +22,43 @@ import (
 
 const file = "../../../charts/sunset/files/alerts.yaml"
 
-// rule is an alert as far as it decides when to fire.
+// rule is the part of an alert that decides when it fires.
 type rule struct {
 	Alert, Expr string
 	For         model.Duration
 }
 
-// try is made-up series, a value a minute, and what an alert comes to by them.
+// try is synthetic series with one value per minute, and the alerts that must fire.
 type try struct {
 	series string
 	after  time.Duration
-	fires  []string // the labels of the alerts that fire, but for name and severity
+	fires  []string // the labels of the firing alerts, without name and severity
 }
 
 // soon is how long a state that stops deletions may last until an alert fires.
 const soon = 2 * time.Minute
 
-// once is one alert that fires without labels of its own.
+// once is one firing alert without labels of its own.
 var once = []string{"{}"}
 
 var tries = map[string]map[string]try{
 	"SunsetHasNoLeader": {
-		"nobody counts":                        {`up 1x10`, soon, once},
+		"no leader":                            {`up 1x10`, soon, once},
 		"the target is missing once":           {`sunset_backlog 0x5 stale 0x10`, 7 * time.Minute, nil},
-		"somebody counts":                      {`sunset_backlog 0x2000`, 10 * time.Minute, nil},
+		"one leader":                           {`sunset_backlog 0x2000`, 10 * time.Minute, nil},
 		"another takes over within 30 seconds": {`sunset_backlog{pod="a"} 0x5` + "\n" + `sunset_backlog{pod="b"} _x6 0x100`, 12 * time.Minute, nil},
 	},
 	"SunsetDeletesNothing": {
-		"something is due and stays":      {`sunset_backlog 5x2000` + "\n" + `sunset_deletions_total{policy="p"} 7x2000`, time.Hour, once},
-		"nothing was ever deleted":        {`sunset_backlog 5x2000`, time.Hour, once},
-		"something goes":                  {`sunset_backlog 5x2000` + "\n" + `sunset_deletions_total{policy="p"} 0+1x2000`, time.Hour, nil},
-		"nothing is due":                  {`sunset_backlog 0x2000`, time.Hour, nil},
-		"something has been due not long": {`sunset_backlog 0x55 5x100`, time.Hour, nil},
+		"due objects stay":          {`sunset_backlog 5x2000` + "\n" + `sunset_deletions_total{policy="p"} 7x2000`, time.Hour, once},
+		"nothing was ever deleted":  {`sunset_backlog 5x2000`, time.Hour, once},
+		"objects are deleted":       {`sunset_backlog 5x2000` + "\n" + `sunset_deletions_total{policy="p"} 0+1x2000`, time.Hour, nil},
+		"nothing is due":            {`sunset_backlog 0x2000`, time.Hour, nil},
+		"due for a short time only": {`sunset_backlog 0x55 5x100`, time.Hour, nil},
 	},
 	"SunsetBacklogGrows": {
-		"it grows":               {`sunset_backlog 0+10x2000`, 2 * time.Hour, once},
-		"it is worked off":       {`sunset_backlog 100000-10x2000`, 2 * time.Hour, nil},
-		"it grows, and is short": {`sunset_backlog 0+0.5x2000`, 2 * time.Hour, nil},
+		"it grows":              {`sunset_backlog 0+10x2000`, 2 * time.Hour, once},
+		"it shrinks":            {`sunset_backlog 100000-10x2000`, 2 * time.Hour, nil},
+		"it grows but is small": {`sunset_backlog 0+0.5x2000`, 2 * time.Hour, nil},
 	},
 	"SunsetLate": {
 		"half a minute or an hour": {`sunset_deletion_lateness_seconds_bucket{le="60"} 0+1x2000` + "\n" +
@@ -94,11 +94,11 @@ var tries = map[string]map[string]try{
 	},
 	"SunsetObjectsStay": {
 		"a namespace is terminating": {`sunset_policy_condition{policy="p",condition="Delayed",status="True",reason="NamespaceInDoubt"} 1x10`, soon, []string{`{condition="Delayed", policy="p", reason="NamespaceInDoubt"}`}},
-		"all is well":                {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, time.Hour, nil},
+		"the policy is ready":        {`sunset_policy_condition{policy="p",condition="Ready",status="True",reason="Ready"} 1x2000`, time.Hour, nil},
 	},
 	"SunsetExpressionFails": {
 		"on an object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 1x10`, soon, []string{`{policy="p", rule="r"}`}},
-		"on none":      {`sunset_rule_objects{policy="p",rule="r",state="error"} 0x2000` + "\n" + `sunset_rule_objects{policy="p",rule="r",state="due"} 9x2000`, time.Hour, nil},
+		"on no object": {`sunset_rule_objects{policy="p",rule="r",state="error"} 0x2000` + "\n" + `sunset_rule_objects{policy="p",rule="r",state="due"} 9x2000`, time.Hour, nil},
 	},
 	"SunsetPolicyBlocked": {
 		"a rule of another policy fails": {`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason="EvaluationFailed"} 17x10`, soon,
@@ -106,20 +106,20 @@ var tries = map[string]map[string]try{
 		"it keeps the newest": {`sunset_blocked_objects{policy="p",blocking_policy="q",blocking_rule="r",reason="KeptNewest"} 17x10`, 5 * time.Minute, nil},
 	},
 	"SunsetKindInTrouble": {
-		"a right is missing": {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x10`, soon, []string{`{kind="Job.batch", reason="Forbidden"}`}},
-		"for a moment":       {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1 stale`, time.Hour, nil},
+		"a permission is missing": {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1x10`, soon, []string{`{kind="Job.batch", reason="Forbidden"}`}},
+		"missing for one minute":  {`sunset_kind_trouble{kind="Job.batch",reason="Forbidden"} 1 stale`, time.Hour, nil},
 	},
 	"SunsetNamespacesThrottled": {
 		"a webhook is slow": {`sunset_throttled_namespaces{kind="Job.batch"} 2x10` + "\n" + `sunset_throttled_namespaces{kind="Pod"} 0x10`, soon, []string{`{kind="Job.batch"}`}},
 		"none":              {`sunset_throttled_namespaces{kind="Job.batch"} 0x2000`, time.Hour, nil},
 	},
 	"SunsetClockSkew": {
-		"four seconds":    {`sunset_clock_skew_seconds 4x2000`, time.Hour, once},
-		"as it should be": {`sunset_clock_skew_seconds 1x2000`, time.Hour, nil},
+		"four seconds": {`sunset_clock_skew_seconds 4x2000`, time.Hour, once},
+		"one second":   {`sunset_clock_skew_seconds 1x2000`, time.Hour, nil},
 	},
 	"SunsetReferencesUnknown": {
-		"Pods cannot be listed": {`sunset_references_synced{referrer="Pod"} 0x2000` + "\n" + `sunset_references_synced{referrer="Job.batch"} 1x2000`, soon, []string{`{referrer="Pod"}`}},
-		"all is known":          {`sunset_references_synced{referrer="Pod"} 1x2000`, time.Hour, nil},
+		"Pods cannot be listed":    {`sunset_references_synced{referrer="Pod"} 0x2000` + "\n" + `sunset_references_synced{referrer="Job.batch"} 1x2000`, soon, []string{`{referrer="Pod"}`}},
+		"all referrers are synced": {`sunset_references_synced{referrer="Pod"} 1x2000`, time.Hour, nil},
 	},
 	"SunsetPodsStayUncounted": {
 		"overdue": {`sunset_uncounted_pods{state="overdue"} 3x2000`, time.Hour, []string{`{state="overdue"}`}},
@@ -127,29 +127,29 @@ var tries = map[string]map[string]try{
 	},
 	"SunsetLedgerInTrouble": {
 		"it cannot be written": {`sunset_ledger_trouble{policy="p"} 1x10`, soon, []string{`{policy="p"}`}},
-		"it can":               {`sunset_ledger_trouble{policy="p"} 0x2000`, time.Hour, nil},
+		"it can be written":    {`sunset_ledger_trouble{policy="p"} 0x2000`, time.Hour, nil},
 	},
 	"SunsetLedgerInDoubt": {
-		"for an hour":           {`sunset_ledger_doubtful{policy="p"} 2x2000`, 2 * time.Hour, []string{`{policy="p"}`}},
-		"again, but not always": {`sunset_ledger_doubtful{policy="p"} 2 2 0 2 2 0 2 2 0x50 2x30`, time.Hour, nil},
+		"for an hour":                {`sunset_ledger_doubtful{policy="p"} 2x2000`, 2 * time.Hour, []string{`{policy="p"}`}},
+		"repeatedly, but not always": {`sunset_ledger_doubtful{policy="p"} 2 2 0 2 2 0 2 2 0x50 2x30`, time.Hour, nil},
 	},
 	"SunsetLimitReached": {
-		"more waits than is allowed": {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, soon, []string{`{policy="p"}`}},
+		"objects wait for the limit": {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, soon, []string{`{policy="p"}`}},
 		"nothing waits":              {`sunset_ledger_waiting{policy="p"} 0x2000` + "\n" + `sunset_ledger_charged{policy="p"} 100x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
-		"there is room":              {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 50x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
+		"the limit allows more":      {`sunset_ledger_waiting{policy="p"} 9x2000` + "\n" + `sunset_ledger_charged{policy="p"} 50x2000` + "\n" + `sunset_ledger_limit{policy="p"} 100x2000`, time.Hour, nil},
 	},
 	"SunsetNodesStale": {
 		"a node is silent": {`sunset_image_policy_nodes{policy="p",state="stale"} 1x2000`, 2 * time.Hour, []string{`{policy="p"}`}},
 		"all report":       {`sunset_image_policy_nodes{policy="p",state="stale"} 0x2000` + "\n" + `sunset_image_policy_nodes{policy="p",state="counted"} 9x2000`, 2 * time.Hour, nil},
 	},
 	"SunsetImagesComeBack": {
-		"a third of them":  {`sunset_image_pulled_again_total 0+1x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0+3x2000`, 8 * time.Hour, once},
-		"one in a hundred": {`sunset_image_pulled_again_total 0+1x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0+100x2000`, 8 * time.Hour, nil},
-		"two of a few":     {`sunset_image_pulled_again_total 0x100 2x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0x100 3x2000`, 4 * time.Hour, nil},
+		"a third of the images": {`sunset_image_pulled_again_total 0+1x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0+3x2000`, 8 * time.Hour, once},
+		"one in a hundred":      {`sunset_image_pulled_again_total 0+1x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0+100x2000`, 8 * time.Hour, nil},
+		"two of a few":          {`sunset_image_pulled_again_total 0x100 2x2000` + "\n" + `sunset_image_removed_total{reason="age"} 0x100 3x2000`, 4 * time.Hour, nil},
 	},
 	"SunsetImageRemovalFails": {
-		"again and again": {`sunset_image_errors_total{code="Unavailable"} 0+1x2000`, 3 * time.Hour, []string{`{code="Unavailable"}`}},
-		"once":            {`sunset_image_errors_total{code="Unavailable"} 0x60 1x2000`, 3 * time.Hour, nil},
+		"repeatedly": {`sunset_image_errors_total{code="Unavailable"} 0+1x2000`, 3 * time.Hour, []string{`{code="Unavailable"}`}},
+		"once":       {`sunset_image_errors_total{code="Unavailable"} 0x60 1x2000`, 3 * time.Hour, nil},
 	},
 }
 
@@ -163,17 +163,18 @@ func TestAlertsFire(t *testing.T) {
 			fires, silent = fires || len(test.fires) > 0, silent || len(test.fires) == 0
 		}
 		if !fires || !silent {
-			t.Errorf("%s is tried so that it fires: %t, and so that it does not: %t", r.Alert, fires, silent)
+			t.Errorf("%s has a case that fires: %t, and a case that does not: %t", r.Alert, fires, silent)
 		}
 	}
 	for name := range tries {
 		if !known[name] {
-			t.Errorf("there is no alert %s", name)
+			t.Errorf("alert %s does not exist", name)
 		}
 	}
 }
 
-// TestAlertsFireForEveryReason of the runbook's table whose alert is about conditions or about objects that other policies keep.
+// TestAlertsFireForEveryReason: for each reason in the runbook's table, its alert about conditions or blocked objects
+// fires.
 func TestAlertsFireForEveryReason(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/runbook.md")
 	if err != nil {
@@ -210,11 +211,11 @@ func TestAlertsFireForEveryReason(t *testing.T) {
 		}
 	}
 	if tried < 45 {
-		t.Errorf("only %d reasons were tried", tried)
+		t.Errorf("tested only %d reasons", tried)
 	}
 }
 
-// blocked tries SunsetPolicyBlocked with the reasons of one row of the table, and returns how many these are.
+// blocked tests SunsetPolicyBlocked with the reasons of one row of the table, and returns their number.
 func blocked(t *testing.T, r rule, cells []string) int {
 	t.Helper()
 	reasons := regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cells[0], -1)
@@ -246,8 +247,8 @@ func rules(t *testing.T) []rule {
 	return all
 }
 
-// run evaluates an alert once a minute, and compares what fires at the end: what every evaluation has given for as long as the
-// alert waits.
+// run evaluates an alert once per minute, and compares the alerts at the end that fired in all evaluations of their waiting
+// time.
 func (test try) run(t *testing.T, r rule) {
 	stored, err := series.Load(test.series, time.Minute)
 	if err != nil {

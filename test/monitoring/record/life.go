@@ -25,12 +25,12 @@ import (
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
 
-// policies are those of the little life.
+// policies are the policies of the simulated cluster.
 //
 //go:embed policies.yaml
 var policies string
 
-// life is what happens on a cluster: builds and previews that come and go, one backlog, and what is wrong.
+// life simulates a cluster: builds and previews that are created and deleted, one backlog, and errors.
 type life struct {
 	client  client.Client
 	objects kubernetes.Interface
@@ -70,7 +70,7 @@ func newLife(ctx context.Context, plane *cluster.Cluster) (*life, error) {
 	return l, nil
 }
 
-// rule puts the policies in force, once the API server serves their kind.
+// rule applies the policies once the API server serves their kind.
 func (l *life) rule(ctx context.Context) error {
 	for deadline := time.Now().Add(time.Minute); ; {
 		err := l.apply(ctx, policies)
@@ -98,7 +98,7 @@ func (l *life) apply(ctx context.Context, text string) error {
 	return nil
 }
 
-// live is what happens until ctx ends.
+// live runs the simulation until ctx ends.
 func (l *life) live(ctx context.Context) error {
 	parts := []func(context.Context, time.Duration) error{l.comeAndGo, l.leaveOver, l.misspell, l.churn}
 	ended := make(chan error, len(parts))
@@ -112,7 +112,7 @@ func (l *life) live(ctx context.Context) error {
 	return err
 }
 
-// each calls something every so often, with how long that has gone on, until it fails or ctx ends.
+// each calls do at an interval, with the time since the start, until it fails or ctx ends.
 func each(ctx context.Context, every time.Duration, do func(at time.Duration) error) error {
 	began := time.Now()
 	for {
@@ -127,7 +127,7 @@ func each(ctx context.Context, every time.Duration, do func(at time.Duration) er
 	}
 }
 
-// comeAndGo makes builds in waves, previews and shells all the time.
+// comeAndGo creates builds in waves, and previews and shells at a constant rate.
 func (l *life) comeAndGo(ctx context.Context, every time.Duration) error {
 	return each(ctx, every, func(at time.Duration) error {
 		wave := 1 + math.Sin(2*math.Pi*at.Minutes()/5)
@@ -140,7 +140,7 @@ func (l *life) comeAndGo(ctx context.Context, every time.Duration) error {
 	})
 }
 
-// leaveOver makes after three minutes what another tool has left behind, all due at once.
+// leaveOver creates after three minutes the objects that another tool has left behind, all due immediately.
 func (l *life) leaveOver(ctx context.Context, _ time.Duration) error {
 	return after(ctx, 3*time.Minute, func() error {
 		for range 1500 {
@@ -152,12 +152,12 @@ func (l *life) leaveOver(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-// misspell makes after seven minutes what a rule cannot read.
+// misspell creates after seven minutes an object that a rule cannot evaluate.
 func (l *life) misspell(ctx context.Context, _ time.Duration) error {
 	return after(ctx, 7*time.Minute, func() error { return l.preview(ctx, map[string]string{"ttl": "soon"}) })
 }
 
-// after does something later, and then nothing until ctx ends.
+// after calls do later, and then waits until ctx ends.
 func after(ctx context.Context, later time.Duration, do func() error) error {
 	select {
 	case <-ctx.Done():
@@ -177,7 +177,7 @@ func (l *life) name(of string) metav1.ObjectMeta {
 
 func (l *life) build(ctx context.Context) error {
 	job := &batchv1.Job{ObjectMeta: l.name("build")}
-	suspended := true // nobody runs Pods here
+	suspended := true // no component runs Pods here
 	job.Spec.Suspend = &suspended
 	job.Spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "build", Image: "build"}}}
 	_, err := l.objects.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{})
@@ -202,7 +202,7 @@ func (l *life) shell(ctx context.Context) error {
 	return err
 }
 
-// churn changes previews that are about to go, so that some conflict.
+// churn changes previews that are due soon, so that some deletions conflict.
 func (l *life) churn(ctx context.Context, every time.Duration) error {
 	return each(ctx, every, func(time.Duration) error {
 		previews, err := l.objects.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: "env=preview,!left,!ttl"})
@@ -224,5 +224,5 @@ func (l *life) churn(ctx context.Context, every time.Duration) error {
 	})
 }
 
-// previewTTL is what policies.yaml says of previews.
+// previewTTL is the TTL of previews in policies.yaml.
 const previewTTL = 30 * time.Second

@@ -1,5 +1,5 @@
-// Command record plays a little life on a control plane of its own, has the real controller see to it, and writes what that exports,
-// as series in the notation of promtool. The picture in docs is drawn of it.
+// Command record simulates the life of a cluster on a separate control plane, runs the real controller, and writes its
+// metrics as series in the notation of promtool. The picture in docs is drawn from them.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 
 func main() {
 	lasts := flag.Duration("for", 12*time.Minute, "how long to record")
-	every := flag.Duration("every", 5*time.Second, "how often to look")
+	every := flag.Duration("every", 5*time.Second, "interval of the values")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -58,7 +58,7 @@ func record(ctx context.Context, lasts, every time.Duration) (text string, err e
 	return tape(ctx, l, "http://"+address+"/metrics", lasts, every)
 }
 
-// tape looks at the metrics every so often, while life goes on beside it.
+// tape reads the metrics at an interval while the simulation runs.
 func tape(ctx context.Context, l *life, url string, lasts, every time.Duration) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,22 +66,22 @@ func tape(ctx context.Context, l *life, url string, lasts, every time.Duration) 
 	go func() { lived <- l.live(ctx) }()
 	r := newRecording(every)
 	began := time.Now()
-	for look := 0; look < int(lasts/every); look = max(look+1, int(time.Since(began)/every)) { // one that is missed has no values
+	for look := 0; look < int(lasts/every); look = max(look+1, int(time.Since(began)/every)) { // a missed interval has no values
 		select {
 		case err := <-lived:
 			return "", errors.Join(err, ctx.Err())
 		case <-time.After(time.Until(began.Add(time.Duration(look) * every))):
 		}
 		if err := r.scrape(ctx, look, url); err != nil {
-			fmt.Fprintln(os.Stderr, "record:", err) // not served yet
+			fmt.Fprintln(os.Stderr, "record:", err) // metrics are not served yet
 		}
 	}
 	cancel()
-	<-lived // which has ended because it was to
+	<-lived // ended because the recording is complete
 	return r.String(), nil
 }
 
-// control runs the controller against the plane, and gives where its metrics are.
+// control runs the controller on the control plane, and returns the address of its metrics.
 func control(ctx context.Context, plane *cluster.Cluster, dir string) (address string, end func() error, err error) {
 	program, kubeconfig := filepath.Join(dir, "sunset-controller"), filepath.Join(dir, "kubeconfig")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/sunset-controller").CombinedOutput(); err != nil {

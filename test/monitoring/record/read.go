@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// read takes the samples of Sunset from what a program exports, and who leads.
+// read reads the samples of Sunset from the exported metrics of a program, and whether it leads.
 func (r *recording) read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// recording is the values of series, each time that somebody looked.
+// recording is the values of series at each interval.
 type recording struct {
 	every time.Duration
 	looks int
-	seen  map[string][]string // by series; "_" where it was not there
+	seen  map[string][]string // by series; "_" without a value
 }
 
 func newRecording(every time.Duration) *recording {
 	return &recording{every: every, seen: map[string][]string{}}
 }
 
-// scrape looks once, for the nth time if none was missed. What cannot be read counts as nothing.
+// scrape reads the metrics once, for the nth interval if none was missed. It ignores unreadable metrics.
 func (r *recording) scrape(ctx context.Context, n int, url string) error {
 	r.looks = n + 1
 	defer r.fill()
@@ -38,7 +38,7 @@ func (r *recording) scrape(ctx context.Context, n int, url string) error {
 	return r.read(response.Body)
 }
 
-// fill gives what was not seen this time no value.
+// fill adds an empty value to series that this scrape has not seen.
 func (r *recording) fill() {
 	for series, values := range r.seen {
 		for len(values) < r.looks {
@@ -56,7 +56,7 @@ func (r *recording) add(series, value string) {
 	r.seen[series] = append(values, value)
 }
 
-// String is a line for each series, with its values in the notation of promtool. The first line says how often there is one.
+// String returns a line for each series, with its values in the notation of promtool. The first line contains the interval.
 func (r *recording) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# every %s\n", r.every)
@@ -66,7 +66,7 @@ func (r *recording) String() string {
 	return b.String()
 }
 
-// short writes equal values that follow each other as one, and says where a series ends.
+// short merges equal consecutive values, and marks the end of a series.
 func short(values []string) (words []string) {
 	for i := 0; i < len(values); {
 		n := 1

@@ -1,7 +1,7 @@
-// Package extract reads from an object which ConfigMaps and Secrets it refers to: with the expressions that Kubernetes has built in,
-// and with those that policies declare.
+// Package extract reads the references of an object to ConfigMaps and Secrets, with expressions that are built in and with
+// expressions that policies declare.
 //
-// It promises that a Table is immutable, and that what cannot be read is an error about the kinds that it may refer to.
+// It promises that a Table is immutable. If references cannot be read, the result has an error and the kinds that it is about.
 //
-// It refuses to watch or ask anything: it gets the objects.
+// It refuses to watch or request objects: its callers pass them.
 package extract

@@ -15,35 +15,35 @@ import (
 	"github.com/sunset-k8s/sunset/engine"
 )
 
-// Table is how objects of each kind refer to others: what Kubernetes has, and what policies declare. It is immutable and
-// safe for concurrent use. The zero value is of no kind.
+// Table says how objects of each kind refer to ConfigMaps and Secrets: with the built-in references and with the declarations of
+// policies. It is immutable and safe for concurrent use. The zero value has no kinds.
 type Table struct {
 	kinds []schema.GroupVersionKind
 	rows  map[schema.GroupVersionKind]*Row
 }
 
-// Row is how objects of one kind refer to others.
+// Row says how objects of one kind refer to ConfigMaps and Secrets.
 type Row struct {
 	Kind     schema.GroupVersionKind
-	Declared bool // by some policy; otherwise it is Kubernetes that has it
+	Declared bool // a policy declares some of its references; otherwise all are built in
 
 	columns []column
 }
 
-// column is one way in which they do.
+// column is one expression that reads references.
 type column struct {
 	to        references.Kind
 	extractor *engine.Extractor
 	builtIn   bool
 }
 
-// Refused is a declaration that cannot be used, and why. What it would name nobody knows.
+// Refused is a declaration that cannot be used, and why. The declared references are unknown.
 type Refused struct {
 	references.Declared
 	Err error
 }
 
-// NewTable compiles the built-in referrers and what is declared beside them. Of what is refused the Table has nothing.
+// NewTable compiles the built-in referrers and the declared ones. The Table does not contain refused declarations.
 func NewTable(c *engine.Compiler, declared []references.Declared) (*Table, []Refused) {
 	t := &Table{rows: map[schema.GroupVersionKind]*Row{}}
 	var refused []Refused
@@ -64,14 +64,14 @@ func NewTable(c *engine.Compiler, declared []references.Declared) (*Table, []Ref
 	return t, refused
 }
 
-var errShape = errors.New("from has no version and kind")
+var errShape = errors.New("from needs a version and a kind")
 
 func (t *Table) add(c *engine.Compiler, d references.Declared, declared bool) error {
 	switch {
 	case d.From.Version == "" || d.From.Kind == "":
 		return errShape
 	case d.To != references.ConfigMap && d.To != references.Secret:
-		return fmt.Errorf("to is %q; only ConfigMaps and Secrets can be referred to", d.To)
+		return fmt.Errorf("to is %q, but must be ConfigMap or Secret", d.To)
 	}
 	extractor, problems := c.Extractor(d.Names, "names")
 	if extractor == nil {
@@ -99,10 +99,10 @@ func (t *Table) add(c *engine.Compiler, d references.Declared, declared bool) er
 
 func isSecret(kind schema.GroupVersionKind) bool { return kind.Group == "" && kind.Kind == "Secret" }
 
-// Kinds are the referring kinds, sorted. The slice is the caller's.
+// Kinds returns the kinds of referrers, sorted. The slice is the caller's.
 func (t *Table) Kinds() []schema.GroupVersionKind { return slices.Clone(t.kinds) }
 
-// To is what objects of a kind may refer to, sorted; nil of a kind that is not in the Table.
+// To returns the kinds that objects of a kind may refer to, sorted; nil if the kind is not in the Table.
 func (t *Table) To(kind schema.GroupVersionKind) []references.Kind {
 	r := t.rows[kind]
 	if r == nil {
@@ -111,7 +111,7 @@ func (t *Table) To(kind schema.GroupVersionKind) []references.Kind {
 	return r.To()
 }
 
-// To is what objects of the kind may refer to.
+// To returns the kinds that objects of the kind may refer to.
 func (r *Row) To() []references.Kind {
 	var all []references.Kind
 	for _, c := range r.columns {
@@ -122,7 +122,7 @@ func (r *Row) To() []references.Kind {
 	return all
 }
 
-// Rows gives how objects refer to some kinds, by a key that is the same for what is read in the same way.
+// Rows returns how objects refer to some kinds. Rows that read the same references in the same way have the same key.
 func (t *Table) Rows(kinds []references.Kind) map[string]*Row {
 	rows := map[string]*Row{}
 	for _, r := range t.rows {
@@ -141,13 +141,13 @@ func (t *Table) Rows(kinds []references.Kind) map[string]*Row {
 	return rows
 }
 
-// MetadataOnly reports whether the metadata of an object is enough to read what it refers to. More of a Secret is never read.
+// MetadataOnly reports whether the metadata of an object is enough to read its references. For Secrets it always is.
 func (r *Row) MetadataOnly() bool {
 	return !slices.ContainsFunc(r.columns, func(c column) bool { return !c.extractor.MetadataOnly() })
 }
 
-// NewDecoder makes a Decoder of objects of a kind, which reads of them what Read needs; of a kind that is not in the Table,
-// who they are. It is for one goroutine at a time.
+// NewDecoder returns a Decoder of objects of a kind. It decodes what Read needs, or only the identity if the kind is not in the
+// Table. It is for one goroutine at a time.
 func (t *Table) NewDecoder(kind schema.GroupVersionKind) *engine.Decoder {
 	if r := t.rows[kind]; r != nil {
 		return r.NewDecoder()
@@ -155,7 +155,7 @@ func (t *Table) NewDecoder(kind schema.GroupVersionKind) *engine.Decoder {
 	return engine.NewReferrerDecoder()
 }
 
-// NewDecoder makes a Decoder of objects of the kind. It is for one goroutine at a time.
+// NewDecoder returns a Decoder of objects of the kind. It is for one goroutine at a time.
 func (r *Row) NewDecoder() *engine.Decoder {
 	extractors := make([]*engine.Extractor, len(r.columns))
 	for i, c := range r.columns {
@@ -164,8 +164,8 @@ func (r *Row) NewDecoder() *engine.Decoder {
 	return engine.NewReferrerDecoder(extractors...)
 }
 
-// Read says what an object of a kind refers to; of a kind that is not in the Table, to nothing. The object is not changed and
-// not held on to.
+// Read returns an object of a kind with its references, or without any if the kind is not in the Table. It does not change or
+// keep the object.
 func (t *Table) Read(e *engine.Evaluator, kind schema.GroupVersionKind, object map[string]any) references.Referrer {
 	r := t.rows[kind]
 	if r == nil {
@@ -174,7 +174,7 @@ func (t *Table) Read(e *engine.Evaluator, kind schema.GroupVersionKind, object m
 	return r.Read(e, object)
 }
 
-// Identify gives an object of a kind, and nothing that it refers to.
+// Identify returns an object of a kind without its references.
 func Identify(kind schema.GroupVersionKind, object map[string]any) references.Referrer {
 	metadata, _ := object["metadata"].(map[string]any)
 	name := references.Name{Kind: kind.Kind, Namespace: text(metadata, "namespace"), Name: text(metadata, "name")}
@@ -186,7 +186,7 @@ func text(metadata map[string]any, field string) string {
 	return s
 }
 
-// Read says what an object refers to. One error is enough for nobody to know which objects of a kind.
+// Read returns an object with its references. After one error, all references to the kind are unknown.
 func (r *Row) Read(e *engine.Evaluator, object map[string]any) references.Referrer {
 	found := Identify(r.Kind, object)
 	for _, c := range r.columns {
@@ -202,8 +202,8 @@ func (r *Row) Read(e *engine.Evaluator, object map[string]any) references.Referr
 	return found
 }
 
-// read says what an object in a namespace refers to in this way. A name without a namespace is an error, but in fields that
-// Kubernetes knows: there it is nothing that anybody could find by it.
+// read returns the targets of an object in a namespace. If neither a reference nor the object has a namespace, a declared
+// reference is an error. A built-in one counts as none, because it does not identify an object.
 func (c *column) read(e *engine.Evaluator, object map[string]any, namespace string) ([]references.Target, error) {
 	named, err := e.References(c.extractor, object)
 	if err != nil {
@@ -216,14 +216,14 @@ func (c *column) read(e *engine.Evaluator, object map[string]any, namespace stri
 		case to.Namespace != "":
 			targets = append(targets, to)
 		case !c.builtIn:
-			return nil, fmt.Errorf("it names %s %q without a namespace, and has none itself", c.to, n.Name)
+			return nil, fmt.Errorf("the reference to %s %q has no namespace, and the referring object is cluster-scoped", c.to, n.Name)
 		}
 	}
 	return targets, nil
 }
 
-// unread notes that nobody knows which objects of a kind somebody refers to. Of several errors the first is told, but for a
-// deadline: that may be met another time.
+// unread records that the references to a kind are unknown. Of several errors it keeps the first, but prefers a deadline, which a
+// retry may meet.
 func unread(r references.Referrer, to references.Kind, err error) references.Referrer {
 	if r.Err == nil || errors.Is(err, engine.ErrDeadline) {
 		r.Err = err
@@ -234,17 +234,17 @@ func unread(r references.Referrer, to references.Kind, err error) references.Ref
 	return r
 }
 
-// AnyVersion reports whether what objects of a kind refer to is read at any version: where it is Kubernetes that has the
-// kind, it is the same in all. What a policy declares it declares of one version.
+// AnyVersion reports whether the references of a kind can be read at any version. Built-in references are the same in all
+// versions. A policy declares the references of one version.
 func (t *Table) AnyVersion(kind schema.GroupVersionKind) bool {
 	r := t.rows[kind]
 	return r != nil && !r.Declared
 }
 
-// Row is how objects of a kind refer to others; nil of a kind that is not in the Table.
+// Row returns how objects of a kind refer to others; nil if the kind is not in the Table.
 func (t *Table) Row(kind schema.GroupVersionKind) *Row { return t.rows[kind] }
 
-// About is the Table of what refers to some kinds.
+// About returns the Table of the references to some kinds.
 func (t *Table) About(kinds []references.Kind) *Table {
 	narrow := &Table{rows: map[schema.GroupVersionKind]*Row{}}
 	for _, r := range t.Rows(kinds) {

@@ -11,34 +11,34 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// How long each call may take. A runtime that is well answers in milliseconds; one that is busy has been seen to take
-// seconds, and one that takes longer is not worth waiting for, as the next pass asks again.
+// Timeouts of the calls. A healthy runtime answers in milliseconds, and a busy one may take seconds. A longer wait is not
+// useful, because the next snapshot sends the request again.
 const (
-	// askTimeout bounds a question about one thing.
+	// askTimeout bounds a request about one object.
 	askTimeout = 10 * time.Second
 
-	// listTimeout bounds a listing. containerd lists 2,000 images in 20 ms.
+	// listTimeout bounds a list request. containerd lists 2,000 images in 20 ms.
 	listTimeout = 30 * time.Second
 
-	// usesTimeout bounds all the calls that one Uses makes: on a node with 250 containers that is 502 at the first time.
+	// usesTimeout bounds all the calls of one Uses. On a node with 250 containers these are 502 calls the first time.
 	usesTimeout = time.Minute
 
 	// filesystemTimeout is longer, because CRI-O walks through its whole store.
 	filesystemTimeout = time.Minute
 
-	// removeTimeout is longer than the kubelet's 2 minutes. The runtime unlinks each file of each layer meanwhile, and to
-	// give up on a removal does not stop it reliably, but can leave an image behind that has no names.
+	// removeTimeout is longer than the kubelet's 2 minutes. The runtime unlinks each file of each layer. To cancel a removal
+	// does not stop it reliably, and can leave an image without names behind.
 	removeTimeout = 3 * time.Minute
 )
 
-// ErrAnswer is what an answer that must not be believed is: nothing follows from it, also not from its other parts.
+// ErrAnswer is the error for an invalid response. No part of such a response is used.
 var ErrAnswer = errors.New("unexpected response from the container runtime")
 
-// ErrNotFullID is why nothing was removed by a tag or a short ID.
+// ErrNotFullID is the error for a tag or a short ID in place of a full image ID. Nothing was removed.
 var ErrNotFullID = errors.New("not a full image ID")
 
-// Code is what kind of error it is, in one word for a metric: OK for none, the name of the gRPC code, BadAnswer for
-// ErrAnswer and NotFullID for ErrNotFullID. The set of words is small and fixed.
+// Code returns the kind of an error as one word for a metric: OK for nil, BadAnswer for ErrAnswer, NotFullID for ErrNotFullID,
+// or else the name of the gRPC code. The set of words is small and fixed.
 func Code(err error) string {
 	switch {
 	case errors.Is(err, ErrAnswer):
@@ -52,12 +52,12 @@ func Code(err error) string {
 	}
 	code := status.Code(err)
 	if code > codes.Unauthenticated {
-		code = codes.Unknown // a code nobody has defined, of which there are four billion
+		code = codes.Unknown // an undefined code, of which there are four billion
 	}
 	return code.String()
 }
 
-// unwrapContext is the error of the context that err wraps, or err.
+// unwrapContext returns the context error that err wraps, or err.
 func unwrapContext(err error) error {
 	for _, of := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, of) {
@@ -67,7 +67,7 @@ func unwrapContext(err error) error {
 	return err
 }
 
-// ask makes one call, which is over by its deadline. name is the call's, for the error.
+// ask makes one call with a deadline. name is the name of the call, for the error.
 func ask[Q, A any](ctx context.Context, r *Runtime, limit time.Duration, name string,
 	call func(context.Context, Q, ...grpc.CallOption) (A, error), question Q) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit(limit))
@@ -79,7 +79,7 @@ func ask[Q, A any](ctx context.Context, r *Runtime, limit time.Duration, name st
 	return answer, err
 }
 
-// limit is how long a call may take for which own is meant.
+// limit returns the timeout of a call with the default timeout own.
 func (r *Runtime) limit(own time.Duration) time.Duration {
 	if r.opts.Timeout > 0 {
 		return r.opts.Timeout
@@ -87,10 +87,10 @@ func (r *Runtime) limit(own time.Duration) time.Duration {
 	return own
 }
 
-// isNotFound reports whether the runtime does not have what it was asked about.
+// isNotFound reports whether the runtime does not have the requested object.
 func isNotFound(err error) bool { return status.Code(err) == codes.NotFound }
 
-// badAnswer is an ErrAnswer with what is wrong.
+// badAnswer returns an ErrAnswer with its cause.
 func badAnswer(call, format string, args ...any) error {
 	return fmt.Errorf("%s: %w: %s", call, ErrAnswer, fmt.Sprintf(format, args...))
 }

@@ -49,8 +49,8 @@ func TestEveryCallEndsByItsDeadline(t *testing.T) {
 			server, r := dial(t, cri.Options{Timeout: soon})
 			server.On(call, critest.Hang)
 			wantCode(t, call, calls(r)[call](t.Context()), "DeadlineExceeded")
-			expect.Equal(t, "calls came in", 1, server.Calls(call))
-			server.On(call, nil) // and then it goes on
+			expect.Equal(t, "received calls", 1, server.Calls(call))
+			server.On(call, nil) // the next call succeeds
 			if err := calls(r)[call](t.Context()); cri.Code(err) != "OK" && cri.Code(err) != "BadAnswer" {
 				t.Errorf("afterwards: %v", err)
 			}
@@ -97,7 +97,7 @@ func TestCodes(t *testing.T) {
 	} {
 		expect.Equal(t, "code", want, cri.Code(err))
 	}
-	expect.Equal(t, "a code that nobody defined", "Unknown", cri.Code(status.Error(4711, "")))
+	expect.Equal(t, "an undefined code", "Unknown", cri.Code(status.Error(4711, "")))
 }
 
 func TestTheRuntimeComesGoesAndComesBack(t *testing.T) {
@@ -106,7 +106,7 @@ func TestTheRuntimeComesGoesAndComesBack(t *testing.T) {
 	expect.NoError(t, err)
 	defer nobody.Close()
 	_, err = nobody.Images(t.Context())
-	wantCode(t, "nobody was ever there", err, "Unavailable")
+	wantCode(t, "no runtime has ever listened", err, "Unavailable")
 	if !strings.Contains(err.Error(), path) {
 		t.Errorf("the error does not name the socket: %v", err)
 	}
@@ -125,7 +125,7 @@ func TestTheRuntimeComesGoesAndComesBack(t *testing.T) {
 	}
 }
 
-// back waits until the runtime answers again, which may take as long as the longest pause between two attempts.
+// back waits until the runtime answers again, which may take as long as the longest backoff.
 func back(t *testing.T, r *cri.Runtime) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -137,7 +137,7 @@ func back(t *testing.T, r *cri.Runtime) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("it is not back: %v", err)
+			t.Fatalf("the runtime is not back: %v", err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// errNoImage is what a container has that says nothing about its image.
-var errNoImage = errors.New("it does not say which image it uses")
+// errNoImage is the error for a container, volume or sandbox without the name of an image.
+var errNoImage = errors.New("the response has no image name")
 
 func (s *survey) containers(ctx context.Context) error {
 	const call = "ListContainers"
@@ -41,7 +41,7 @@ func (s *survey) container(ctx context.Context, c *runtimeapi.Container) error {
 	if len(names) == 0 {
 		return badAnswer("ListContainers", "%v", errNoImage)
 	}
-	var unsure []string // containerd 1.6 gives no ID, but a reference
+	var unsure []string // containerd 1.6 returns a reference in place of the ID
 	if !IsFullID(c.GetImageId()) {
 		unsure = names
 	}
@@ -57,7 +57,8 @@ func (s *survey) container(ctx context.Context, c *runtimeapi.Container) error {
 	return nil
 }
 
-// volumes are the names of the images that a container has mounted, which only its status tells, and whether they are known.
+// volumes returns the names of the images that a container has mounted, and whether they are known. Only the status of the
+// container has them.
 func (s *survey) volumes(ctx context.Context, id string) (all []string, known bool, err error) {
 	const call = "ContainerStatus"
 	answer, err := ask(ctx, s.Runtime, askTimeout, call, s.runtime.ContainerStatus,
@@ -69,7 +70,7 @@ func (s *survey) volumes(ctx context.Context, id string) (all []string, known bo
 		return nil, false, err
 	}
 	if answer.GetStatus().GetId() != id {
-		return nil, false, badAnswer(call, "it is about container %q", answer.GetStatus().GetId())
+		return nil, false, badAnswer(call, "the response is about container %q", answer.GetStatus().GetId())
 	}
 	for _, mount := range answer.GetStatus().GetMounts() {
 		if mount.GetImage() == nil {

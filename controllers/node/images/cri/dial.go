@@ -15,13 +15,13 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Options says how a runtime is spoken to. The zero value is right for every runtime that tells its sandbox image.
+// Options configures the connection to a runtime. The zero value is right for every runtime that reports its sandbox image.
 type Options struct {
-	// SandboxImage is the image of every Pod's sandbox, also called the pause image, in addition to what the runtime
-	// tells. With it a runtime that does not tell is no error.
+	// SandboxImage is the image of every Pod's sandbox, also called the pause image, in addition to the one that the runtime
+	// reports. If it is set, a runtime that reports none is not an error.
 	SandboxImage string
 
-	// Timeout replaces the deadline of every call. Zero leaves each its own; only tests need another.
+	// Timeout replaces the timeout of every call. Zero means the default of each call; only tests need another.
 	Timeout time.Duration
 }
 
@@ -33,31 +33,32 @@ type Runtime struct {
 	runtime runtimeapi.RuntimeServiceClient
 
 	mu   sync.Mutex
-	seen memory // what never changes in containers and sandboxes
+	seen memory // the immutable part of containers and sandboxes
 }
 
 const (
-	// maxAnswer is the longest answer that is read, as in the kubelet: 100,000 images and more. A longer one is an error.
+	// maxAnswer is the maximum size of a response in bytes, as in the kubelet: room for more than 100,000 images. A longer
+	// response is an error.
 	maxAnswer = 16 << 20
 
-	// maxSocketPath is what the kernel has room for (sockaddr_un).
+	// maxSocketPath is the maximum length of a socket path in the kernel (sockaddr_un).
 	maxSocketPath = 107
 
-	// While the runtime is away it is tried again at least so often, as in the kubelet.
+	// retryFirst and retryAtMost are the first and the longest backoff while the runtime is unreachable, as in the kubelet.
 	retryFirst, retryAtMost = 100 * time.Millisecond, 3 * time.Second
 
-	// connectTimeout bounds one attempt to connect. A socket of this machine answers at once or is not served.
+	// connectTimeout bounds one attempt to connect. A local socket answers at once, or no process listens on it.
 	connectTimeout = 5 * time.Second
 )
 
-// Dial returns the runtime behind a unix socket, named as the kubelet and crictl name it, unix:///run/containerd/containerd.sock,
-// or by its path. Nobody has to listen there yet: calls are errors until somebody does. The caller closes it.
+// Dial returns the runtime behind a unix socket. endpoint is a path or a URL such as unix:///run/containerd/containerd.sock, as
+// for the kubelet and crictl. The runtime need not listen yet: until then calls return errors. The caller closes the Runtime.
 func Dial(endpoint string, o Options) (*Runtime, error) {
 	path, err := socket(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	// The path stays out of the target, which is a URL; the authority is what servers expect on a socket.
+	// The path is not part of the target, which is a URL. Servers expect this authority on a socket.
 	conn, err := grpc.NewClient("passthrough:///runtime",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -81,17 +82,17 @@ func Dial(endpoint string, o Options) (*Runtime, error) {
 	}, nil
 }
 
-// socket is the path of the socket that an endpoint names.
+// socket returns the path of the socket that an endpoint names.
 func socket(endpoint string) (string, error) {
 	path := strings.TrimPrefix(endpoint, "unix://")
 	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("runtime endpoint %q: want unix:///path/of/the.sock, or that path", endpoint)
+		return "", fmt.Errorf("runtime endpoint %q: want an absolute path or a URL such as unix:///run/containerd/containerd.sock", endpoint)
 	}
 	if len(path) > maxSocketPath {
-		return "", fmt.Errorf("runtime endpoint %q: the path of a socket has at most %d bytes", endpoint, maxSocketPath)
+		return "", fmt.Errorf("runtime endpoint %q: the path of a socket must not be longer than %d bytes", endpoint, maxSocketPath)
 	}
 	return path, nil
 }
 
-// Close ends the connection and every call that is under way.
+// Close closes the connection and ends every call in flight.
 func (r *Runtime) Close() error { return r.conn.Close() }

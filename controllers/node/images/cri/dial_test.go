@@ -15,7 +15,7 @@ import (
 
 const pause = "registry.k8s.io/pause:3.10"
 
-// dial returns a runtime and a client of it. With a timeout of zero calls have their own deadlines.
+// dial returns a runtime and a client of it. With a timeout of zero each call has its default.
 func dial(t *testing.T, o cri.Options) (*critest.Server, *cri.Runtime) {
 	t.Helper()
 	server := critest.Start(t)
@@ -29,7 +29,7 @@ func dial(t *testing.T, o cri.Options) (*critest.Server, *cri.Runtime) {
 	return server, r
 }
 
-// calls are all that a client can do.
+// calls returns all calls of a client.
 func calls(r *cri.Runtime) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"Version":        func(ctx context.Context) error { _, err := r.Version(ctx); return err },
@@ -45,7 +45,7 @@ func image(n int, tags ...string) *runtimeapi.Image {
 	return &runtimeapi.Image{Id: critest.ID(n), RepoTags: tags, Size: 1}
 }
 
-// container is one that has only what is given; an empty string is not.
+// container returns a container with these fields only. An empty string means that the field is not set.
 func container(id, imageID, ref, name string) *runtimeapi.Container {
 	return &runtimeapi.Container{Id: id, ImageId: imageID, ImageRef: ref, Image: &runtimeapi.ImageSpec{Image: name}}
 }
@@ -61,5 +61,5 @@ func wantCode(t *testing.T, what string, err error, want string) {
 	}
 }
 
-// soon is a deadline that a test may wait for, and long enough for a runtime that answers.
+// soon is a timeout that is short enough for a test, and long enough for a runtime to answer.
 const soon = time.Second

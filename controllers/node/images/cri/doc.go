@@ -1,11 +1,10 @@
-// Package cri speaks to a container runtime, containerd or CRI-O, about its images, over the socket on which the
-// kubelet speaks to it.
+// Package cri calls a container runtime, containerd or CRI-O, about its images. It uses the same socket as the kubelet.
 //
-// It promises that every call ends by a deadline of its own, whatever the runtime does; that a runtime which is not
-// there, or comes back, needs nothing but the next call; that an answer is whole or an error, because from half a list
-// one would conclude that an image is not used; and that Uses names every image that something on the node uses, by
-// every name the runtime knows for it, as no runtime promises to refuse the removal of one.
+// It promises that every call ends by its own deadline, no matter what the runtime does. After a runtime was unreachable, the
+// next call connects again. A response is complete or an error, because an incomplete list would make an image look unused.
+// Uses returns every image that anything on the node uses, by every name that the runtime knows for it, because no runtime
+// promises to refuse the removal of a used image.
 //
-// It refuses to remove by anything but a full image ID: a tag would mean another image a moment later, and a short ID
-// is a prefix. It never pulls, and never reaches out to a network.
+// It removes an image only by its full ID: a tag may mean another image a moment later, and a short ID is a prefix. It never
+// pulls images and never uses the network.
 package cri

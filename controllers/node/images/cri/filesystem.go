@@ -9,16 +9,16 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Filesystem is where images are, and how much of it they take.
+// Filesystem is where images are stored, and how much space they use.
 type Filesystem struct {
-	Mountpoint string // an absolute path on the node, of a directory in the file system: CRI tells no capacity, statfs does
-	UsedBytes  int64  // by images, as the runtime counts
+	Mountpoint string // absolute path on the node of a directory in the filesystem; CRI reports no capacity, statfs does
+	UsedBytes  int64  // by images, as the runtime reports
 	InodesUsed int64
-	Taken      time.Time // when it was counted; containerd counts every 10 seconds
+	Taken      time.Time // time of the count; containerd counts every 10 seconds
 }
 
-// Filesystems asks where images are. It is never empty without an error. In CRI-O it is expensive: each call walks
-// through everything that is stored.
+// Filesystems returns where images are stored. Without an error the result is not empty. In CRI-O the call is expensive,
+// because it walks through everything that is stored.
 func (r *Runtime) Filesystems(ctx context.Context) ([]Filesystem, error) {
 	const call = "ImageFsInfo"
 	answer, err := ask(ctx, r, filesystemTimeout, call, r.images.ImageFsInfo, &runtimeapi.ImageFsInfoRequest{})
@@ -30,7 +30,7 @@ func (r *Runtime) Filesystems(ctx context.Context) ([]Filesystem, error) {
 		used, inodes := usage.GetUsedBytes().GetValue(), usage.GetInodesUsed().GetValue()
 		mountpoint := usage.GetFsId().GetMountpoint()
 		if !filepath.IsAbs(mountpoint) || used > math.MaxInt64 || inodes > math.MaxInt64 {
-			return nil, badAnswer(call, "%d bytes and %d inodes are used at %q", used, inodes, mountpoint)
+			return nil, badAnswer(call, "invalid filesystem: %d bytes and %d inodes used at %q", used, inodes, mountpoint)
 		}
 		all = append(all, Filesystem{
 			Mountpoint: mountpoint,
@@ -40,7 +40,7 @@ func (r *Runtime) Filesystems(ctx context.Context) ([]Filesystem, error) {
 		})
 	}
 	if len(all) == 0 {
-		return nil, badAnswer(call, "the response names no file system")
+		return nil, badAnswer(call, "the response has no filesystem")
 	}
 	return all, nil
 }

@@ -14,12 +14,12 @@ type Image struct {
 	ID             string   // full, as the runtime writes it: with "sha256:" in containerd, without in CRI-O
 	Tags           []string // such as "docker.io/library/nginx:1.27"; none in a dangling image
 	Digests        []string // such as "docker.io/library/nginx@sha256:..."; none if it was imported, not pulled
-	SizeBytes      int64    // what the runtime says: compressed in containerd, and shared layers count in each
-	Pinned         bool     // the runtime asks to leave it; containerd before 1.7.3 never does
-	RuntimeHandler string   // for which it was pulled; almost always empty
+	SizeBytes      int64    // as the runtime reports: compressed in containerd, and shared layers count in each image
+	Pinned         bool     // the runtime asks to keep it; containerd before 1.7.3 never does
+	RuntimeHandler string   // for which the image was pulled; almost always empty
 }
 
-// Images lists all images of the node. An answer that holds anything odd is an ErrAnswer as a whole.
+// Images lists all images of the node. If any part of the response is invalid it returns ErrAnswer and no images.
 func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
 	const call = "ListImages"
 	answer, err := ask(ctx, r, listTimeout, call, r.images.ListImages, &runtimeapi.ListImagesRequest{})
@@ -40,7 +40,7 @@ func (r *Runtime) Images(ctx context.Context) ([]Image, error) {
 			seen[key] = true
 		}
 		if total += listed.GetSize(); total > math.MaxInt64 {
-			return nil, badAnswer(call, "all images together have %d bytes", total)
+			return nil, badAnswer(call, "the sizes of all images add up to %d bytes", total)
 		}
 		images = append(images, image)
 	}
@@ -67,7 +67,7 @@ func imageOf(listed *runtimeapi.Image) (Image, error) {
 	return i, nil
 }
 
-// Image gives one image by its full ID; false when it is not there.
+// Image returns one image by its full ID; false if it does not exist.
 func (r *Runtime) Image(ctx context.Context, id string) (Image, bool, error) {
 	if !IsFullID(id) {
 		return Image{}, false, fmt.Errorf("image %q: %w", id, ErrNotFullID)
@@ -78,7 +78,7 @@ func (r *Runtime) Image(ctx context.Context, id string) (Image, bool, error) {
 	}
 	image, err := imageOf(answer)
 	if err == nil && image.ID != id {
-		err = fmt.Errorf("image %s was asked for, and %s is the answer", id, image.ID)
+		err = fmt.Errorf("want image %s, got image %s", id, image.ID)
 	}
 	if err != nil {
 		return Image{}, false, badAnswer(statusCall, "%v", err)
@@ -88,7 +88,7 @@ func (r *Runtime) Image(ctx context.Context, id string) (Image, bool, error) {
 
 const statusCall = "ImageStatus"
 
-// status asks for an image by any name; nil when no image here has it.
+// status returns the image that has a name; nil if no image has it.
 func (r *Runtime) status(ctx context.Context, name string) (*runtimeapi.Image, error) {
 	answer, err := ask(ctx, r, askTimeout, statusCall, r.images.ImageStatus,
 		&runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: name}})
@@ -101,8 +101,8 @@ func (r *Runtime) status(ctx context.Context, name string) (*runtimeapi.Image, e
 	return answer.GetImage(), nil
 }
 
-// Resolve asks the runtime which image a name means, as it would when it creates a container, but for pulling: a tag, a
-// digest, or what its configuration says about short names. It returns the full ID, or "" if no image here has the name.
+// Resolve returns the full ID of the image that a name means, or "" if no image has that name. The runtime resolves it as for a
+// new container, but without a pull: a tag, a digest, or a short name that its configuration completes.
 func (r *Runtime) Resolve(ctx context.Context, name string) (string, error) {
 	image, err := r.status(ctx, name)
 	if err != nil || image == nil {

@@ -68,21 +68,21 @@ func TestOneImage(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		id    string
-		hook  critest.Hook // nil for an answer as it should be
+		hook  critest.Hook // nil for a valid response
 		code  string
 		there bool
 	}{
-		"as it is listed":      {asked, nil, "OK", true},
-		"not there":            {critest.ID(3), nil, "OK", false},
-		"not found":            {asked, critest.Fail(codes.NotFound), "OK", false},
-		"a tag":                {"a:1", nil, "NotFullID", false},
-		"a short ID":           {asked[:20], nil, "NotFullID", false},
-		"another image":        {asked, hostile(image(2)), "BadAnswer", false},
-		"an image without ID":  {asked, hostile(&runtimeapi.Image{}), "BadAnswer", false},
-		"an empty tag":         {asked, hostile(image(1, "")), "BadAnswer", false},
-		"a size beyond int64":  {asked, hostile(&runtimeapi.Image{Id: asked, Size: math.MaxInt64 + 1}), "BadAnswer", false},
-		"no answer":            {asked, critest.Fail(codes.Unavailable), "Unavailable", false},
-		"an answer of nothing": {asked, hostile(nil), "OK", false},
+		"an image":                     {asked, nil, "OK", true},
+		"an image that does not exist": {critest.ID(3), nil, "OK", false},
+		"not found":                    {asked, critest.Fail(codes.NotFound), "OK", false},
+		"a tag":                        {"a:1", nil, "NotFullID", false},
+		"a short ID":                   {asked[:20], nil, "NotFullID", false},
+		"another image":                {asked, hostile(image(2)), "BadAnswer", false},
+		"an image without ID":          {asked, hostile(&runtimeapi.Image{}), "BadAnswer", false},
+		"an empty tag":                 {asked, hostile(image(1, "")), "BadAnswer", false},
+		"a size beyond int64":          {asked, hostile(&runtimeapi.Image{Id: asked, Size: math.MaxInt64 + 1}), "BadAnswer", false},
+		"no answer":                    {asked, critest.Fail(codes.Unavailable), "Unavailable", false},
+		"an empty response":            {asked, hostile(nil), "OK", false},
 	} {
 		server, r := dial(t, cri.Options{})
 		server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1, "a:1"), image(2)} })
@@ -120,9 +120,9 @@ func TestRemove(t *testing.T) {
 		wantCode(t, fmt.Sprintf("removing %q", name), r.Remove(t.Context(), name), "NotFullID")
 	}
 	if server.Calls("RemoveImage") != 0 {
-		t.Error("something was sent")
+		t.Error("a request was sent")
 	}
-	for range 2 { // the second time it is not there
+	for range 2 { // the second time the image does not exist
 		if err := r.Remove(t.Context(), critest.ID(1)); err != nil {
 			t.Error(err)
 		}
@@ -132,7 +132,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestAFailedRemovalIsNotKnown: the error says nothing about the image, which is gone in all these cases.
+// TestAFailedRemovalIsNotKnown: the image is gone in all these cases, although the call fails.
 func TestAFailedRemovalIsNotKnown(t *testing.T) {
 	for want, hook := range map[string]critest.Hook{
 		"Internal":         critest.FailAfter(codes.Internal),
@@ -148,7 +148,7 @@ func TestAFailedRemovalIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestARemovalOutlivesItsCaller: the runtime is not told to stop half way.
+// TestARemovalOutlivesItsCaller: the end of the caller's context does not cancel the call.
 func TestARemovalOutlivesItsCaller(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) { s.Images = []*runtimeapi.Image{image(1)} })
@@ -156,7 +156,7 @@ func TestARemovalOutlivesItsCaller(t *testing.T) {
 	server.On("RemoveImage", func(ctx context.Context, _ any, handle func() (any, error)) (any, error) {
 		close(reached)
 		<-goOn
-		select { // the news of a caller's end takes a moment
+		select { // a cancellation would take a moment to arrive
 		case <-ctx.Done():
 		case <-time.After(soon):
 		}
@@ -168,9 +168,9 @@ func TestARemovalOutlivesItsCaller(t *testing.T) {
 	wantCode(t, "removing", r.Remove(ctx, critest.ID(1)), "Canceled")
 	close(goOn)
 	if err := <-told; err != nil {
-		t.Errorf("the runtime was told that nobody waits: %v", err)
+		t.Errorf("the call was canceled: %v", err)
 	}
-	wantCode(t, "removing for nobody", r.Remove(ctx, critest.ID(1)), "Canceled")
+	wantCode(t, "removing with a canceled context", r.Remove(ctx, critest.ID(1)), "Canceled")
 	expect.Equal(t, "removals", 1, server.Calls("RemoveImage"))
 }
 
@@ -185,11 +185,11 @@ func TestFilesystems(t *testing.T) {
 		told []*runtimeapi.FilesystemUsage
 		code string
 	}{
-		"one":               {[]*runtimeapi.FilesystemUsage{usage("/var/lib", 7, 3)}, "OK"},
-		"none":              {nil, "BadAnswer"},
-		"one without place": {[]*runtimeapi.FilesystemUsage{usage("", 7, 3)}, "BadAnswer"},
-		"a relative place":  {[]*runtimeapi.FilesystemUsage{usage("var", 7, 3)}, "BadAnswer"},
-		"too many bytes":    {[]*runtimeapi.FilesystemUsage{usage("/a", 1, 1), usage("/b", math.MaxUint64, 3)}, "BadAnswer"},
+		"one":                {[]*runtimeapi.FilesystemUsage{usage("/var/lib", 7, 3)}, "OK"},
+		"none":               {nil, "BadAnswer"},
+		"one without a path": {[]*runtimeapi.FilesystemUsage{usage("", 7, 3)}, "BadAnswer"},
+		"a relative path":    {[]*runtimeapi.FilesystemUsage{usage("var", 7, 3)}, "BadAnswer"},
+		"too many bytes":     {[]*runtimeapi.FilesystemUsage{usage("/a", 1, 1), usage("/b", math.MaxUint64, 3)}, "BadAnswer"},
 	} {
 		server, r := dial(t, cri.Options{})
 		server.Update(func(s *critest.State) { s.Filesystems = test.told })

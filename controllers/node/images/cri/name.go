@@ -8,8 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// IsFullID reports whether id is a whole image ID, which no other image can have, as containerd (with the algorithm) and
-// CRI-O (without) give them.
+// IsFullID reports whether id is a complete image ID, which no other image can have. containerd writes it with the algorithm,
+// and CRI-O without.
 func IsFullID(id string) bool {
 	algorithm, hex, told := strings.Cut(id, ":")
 	if !told {
@@ -19,7 +19,7 @@ func IsFullID(id string) bool {
 	return isWhole && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
-// canonicalID is a full ID with its algorithm.
+// canonicalID returns a full ID with its algorithm.
 func canonicalID(id string) string {
 	if strings.Contains(id, ":") {
 		return id
@@ -27,9 +27,10 @@ func canonicalID(id string) string {
 	return "sha256:" + id
 }
 
-// keys are all that a name may be looked up by: itself; a full ID or a digest without the repository, as the same
-// content is the same image wherever it came from; a tag in the long form that docker.io/library and :latest complete.
-// The grammar and the completion are those of github.com/distribution/reference, which the kubelet and containerd use.
+// keys returns everything that a name may be looked up by. This is the name itself. A full ID or a digest is also a key without
+// the repository, because equal content is the same image in every repository. A tag is also a key in its long form, completed
+// with docker.io/library and :latest. The grammar and the completion are those of github.com/distribution/reference, which the
+// kubelet and containerd use.
 func keys(name string) []string {
 	if IsFullID(name) {
 		return []string{canonicalID(name)}
@@ -54,8 +55,8 @@ func keys(name string) []string {
 	return all
 }
 
-// keysOfWhole are the keys of a name with its registry and either a tag or a sha256 digest, as runtimes list all; nil for
-// others. Such a name is as long as it gets, and to parse it would cost more than all the rest of a look at the node.
+// keysOfWhole returns the keys of a name that has a registry and either a tag or a sha256 digest, as runtimes list them; nil
+// for other names. Such a name is complete already, and to parse it would cost more than the rest of a snapshot.
 func keysOfWhole(name string) []string {
 	repository, digest, hasDigest := strings.Cut(name, "@")
 	registry, path, _ := strings.Cut(repository, "/")
@@ -72,7 +73,7 @@ func keysOfWhole(name string) []string {
 	}
 }
 
-// keysOf are all that an image may be found by.
+// keysOf returns everything that an image may be found by.
 func keysOf(i Image) []string {
 	all := []string{canonicalID(i.ID)}
 	for _, tag := range i.Tags {
@@ -84,12 +85,12 @@ func keysOf(i Image) []string {
 	return all
 }
 
-// namesIn are the names that a spec gives to one image. Some may be empty.
+// namesIn returns the names that a spec gives to one image. Some may be empty.
 func namesIn(spec *runtimeapi.ImageSpec) []string {
 	return []string{spec.GetImage(), spec.GetUserSpecifiedImage(), spec.GetImageRef()}
 }
 
-// without is all but one.
+// without returns all texts except one.
 func without(one string, all ...string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == one })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// known are uses that nobody has yet.
+// known returns the uses of a runtime without containers.
 func known(t *testing.T) cri.Uses {
 	t.Helper()
 	_, r := dial(t, cri.Options{})
@@ -47,12 +47,12 @@ func TestNamesThatMeanAnImage(t *testing.T) {
 		{"nginx@" + digest, hub, true},
 		{"nginx:other@" + digest, hub, true},
 		{"mirror.corp/nginx@" + digest, hub, true}, // the same content
-		{"nginx:1.27@" + critest.ID(5), hub, true}, // in doubt
+		{"nginx:1.27@" + critest.ID(5), hub, true}, // tag and digest contradict each other: counts as used
 		{"nginx:1.2", hub, false},
 		{"nginx:1.27.1", hub, false},
 		{"nginx@" + critest.ID(5), hub, false},
 		{"quay.io/nginx", hub, false},
-		{id[:20], hub, false}, // only the runtime can say
+		{id[:20], hub, false}, // only the runtime can resolve it
 		{critest.ID(2), hub, false},
 		{"registry.corp:5000/team/app:1", private, true},
 		{"registry.corp:5000/team/app@" + digest, private, true},
@@ -66,7 +66,7 @@ func TestNamesThatMeanAnImage(t *testing.T) {
 		u := known(t)
 		u.Add(cri.Use{By: "pod", ID: "p", Name: test.name})
 		use, got := u.Of(test.image)
-		expect.Equal(t, fmt.Sprintf("%q means it", test.name), test.want, got)
+		expect.Equal(t, fmt.Sprintf("%q means the image", test.name), test.want, got)
 		if got && use.String() != "pod p, as "+test.name {
 			t.Errorf("the reason is %q", use)
 		}
@@ -101,8 +101,8 @@ func FuzzFullIDs(f *testing.F) {
 	})
 }
 
-// FuzzAnImageIsFoundByWhatItsNamesMean: whatever the grammar makes of a name that is listed, whoever uses the image under that
-// has it in use. Most names are not parsed, and have to be found all the same.
+// FuzzAnImageIsFoundByWhatItsNamesMean: an image with a listed name is in use if anything uses a name that the grammar derives
+// from it. Most names are not parsed, and must have the same result.
 func FuzzAnImageIsFoundByWhatItsNamesMean(f *testing.F) {
 	digest := critest.ID(99)
 	for _, name := range []string{
@@ -116,7 +116,7 @@ func FuzzAnImageIsFoundByWhatItsNamesMean(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		named, err := reference.ParseNormalizedNamed(name)
-		if err != nil || cri.IsFullID(name) { // which is no name
+		if err != nil || cri.IsFullID(name) { // not a name
 			return
 		}
 		meant := []string{named.String()}
@@ -133,7 +133,7 @@ func FuzzAnImageIsFoundByWhatItsNamesMean(f *testing.F) {
 			uses := cri.NewUses()
 			uses.Add(cri.Use{By: "test", Name: m})
 			if _, used := uses.Of(image); !used {
-				t.Errorf("image %q is not in use by who uses %q", name, m)
+				t.Errorf("image %q is not in use although %q is used", name, m)
 			}
 		}
 	})

@@ -7,11 +7,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Remove removes an image with all its names, by its full ID; anything else is an ErrNotFullID, and nothing is sent. An
-// image that is not there is no error. The runtime need not protect anything: containerd removes what is pinned or used.
+// Remove removes an image with all its names, by its full ID. For anything else it returns ErrNotFullID and sends no request.
+// It is not an error if the image does not exist. The runtime need not protect images: containerd removes images that are
+// pinned or used.
 //
-// Any other error means that nobody knows whether the image is gone; list again. The end of ctx ends the wait, but not
-// the removal, which goes on until its own deadline or Close: a removal that is cut off can leave an image behind.
+// After any other error it is unknown whether the image is gone; list the images again. If ctx ends, Remove returns, but the
+// removal continues until its own deadline or Close: a canceled removal can leave an image behind.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
 	if !IsFullID(id) {
 		return fmt.Errorf("remove image %q: %w", id, ErrNotFullID)

@@ -44,7 +44,7 @@ func (s *survey) sandbox(ctx context.Context, sandbox *runtimeapi.PodSandbox) er
 	return nil
 }
 
-// sandboxImage is the image of a sandbox, empty if it has none, and whether it will stay that one.
+// sandboxImage returns the image of a sandbox, empty if it has none, and whether that is final.
 func (s *survey) sandboxImage(ctx context.Context, sandbox *runtimeapi.PodSandbox) (image string, settled bool, err error) {
 	const call = "PodSandboxStatus"
 	answer, err := ask(ctx, s.Runtime, askTimeout, call, s.runtime.PodSandboxStatus,
@@ -70,11 +70,11 @@ func (s *survey) sandboxImage(ctx context.Context, sandbox *runtimeapi.PodSandbo
 	case s.opts.SandboxImage == "" && sandbox.GetState() == runtimeapi.PodSandboxState_SANDBOX_READY:
 		return "", false, badAnswer(call, "%v", errNoImage)
 	default:
-		return "", false, nil // it has ended, and containerd 2 has forgotten
+		return "", false, nil // the sandbox has ended, and containerd 2 no longer knows its image
 	}
 }
 
-// nextSandbox adds the image that the runtime is configured to make sandboxes of.
+// nextSandbox adds the image that the runtime is configured to use for sandboxes.
 func (s *survey) nextSandbox(ctx context.Context) error {
 	const call = "Status"
 	answer, err := ask(ctx, s.Runtime, askTimeout, call, s.runtime.Status, &runtimeapi.StatusRequest{Verbose: true})
@@ -99,7 +99,7 @@ func (s *survey) nextSandbox(ctx context.Context) error {
 	return nil
 }
 
-// pinned is an error unless the runtime lists its sandbox image as pinned, which then needs no name.
+// pinned returns an error unless the runtime lists its sandbox image as pinned. Such an image needs no name.
 func (s *survey) pinned(ctx context.Context) error {
 	v, err := s.Version(ctx)
 	if err != nil {

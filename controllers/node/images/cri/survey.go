@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// memory is what was asked once about each container and sandbox that is there, and never changes.
+// memory is the immutable part of each existing container and sandbox, which needs one request only.
 type memory map[holder]held
 
-// holder is what has an image.
+// holder is a container or sandbox that uses images.
 type holder struct{ kind, id string }
 
-// held are the names of images that something holds.
+// held is the names of the images that a holder uses.
 type held struct {
-	names    []string          // image volumes of a container, the image of a sandbox
-	resolved map[string]string // the ID that the runtime found for a name; empty if it found none yet
+	names    []string          // the image volumes of a container, or the image of a sandbox
+	resolved map[string]string // the ID of each name, as the runtime has resolved it; empty if no image has the name yet
 }
 
-// Uses asks the runtime for everything that uses an image: containers in every state, with their image volumes, the
-// sandboxes of Pods, and the image of the next sandbox. What is not known of only one of them is an error, and then no
-// image may be removed. It costs a question for each container and sandbox that was not there at the last call, and
-// else five. Who creates a container meanwhile is not in the answer.
+// Uses returns everything that uses an image: containers in every state with their image volumes, the sandboxes of Pods, and
+// the image of the next sandbox. If one of them is unknown it returns an error, and no image may be removed. It sends a request
+// for each container and sandbox that is new since the last call, and five others. It does not include containers that are
+// created during the call.
 func (r *Runtime) Uses(ctx context.Context) (Uses, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.limit(usesTimeout))
 	defer cancel()
@@ -30,7 +30,7 @@ func (r *Runtime) Uses(ctx context.Context) (Uses, error) {
 	err := s.everything(ctx)
 	r.remember(s.seen, err == nil)
 	if err != nil {
-		return Uses{}, fmt.Errorf("uses of images: %w", err)
+		return Uses{}, fmt.Errorf("list uses of images: %w", err)
 	}
 	return s.uses, nil
 }
@@ -41,7 +41,7 @@ func (r *Runtime) recall() memory {
 	return r.seen
 }
 
-// remember keeps what a survey has seen. Only a whole survey tells what is no longer there.
+// remember keeps the result of a survey. Only a complete survey shows which holders no longer exist.
 func (r *Runtime) remember(seen memory, whole bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,15 +53,15 @@ func (r *Runtime) remember(seen memory, whole bool) {
 		maps.Copy(both, seen)
 		seen = both
 	}
-	r.seen = seen // never changed from here on: others may read it
+	r.seen = seen // immutable from here on: other goroutines may read it
 }
 
-// survey is one Uses under way.
+// survey is one call of Uses in progress.
 type survey struct {
 	*Runtime
 	uses        Uses
 	known, seen memory
-	met         map[holder]bool // what was listed
+	met         map[holder]bool // holders that were listed
 }
 
 func (s *survey) everything(ctx context.Context) error {
@@ -74,7 +74,8 @@ func (s *survey) everything(ctx context.Context) error {
 	return s.nextSandbox(ctx)
 }
 
-// meet takes in what was created at some nanosecond. It is an error if that was listed before, or has no ID.
+// meet records a holder and when it was created, in Unix nanoseconds. It returns an error if the holder was listed before or
+// has no ID.
 func (s *survey) meet(call string, h holder, created int64) error {
 	if s.met[h] || h.id == "" {
 		return badAnswer(call, "%s %q is listed twice, or has no ID", h.kind, h.id)
@@ -86,7 +87,7 @@ func (s *survey) meet(call string, h holder, created int64) error {
 	return nil
 }
 
-// resolve completes h with the IDs of those names that have none yet. A name that no image has is asked again next time.
+// resolve adds to h the IDs of names that have none yet. It asks again about a name that no image had.
 func (s *survey) resolve(ctx context.Context, h held, names []string) (held, error) {
 	resolved := maps.Clone(h.resolved)
 	for _, name := range names {
@@ -105,7 +106,7 @@ func (s *survey) resolve(ctx context.Context, h held, names []string) (held, err
 	return held{names: h.names, resolved: resolved}, nil
 }
 
-// add adds a use of names, and of the images they meant when they were first seen.
+// add adds a use of names, and of the images that they meant when they were first resolved.
 func (s *survey) add(by, id string, h held, names []string) {
 	for _, name := range names {
 		use := Use{By: by, ID: id, Name: name}

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Why something uses an image.
+// The values of Use.By.
 const (
-	ByContainer    = "container"     // one of this image, in any state
+	ByContainer    = "container"     // a container of this image, in any state
 	ByVolume       = "image volume"  // a container, in any state, that has it mounted
 	BySandbox      = "sandbox"       // the sandbox of a Pod
-	ByNextSandbox  = "next sandbox"  // the sandbox of every Pod to come
-	ByUnknownState = "unknown state" // what is used is not known
+	ByNextSandbox  = "next sandbox"  // the sandbox of every future Pod
+	ByUnknownState = "unknown state" // the uses are unknown
 )
 
-// Use is one reason to leave an image alone.
+// Use is one reason to keep an image.
 type Use struct {
-	By   string // one of the constants above, or the caller's own word
+	By   string // one of the constants above, or the caller's own value
 	ID   string // of the container or sandbox, if it is one
-	Name string // of the image, as the user of it names it
+	Name string // name of the image in the container, sandbox or Pod
 }
 
-// String is the use in words, for a log.
+// String returns the use in words, for a log.
 func (u Use) String() string {
 	if u.ID == "" {
 		return fmt.Sprintf("%s, as %s", u.By, u.Name)
@@ -29,19 +29,19 @@ func (u Use) String() string {
 	return fmt.Sprintf("%s %s, as %s", u.By, u.ID, u.Name)
 }
 
-// Uses is what images are used for. The zero Uses knows nothing, and so has every image in use. A copy is the same one.
-// It may be read from many goroutines unless Add is called.
+// Uses is everything that uses images. In the zero value the uses are unknown, and every image counts as used. A copy shares
+// its entries with the original. Concurrent reads are safe unless Add is called.
 type Uses struct {
 	by map[string]Use
-	// Youngest is when the youngest container or sandbox was created, as the runtime says; zero when there is none.
+	// Youngest is when the youngest container or sandbox was created, as the runtime reports; zero if there is none.
 	Youngest time.Time
 }
 
-// NewUses returns uses of no image, to which the caller adds all there are.
+// NewUses returns an empty Uses, to which the caller must add all uses.
 func NewUses() Uses { return Uses{by: map[string]Use{}} }
 
-// Of returns why an image is in use, one reason of perhaps many, and whether it is. An image is in use if any of its
-// names, or its ID, is one under which something uses an image.
+// Of returns one of the uses of an image, and whether it is in use. An image is in use if something uses one of its names or
+// its ID.
 func (u Uses) Of(i Image) (Use, bool) {
 	if u.by == nil {
 		return Use{By: ByUnknownState, Name: i.ID}, true
@@ -54,15 +54,15 @@ func (u Uses) Of(i Image) (Use, bool) {
 	return Use{}, false
 }
 
-// Add adds a use that the runtime does not know of, such as a Pod whose container does not exist yet, by use.Name. The
-// first use of a name stays. To the zero Uses nothing can be added: it has every image in use.
+// Add adds a use of use.Name that the runtime does not know, such as a Pod whose container does not exist yet. The first use of
+// a name stays. It has no effect on the zero value, in which every image counts as used.
 func (u Uses) Add(use Use) {
 	if use.Name != "" {
 		u.addAs(use.Name, use)
 	}
 }
 
-// addAs adds a use of the image that has a name.
+// addAs adds a use of the image with a name.
 func (u Uses) addAs(name string, use Use) {
 	if u.by == nil {
 		return

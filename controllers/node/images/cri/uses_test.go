@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// usedBy says for each image of the runtime what uses it.
+// usedBy returns what uses each image of the runtime, by image ID.
 func usedBy(t *testing.T, r *cri.Runtime) map[string]string {
 	t.Helper()
 	all, err := r.Images(t.Context())
@@ -50,7 +50,7 @@ func TestUses(t *testing.T) {
 			critest.State{Containers: []*runtimeapi.Container{container("c", critest.ID(99), "", "")}}, "container c"},
 		"a tag only": {
 			critest.State{Containers: []*runtimeapi.Container{container("c", "", "", "nginx:1")}}, "container c"},
-		"the beginning of an ID, which only the runtime knows": {
+		"the beginning of an ID, which only the runtime can resolve": {
 			critest.State{Containers: []*runtimeapi.Container{container("c", "", "", critest.ID(1)[:60])}}, "container c"},
 		"what the user wrote": {
 			critest.State{Containers: []*runtimeapi.Container{{Id: "c", ImageId: critest.ID(3), Image: &runtimeapi.ImageSpec{UserSpecifiedImage: "nginx:1"}}}}, "container c"},
@@ -63,16 +63,16 @@ func TestUses(t *testing.T) {
 		"a sandbox": {critest.State{Sandboxes: []critest.Sandbox{{ID: "s", Image: "nginx:1"}}}, "sandbox s"},
 		"a sandbox that has ended": {
 			critest.State{Sandboxes: []critest.Sandbox{{ID: "s", Image: "nginx:1", Ended: true}}}, "sandbox s"},
-		"an ended sandbox that says nothing": {critest.State{Sandboxes: []critest.Sandbox{{ID: "s", Ended: true}}}, ""},
-		"the next sandbox":                   {critest.State{SandboxImage: "nginx:1"}, "next sandbox"},
-		"another image":                      {critest.State{Containers: []*runtimeapi.Container{container("c", critest.ID(3), "", "nginx:2")}}, ""},
+		"an ended sandbox without an image": {critest.State{Sandboxes: []critest.Sandbox{{ID: "s", Ended: true}}}, ""},
+		"the next sandbox":                  {critest.State{SandboxImage: "nginx:1"}, "next sandbox"},
+		"another image":                     {critest.State{Containers: []*runtimeapi.Container{container("c", critest.ID(3), "", "nginx:2")}}, ""},
 	} {
 		server, r := dial(t, cri.Options{})
 		server.Update(func(s *critest.State) {
 			test.state.Name, test.state.Version, test.state.Images = s.Name, s.Version, []*runtimeapi.Image{pulled, image(2, "nginx:2-other")}
 			*s = test.state
 		})
-		for pass := range 2 { // the second knows from the first
+		for pass := range 2 { // the second uses the memory of the first
 			got := usedBy(t, r)
 			if got[critest.ID(1)] != test.want || got[critest.ID(2)] != "" {
 				t.Errorf("%s, pass %d: used by %v, want %q", name, pass, got, test.want)
@@ -81,7 +81,7 @@ func TestUses(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnknownIsAnError: one thing that is not known, and no image may go.
+// TestWhatIsUnknownIsAnError: if one use is unknown, no image may be removed.
 func TestWhatIsUnknownIsAnError(t *testing.T) {
 	old := func(s *critest.State) { s.Version = "1.6.20~ds1" }
 	for name, test := range map[string]struct {
@@ -132,12 +132,12 @@ func TestWhatIsUnknownIsAnError(t *testing.T) {
 		u, err := fresh.Uses(t.Context())
 		wantCode(t, name, err, test.code)
 		if use, ok := u.Of(cri.Image{ID: critest.ID(7)}); !ok || use.By != cri.ByUnknownState {
-			t.Errorf("%s: with the error comes an answer", name)
+			t.Errorf("%s: the zero value of Uses has an unused image", name)
 		}
 	}
 }
 
-// TestWhatIsGoneSinceTheListingIsNoError: a container may be removed between two questions.
+// TestWhatIsGoneSinceTheListingIsNoError: a container may be removed between two requests.
 func TestWhatIsGoneSinceTheListingIsNoError(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {
@@ -154,11 +154,12 @@ func TestWhatIsGoneSinceTheListingIsNoError(t *testing.T) {
 		}
 	}
 	if n := server.Calls("ContainerStatus"); n != 2 {
-		t.Errorf("asked %d times about a container that was not found, want each time", n)
+		t.Errorf("%d requests about a container that was not found, want one in each pass", n)
 	}
 }
 
-// TestNoSandboxImage: who needs none says so, and who cannot tell is told.
+// TestNoSandboxImage: a sandbox without an image is valid if the runtime reports that. If the runtime cannot report the image,
+// the option has it.
 func TestNoSandboxImage(t *testing.T) {
 	spoofed := critest.Answer(&runtimeapi.PodSandboxStatusResponse{Info: map[string]string{"info": `{"runtimeSpec":{}}`}})
 	server, r := dial(t, cri.Options{})
@@ -174,7 +175,7 @@ func TestNoSandboxImage(t *testing.T) {
 		s.Images = []*runtimeapi.Image{image(1, pause)}
 	})
 	if got := usedBy(t, r); got[critest.ID(1)] != cri.ByNextSandbox {
-		t.Errorf("the image that was configured is used by %v", got)
+		t.Errorf("the configured image is used by %v", got)
 	}
 }
 
@@ -194,7 +195,7 @@ func TestTheYoungestIsKnown(t *testing.T) {
 		})
 		uses, err := r.Uses(t.Context())
 		if got := uses.Youngest; err != nil || got.IsZero() != (test.want == 0) || test.want != 0 && got.Unix() != test.want {
-			t.Errorf("of %v the youngest is of %s, %v; want second %d", test.created, got, err, test.want)
+			t.Errorf("the youngest of %v was created at %s, %v; want second %d", test.created, got, err, test.want)
 		}
 	}
 }
@@ -213,14 +214,14 @@ func TestNothingIsAskedTwice(t *testing.T) {
 	}
 	usedBy(t, r)
 	if got := asked(); got[0] != 50 || got[1] != 50 || got[2] > 50 {
-		t.Errorf("first asked %v", got)
+		t.Errorf("first requests: %v", got)
 	}
 	before := asked()
 	usedBy(t, r)
 	if got := asked(); got != before {
-		t.Errorf("then asked %v, before %v", got, before)
+		t.Errorf("requests: %v, before: %v", got, before)
 	}
-	// One that fails is asked again, the others are not.
+	// Only a request that failed is repeated.
 	server.Update(func(s *critest.State) {
 		s.Containers = append([]*runtimeapi.Container{container("a", critest.ID(1), "", ""), container("b", critest.ID(1), "", "")}, s.Containers...)
 	})
@@ -237,11 +238,11 @@ func TestNothingIsAskedTwice(t *testing.T) {
 	server.On("ContainerStatus", nil)
 	usedBy(t, r)
 	if got, want := asked()[0]-before[0], 4; got != want { // a, b, b, b
-		t.Errorf("asked %d times about two new containers, want %d", got, want)
+		t.Errorf("%d requests about two new containers, want %d", got, want)
 	}
 }
 
-// TestATagThatMovesTakesNoImageAway: what was mounted, and what a sandbox was made of, stays in use.
+// TestATagThatMovesTakesNoImageAway: mounted images and the images of sandboxes stay in use after their tags have moved.
 func TestATagThatMovesTakesNoImageAway(t *testing.T) {
 	server, r := dial(t, cri.Options{})
 	server.Update(func(s *critest.State) {
@@ -255,13 +256,13 @@ func TestATagThatMovesTakesNoImageAway(t *testing.T) {
 		s.Images = []*runtimeapi.Image{image(1), image(2), image(3, "data:1"), image(4, pause)}
 	})
 	got := usedBy(t, r)
-	for n := 1; n <= 4; n++ { // the new ones too: who mounts next will mount them
+	for n := 1; n <= 4; n++ { // including the images that have the tags now, which the next container will mount
 		if got[critest.ID(n)] == "" {
 			t.Errorf("image %d is not in use: %v", n, got)
 		}
 	}
 	server.Update(func(s *critest.State) { s.Containers, s.Sandboxes = nil, nil })
 	if got := usedBy(t, r); len(got) != 0 {
-		t.Errorf("when both are gone %v is in use", got)
+		t.Errorf("without containers and sandboxes %v are in use", got)
 	}
 }

@@ -8,14 +8,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Version is which runtime answers.
+// Version identifies the runtime.
 type Version struct {
 	Name    string // such as "containerd" or "cri-o"
 	Version string // such as "v2.4.2" or "1.6.20~ds1"
 	API     string // of CRI: "v1"
 }
 
-// Version asks which runtime it is. It is never without a name.
+// Version returns the name and version of the runtime. The name is not empty.
 func (r *Runtime) Version(ctx context.Context) (Version, error) {
 	const call = "Version"
 	answer, err := ask(ctx, r, askTimeout, call, r.runtime.Version, &runtimeapi.VersionRequest{})
@@ -24,13 +24,13 @@ func (r *Runtime) Version(ctx context.Context) (Version, error) {
 	}
 	v := Version{Name: answer.GetRuntimeName(), Version: answer.GetRuntimeVersion(), API: answer.GetRuntimeApiVersion()}
 	if v.Name == "" {
-		return Version{}, badAnswer(call, "it has no name")
+		return Version{}, badAnswer(call, "the runtime has no name")
 	}
 	return v, nil
 }
 
-// pinsSandboxImage reports whether the runtime is known to list its sandbox image as pinned. From 2.0 on containerd does,
-// while its status no longer tells which image that is; before, it tells.
+// pinsSandboxImage reports whether the runtime is known to list its sandbox image as pinned. containerd does so since 2.0, in
+// which its status no longer has the name of that image. In earlier versions the status has it.
 func (v Version) pinsSandboxImage() bool {
 	major, _, _ := strings.Cut(strings.TrimPrefix(v.Version, "v"), ".")
 	number, err := strconv.Atoi(major)

@@ -1,7 +1,7 @@
-// Package debug is what an agent has seen of the images of its node, and how it tells whoever asks.
+// Package debug is the format in which an agent lists the images of its node for clients.
 //
-// It promises that what is read is what was written: each image, and the node, as rules see them. What is anything else is an
-// error as a whole.
+// It promises that Read returns what MarshalJSON has written: each image and the node, in the form that rules read. Any other
+// input is an error as a whole.
 //
-// It refuses to judge, and to fetch anything.
+// It makes no decisions and sends no requests.
 package debug

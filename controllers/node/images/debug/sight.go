@@ -12,19 +12,19 @@ import (
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
-// Path is where an agent tells it, beside its metrics.
+// Path is the path of the images on the metrics endpoint of an agent.
 const Path = "/images"
 
-// Handler is the images of a node as they were at one moment.
+// Handler is the images of a node at one moment.
 type Handler struct {
-	Taken  time.Time // when the look at the node began
+	Taken  time.Time // when the snapshot of the node began
 	Node   engine.Node
 	Images []engine.Image
-	// Uses says for people what uses an image, by its ID: one use of perhaps many.
+	// Uses has one use of each image in words for people, by image ID. An image may have more uses.
 	Uses map[string]string
 }
 
-// form is a Sight as it is written: a list of objects, such as files have, with what else there is to tell beside them.
+// form is the JSON form of a Handler: a list of objects, as in files, with additional fields.
 type form struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -34,14 +34,14 @@ type form struct {
 	Items      []map[string]any  `json:"items"`
 }
 
-// node is an engine.Node with the field names that rules know.
+// node is an engine.Node with the field names that rules use.
 type node struct {
 	Name       string                        `json:"name"`
 	Labels     map[string]string             `json:"labels"`
 	Filesystem *v1alpha1.NodeImageFilesystem `json:"imageFs,omitempty"`
 }
 
-// The kind of a list of objects of any kind.
+// The type of a list of objects of any kind.
 const (
 	listVersion = "v1"
 	listKind    = "List"
@@ -59,9 +59,9 @@ func (s *Handler) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
-var errForm = errors.New("it is no list of the images of a node")
+var errForm = errors.New("not a list of the images of a node")
 
-// Read reads what MarshalJSON wrote.
+// Read decodes the output of MarshalJSON.
 func Read(data []byte) (*Handler, error) {
 	var f form
 	if err := sigsjson.UnmarshalCaseSensitivePreserveInts(data, &f); err != nil {
@@ -83,7 +83,7 @@ func Read(data []byte) (*Handler, error) {
 
 func imageOf(object map[string]any) (*engine.Image, error) {
 	if version := v1alpha1.ImageKind.GroupVersion().String(); object["apiVersion"] != version || object["kind"] != v1alpha1.ImageKind.Kind {
-		return nil, fmt.Errorf("it is no %s of %s but %v of %v", v1alpha1.ImageKind.Kind, version, object["kind"], object["apiVersion"])
+		return nil, fmt.Errorf("want kind %s of %s, not %v of %v", v1alpha1.ImageKind.Kind, version, object["kind"], object["apiVersion"])
 	}
 	return engine.ImageOf(object)
 }

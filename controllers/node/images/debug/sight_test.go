@@ -38,13 +38,13 @@ func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	read, err := debug.Read(written)
 	expect.NoError(t, err)
 	want := seen()
-	want.Images[0].UnusedSince = want.Images[0].LastUsed // said of every unused image
+	want.Images[0].UnusedSince = want.Images[0].LastUsed // set for every unused image
 	if diff := cmp.Diff(want, read, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("-written +read\n%s", diff)
 	}
 }
 
-// TestRulesSeeTheSame: the items are the objects, and node is the variable.
+// TestRulesSeeTheSame: the items are the objects and node is the variable that rules read.
 func TestRulesSeeTheSame(t *testing.T) {
 	written, err := json.Marshal(seen())
 	expect.NoError(t, err)
@@ -67,11 +67,11 @@ func TestRulesSeeTheSame(t *testing.T) {
 func TestReadWhatIsNoSight(t *testing.T) {
 	head := `{"apiVersion":"v1","kind":"List","taken":"2026-03-01T12:00:00Z","node":{"name":"worker-1"},"items":`
 	for name, test := range map[string]struct{ text, want string }{
-		"a page":              {"<html>", "no list of the images of a node"},
-		"another list":        {`{"apiVersion":"v1","kind":"List","items":[]}`, "no list of the images of a node"},
-		"objects":             {head + `[{"apiVersion":"v1","kind":"Pod"}]}`, "item 1 of the list: it is no Image of node.sunset.x-k8s.io/v1alpha1 but Pod of v1"},
-		"images to come":      {head + `[{"apiVersion":"node.sunset.x-k8s.io/v2","kind":"Image"}]}`, "but Image of node.sunset.x-k8s.io/v2"},
-		"an image without ID": {head + `[{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"}]}`, "item 1 of the list: the image has no metadata.name"},
+		"an HTML page":              {"<html>", "not a list of the images of a node"},
+		"another list":              {`{"apiVersion":"v1","kind":"List","items":[]}`, "not a list of the images of a node"},
+		"other objects":             {head + `[{"apiVersion":"v1","kind":"Pod"}]}`, "item 1 of the list: want kind Image of node.sunset.x-k8s.io/v1alpha1, not Pod of v1"},
+		"images of a later version": {head + `[{"apiVersion":"node.sunset.x-k8s.io/v2","kind":"Image"}]}`, ", not Image of node.sunset.x-k8s.io/v2"},
+		"an image without ID":       {head + `[{"apiVersion":"node.sunset.x-k8s.io/v1alpha1","kind":"Image"}]}`, "item 1 of the list: metadata.name is missing"},
 	} {
 		if s, err := debug.Read([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, %v; want %q", name, s, err, test.want)

@@ -11,8 +11,8 @@ import (
 
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// NodeClock reads the clocks of this node, with now for the wall clock. The error tells why the kernel does not say which
-// boot this is or how long ago it was.
+// NodeClock returns the clocks of this node, with now as the wall clock. It returns an error if the kernel does not report the
+// ID or the time of the boot.
 func NodeClock(now func() time.Time) (Clock, error) {
 	id, err := os.ReadFile(bootIDFile)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 
 const (
 	version = 1
-	// maxAge is more than any clock can have observed.
+	// maxAge is longer than any clock can have observed.
 	maxAge = int64(100 * 365 * 24 * time.Hour / time.Millisecond)
 )
 
-// envelope is the file. Sum is over all the rest of it.
+// envelope is the format of the file. Sum is over all other fields.
 type envelope struct {
 	Version int             `json:"version"`
 	Machine string          `json:"machine"`
@@ -25,7 +25,7 @@ type envelope struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// content is a History as of its last listing. Ages are in milliseconds; what does not fit makes images younger.
+// content is a History as of its last listing. Ages are in milliseconds; their truncation makes images younger.
 type content struct {
 	ObservedUntil time.Time      `json:"observedUntil"`
 	BootID        string         `json:"bootID"`
@@ -38,7 +38,7 @@ type content struct {
 type savedImage struct {
 	ID     string `json:"id"`
 	Known  int64  `json:"known"`            // observed since it was first seen
-	Unused *int64 `json:"unused,omitempty"` // observed since it was last used; absent if it never was
+	Unused *int64 `json:"unused,omitempty"` // observed since it was last used; absent if it was never used
 	InUse  bool   `json:"inUse,omitempty"`
 }
 
@@ -51,14 +51,14 @@ type savedRemoval struct {
 }
 
 func (e envelope) sum() string {
-	header, _ := json.Marshal([]any{e.Version, e.Machine}) // of a number and a string there is no error
+	header, _ := json.Marshal([]any{e.Version, e.Machine}) // a number and a string have no error
 	s := sha256.New()
 	s.Write(header)
 	s.Write(e.Content)
 	return hex.EncodeToString(s.Sum(nil))
 }
 
-// encode gives the file of a machine.
+// encode returns the file of a machine.
 func encode(c content, machine string) ([]byte, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -69,32 +69,32 @@ func encode(c content, machine string) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// decode reads a file. The error says what is wrong with it.
+// decode reads the file of a machine. The error says why it cannot be used.
 func decode(data []byte, machine string) (content, error) {
 	var e envelope
 	var c content
 	if err := json.Unmarshal(data, &e); err != nil {
-		return c, fmt.Errorf("it is torn or corrupt: %w", err)
+		return c, fmt.Errorf("truncated or corrupt: %w", err)
 	}
 	switch {
 	case e.Version > version:
-		return c, fmt.Errorf("a newer agent wrote it, in version %d of the format; this agent knows version %d", e.Version, version)
+		return c, fmt.Errorf("a newer agent wrote it with format version %d; this agent supports version %d", e.Version, version)
 	case e.Version != version:
-		return c, fmt.Errorf("it has the invalid format version %d", e.Version)
+		return c, fmt.Errorf("invalid format version %d", e.Version)
 	case e.Sum != e.sum():
-		return c, errors.New("it is corrupt: its checksum does not match")
+		return c, errors.New("corrupt: checksum mismatch")
 	case e.Machine != machine:
-		return c, fmt.Errorf("machine %q wrote it, and this is machine %q", e.Machine, machine)
+		return c, fmt.Errorf("it was written by machine %q, and this is machine %q", e.Machine, machine)
 	}
 	if err := json.Unmarshal(e.Content, &c); err != nil {
-		return c, fmt.Errorf("its content is invalid: %w", err)
+		return c, fmt.Errorf("invalid content: %w", err)
 	}
 	return c, c.check()
 }
 
 func (c content) check() error {
 	if len(c.Images) > MaxImages || len(c.Removals) > MaxRemovals {
-		return fmt.Errorf("it has %d images and %d removals, which is more than the maximum", len(c.Images), len(c.Removals))
+		return fmt.Errorf("more than the maximum number of images or removals: %d images, %d removals", len(c.Images), len(c.Removals))
 	}
 	ids := make(map[string]bool, len(c.Images))
 	for _, i := range c.Images {
@@ -114,7 +114,7 @@ func (c content) check() error {
 	return nil
 }
 
-// content is the History as it is now, and the change it goes up to.
+// content returns the History as it is now, and the number of its last change.
 func (h *History) content() (content, uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +139,7 @@ func (h *History) content() (content, uint64) {
 	return c, h.changes
 }
 
-// restore fills a new History. Nothing is told of it before the first listing.
+// restore fills a new History. Of returns nothing before the first listing.
 func (h *History) restore(c content) {
 	h.last = Reading{Wall: c.ObservedUntil, BootID: c.BootID, Boot: c.Boot}
 	h.doubted = c.Doubted

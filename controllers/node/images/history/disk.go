@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFile is more than the largest file that can be written.
+// maxFile is larger than any file that this package writes.
 const maxFile = 16 << 20
 
-// disk is the directory of a Store. Each method is one step, between any two of which the node may crash.
+// disk is the directory of a Store. Each method is one step; the node may crash between any two.
 type disk interface {
-	Lock() (io.Closer, error) // ErrLocked if another has it
+	Lock() (io.Closer, error) // ErrLocked if another process has it
 	Read(name string) ([]byte, error)
-	Create(name string) (file, error) // empty, if it is there already
+	Create(name string) (file, error) // truncates an existing file
 	Rename(from, to string) error
 	Remove(name string) error
 	Names() ([]string, error)
-	Sync() error // makes last what was renamed and removed
+	Sync() error // makes renames and removals durable
 }
 
 type file interface {
@@ -29,13 +29,13 @@ type file interface {
 	Sync() error
 }
 
-// directory is a disk that is one.
+// directory is a disk in a directory of the filesystem.
 type directory string
 
 func (d directory) in(name string) string { return filepath.Join(string(d), name) }
 
-// Lock locks the directory itself: nobody can delete the lock while the directory is in use, and a read-only one can be locked.
-// The kernel frees it when the process ends.
+// Lock locks the directory itself: the lock cannot be deleted while the directory is in use, and a read-only directory can be
+// locked. The kernel releases the lock when the process ends.
 func (d directory) Lock() (io.Closer, error) {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return nil, err
@@ -92,9 +92,9 @@ func (d directory) Sync() error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// replace has a file be what is given, as a whole or not at all.
+// replace replaces a file atomically: its content is the old or the new one.
 func replace(d disk, name string, data []byte) error {
-	temporary := name + ".tmp" // the same each time: a crash leaves no more than one behind
+	temporary := name + ".tmp" // the same name each time, so that crashes leave at most one file behind
 	f, err := d.Create(temporary)
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ var (
 	errFull  = errors.New("no space left on device")
 )
 
-// disk does what a file system may do in a crash: what is not synced is there, in part, as zeros or not at all, and of what was
-// renamed and removed since the directory was synced, only the first may have happened.
+// disk simulates what a filesystem may do in a crash. Data that is not synced survives completely, partly, as zeros or not at
+// all. Of the renames and removals since the last sync of the directory, only the first ones may survive.
 type disk struct {
 	names   map[string]*inode
 	durable map[string]*inode
@@ -44,7 +44,7 @@ func (d *disk) step(what string) error {
 	return d.fail(d.steps, what)
 }
 
-// crashAt has every step fail from the given one on.
+// crashAt makes every step fail, starting with the given one.
 func (d *disk) crashAt(step int) {
 	d.steps, d.fail = 0, func(n int, _ string) error {
 		if n >= step {
@@ -194,10 +194,10 @@ func (h *handle) Sync() error {
 
 func (h *handle) Close() error { return h.step("close") }
 
-// tale is what a store on a disk tells about two images, after one more listing in which nothing has changed.
+// tale returns what a store on a disk reports about two images, after one more listing without changes.
 func tale(t *testing.T, d *disk) (a, b history.Record, known bool) {
 	t.Helper()
-	at := reading(9 * interval) // so long after that nothing counts
+	at := reading(9 * interval) // so late that the time in between does not count
 	s, err := history.OpenOn(d, at, options)
 	expect.NoError(t, err)
 	if s.Anew() != nil {
@@ -210,7 +210,7 @@ func tale(t *testing.T, d *disk) (a, b history.Record, known bool) {
 	return a, b, known
 }
 
-// prepare has a store know two images, and then a use of one of them that is not saved.
+// prepare returns a store that knows two images. It has observed a use of one of them that is not saved.
 func prepare(t *testing.T) (*disk, *history.Store) {
 	t.Helper()
 	d := newDisk()
@@ -221,7 +221,7 @@ func prepare(t *testing.T) (*disk, *history.Store) {
 		s.Observe(at, []history.Seen{{ID: "a"}, {ID: "b"}})
 		expect.NoError(t, s.Save(at))
 	}
-	s.Removed("gone", nil, reading(2*interval)) // saves what has become older too
+	s.Removed("gone", nil, reading(2*interval)) // also saves the new ages
 	expect.NoError(t, s.Save(reading(2*interval)))
 	s.Observe(reading(3*interval), []history.Seen{{ID: "a", InUse: true}, {ID: "b"}})
 	d.steps = 0
@@ -242,7 +242,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 			isOld := known && a.UnusedFor == oldA && b.UnusedFor == oldB && a.LastUsed.IsZero()
 			isNew := known && a.UnusedFor == newA && b.UnusedFor == oldB+interval && !a.LastUsed.IsZero()
 			if !isOld && !isNew || err == nil && isOld {
-				t.Errorf("step %d, seed %d: neither what was nor what was written: %+v and %+v after %v", step, seed, a, b, err)
+				t.Errorf("step %d, seed %d: neither the old nor the new state: %+v and %+v after %v", step, seed, a, b, err)
 			}
 			outcomes[isNew]++
 			if err == nil && seed == 49 {
@@ -275,12 +275,12 @@ func TestNothingOldIsLeftWhenAUseCannotBeSaved(t *testing.T) {
 			t.Errorf("step %d: %v", step, err)
 		}
 		if a, ok := s.Of("b"); !ok || a.UnusedFor != 3*interval {
-			t.Errorf("step %d: it has forgotten what it knows: %+v", step, a)
+			t.Errorf("step %d: the store has lost its state: %+v", step, a)
 		}
 		for seed := range uint64(50) {
 			d.crash(rand.New(rand.NewPCG(seed, 0)))
 			if a, _, _ := tale(t, d); a.UnusedFor != 0 {
-				t.Errorf("step %d: what was used is told to be unused for %v", step, a.UnusedFor)
+				t.Errorf("step %d: a used image is reported as unused for %v", step, a.UnusedFor)
 			}
 			d.locked = false
 		}

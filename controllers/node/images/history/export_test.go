@@ -1,7 +1,7 @@
 package history
 
-// OpenOn opens a Store on a disk of the test's own.
+// OpenOn opens a Store on a fake disk.
 var OpenOn = open
 
-// File is what a disk of a test creates.
+// File is a file on a fake disk.
 type File = file

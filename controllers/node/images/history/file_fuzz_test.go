@@ -16,8 +16,9 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// FuzzFile opens anything as the file of ages. It is believed whole or set aside whole: what cannot be used leaves no age and is
-// kept for people, and what can be is read the same once it is written again. Nothing is ever older than the clock.
+// FuzzFile opens any data as the file of ages. The store uses all of it or none of it. A file that it does not use gives no age
+// and is kept unchanged. A file that it uses reads the same after the store has written it again. No image is older than the
+// clock allows.
 func FuzzFile(f *testing.F) {
 	dir, file := written(f)
 	data, err := os.ReadFile(file)
@@ -34,7 +35,8 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkFile(t, data) })
 }
 
-// FuzzContent does so with what has a checksum that fits, as another program or an older Sunset may have written it.
+// FuzzContent does the same with content that has a valid checksum, as another program or an older version of Sunset may have
+// written it.
 func FuzzContent(f *testing.F) {
 	for _, content := range []string{
 		`{"observedUntil":"2026-03-01T12:01:00Z","bootID":"boot","boot":60000000000,"images":[{"id":"a","known":60000},{"id":"b","known":60000,"unused":0,"inUse":true}]}`,
@@ -70,7 +72,7 @@ func checkFile(t *testing.T, data []byte) {
 	if s.Anew() != nil {
 		aside := slices.DeleteFunc(slices.Collect(maps.Keys(d.names)), func(name string) bool { return !strings.HasPrefix(name, history.Name+".bad-") })
 		if len(aside) != 1 || !bytes.Equal(d.names[aside[0]].data, data) {
-			t.Errorf("%v, and of %v not all is set aside", s.Anew(), aside)
+			t.Errorf("%v, but the file was not set aside unchanged: %v", s.Anew(), aside)
 		}
 	}
 	for i := range 3 {
@@ -80,7 +82,7 @@ func checkFile(t *testing.T, data []byte) {
 	}
 	r, known := s.Of("a")
 	if used, ok := s.Of("b"); !known || !ok || used.UnusedFor != 0 || r.UnusedFor < 0 || s.Anew() != nil && r.UnusedFor > 2*interval {
-		t.Errorf("a is %+v, b %+v; anew: %v", r, used, s.Anew())
+		t.Errorf("a is %+v, b is %+v; ages lost: %v", r, used, s.Anew())
 	}
 	expect.NoError(t, s.Close())
 	after := reading(time.Hour + 3*interval)
@@ -88,9 +90,9 @@ func checkFile(t *testing.T, data []byte) {
 	again.Observe(after, listed("a b*"))
 	next, _ := again.Of("a")
 	switch {
-	case r.UnusedFor > 100*365*24*time.Hour: // which is believed no more
+	case r.UnusedFor > 100*365*24*time.Hour: // the store does not use such a file
 	case again.Anew() != nil, next.UnusedFor-r.UnusedFor > interval, next.UnusedFor < r.UnusedFor-time.Millisecond:
-		t.Errorf("a was %+v and is %+v after it was written and read; anew: %v", r, next, again.Anew())
+		t.Errorf("a was %+v and is %+v after it was written and read; ages lost: %v", r, next, again.Anew())
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// MaxImages is how many images are known at most. Those known stay known, and new ones wait until there is room: an image
-	// that is not known has no age, and so is kept.
+	// MaxImages is the maximum number of images with a record. Existing records stay, and new images wait until there is room.
+	// An image without a record has no age, and so is kept.
 	MaxImages = 10_000
 
-	// maxID bounds what a runtime may call an image. A digest has 71 characters.
+	// maxID is the maximum length of an image ID. A digest has 71 characters.
 	maxID = 256
-	// slack is how late the times told may be.
+	// slack is how late the reported times may be.
 	slack = 2 * time.Second
 )
 
@@ -24,21 +24,22 @@ type Seen struct {
 	InUse bool // by anything: a container in any state, a Pod of the node, a mount
 }
 
-// Outcome is what a listing came to.
+// Outcome is the result of a listing.
 type Outcome struct {
-	// Stale is a listing that began before the last one. It is not taken: take the reading first, and one listing at a time.
+	// Stale means that the listing began before the last one and was ignored. Take the reading first, and only one listing at a
+	// time.
 	Stale bool
-	// Doubted is an empty listing although there were images; see History.Observe.
+	// Doubted means that the listing was empty although there were images; see History.Observe.
 	Doubted bool
-	// Paused means that the time since the last listing does not count: it was too long, or in another boot.
+	// Paused means that the time since the last listing does not count: it was too long, or that listing was in another boot.
 	Paused bool
-	// Anew means that all images begin again, as an empty listing turned out to be true.
+	// The ages of all images start again, because an empty listing has turned out to be correct.
 	Anew bool
 	// Moved means that the times of all images have changed, not only those of images used since.
 	Moved bool
-	// Untracked is how many images have no record: there are MaxImages already, or their ID is absurd.
+	// Untracked is the number of images without a record: there are MaxImages already, or their ID is invalid.
 	Untracked int
-	// PulledAgain are images that are back within a day after they were removed, each told once.
+	// PulledAgain are images that have come back within a day after their removal. Each is reported once.
 	PulledAgain []Removal
 }
 
@@ -49,30 +50,30 @@ type History struct {
 	mu       sync.Mutex
 	images   map[string]*record
 	removals map[string]*removal
-	observed time.Duration // the time that counts: all points of it are smaller, or below zero if they come from a file
-	zero     time.Time     // when observed was 0, in times of the wall clock of now
-	last     Reading       // of the last listing that was not doubted, also if a process before has taken it
-	begun    bool          // this process has taken it
-	doubted  bool          // the last listing was
+	observed time.Duration // the time that counts; earlier points of it are smaller, and negative if they come from a file
+	zero     time.Time     // when observed was 0, by the current wall clock
+	last     Reading       // of the last listing that was not doubted, even in an earlier process
+	begun    bool          // this process has taken that listing
+	doubted  bool          // the last listing is doubted
 	round    uint64
 
-	changes  uint64 // how many listings and removals there were
-	shortens uint64 // the last of them that made an age shorter
+	changes  uint64 // number of listings and removals
+	shortens uint64 // number of the last change that made an age shorter
 }
 
-// New gives a History that knows nothing. Time between two listings counts if it is not longer than gap: twice the interval
-// at which the agent lists is right.
+// New returns an empty History. The time between two listings counts if it is not longer than gap, which should be twice the
+// interval of the listings.
 func New(gap time.Duration) *History {
 	return &History{gap: gap, images: map[string]*record{}, removals: map[string]*removal{}}
 }
 
-// Observe takes over one complete listing, with a reading from before it began. Do not call it if that failed.
+// Observe records one complete listing, with a reading from before it began. Do not call it if the listing failed.
 //
-// An empty listing although there were images is doubted: an agent that runs from an image does not see none. Nothing is
-// known then, and no time counts, until the next listing that is not empty. If that has all the images there were, the empty
-// one was wrong, and they keep their ages. If one is missing, it may have been right, and all begin again: those that are
-// there may have been pulled again. So they do if the first listing of a process is empty: nobody knows whether all the images
-// there were are in the file.
+// An empty listing is doubted if there were images, because an agent that runs from an image must see at least one. Until the
+// next listing that is not empty nothing is known, and no time counts. If that listing has all the previous images, the empty
+// one was wrong and they keep their ages. If an image is missing, the empty listing may have been correct. Then all ages start
+// again, because the other images may have been pulled again. They also start again if the first listing of a process is empty,
+// because the file may not have all previous images.
 func (h *History) Observe(at Reading, seen []Seen) Outcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,10 +109,10 @@ func (h *History) doubt() {
 	}
 }
 
-// shorten notes that an age is shorter than what was saved.
+// shorten records that an age is now shorter than the saved one.
 func (h *History) shorten() { h.shortens = h.changes }
 
-// pass has the time since the last listing count, if it does.
+// pass adds the time since the last listing, if it counts.
 func (h *History) pass(at Reading) (paused, moved bool) {
 	passed, ok := at.since(h.last)
 	isFirst := h.last == Reading{}
@@ -126,8 +127,8 @@ func (h *History) pass(at Reading) (paused, moved bool) {
 	return !ok && !isFirst, moved
 }
 
-// match takes over what is listed of the images there were, and forgets those that are not. It reports whether
-// there were any, and whether others are listed.
+// match updates the records of listed images and deletes the other records. It reports whether there were any of these, and
+// whether the listing has new images.
 func (h *History) match(seen []Seen) (missing, hasNew bool) {
 	h.round++
 	present := 0
@@ -163,11 +164,11 @@ func (h *History) beginAnew() {
 	}
 }
 
-// welcome begins records of images that are new, as long as there is room.
+// welcome adds records for new images while there is room.
 func (h *History) welcome(seen []Seen, at Reading, o *Outcome) {
 	for _, s := range seen {
 		if r, ok := h.images[s.ID]; ok {
-			r.see(h.round, h.observed, s.InUse) // another line about one that is new
+			r.see(h.round, h.observed, s.InUse) // another line about a new image
 			continue
 		}
 		switch again, isStale := h.pulledAgain(s.ID, at); {
@@ -183,11 +184,11 @@ func (h *History) welcome(seen []Seen, at Reading, o *Outcome) {
 	}
 }
 
-// isSane reports whether it can be the ID of an image, and be written down.
+// isSane reports whether id can be the ID of an image, and can be saved.
 func isSane(id string) bool { return id != "" && len(id) <= maxID && utf8.ValidString(id) }
 
-// Of gives what is known about an image that the last listing showed. Nothing is known about any before this process has taken
-// a listing, and while one is doubted: keep what is not known.
+// Of returns the record of an image in the last listing; false if it has none. No image has a record before the first listing
+// of this process, or while a listing is doubted. An image without a record must be kept.
 func (h *History) Of(id string) (Record, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -205,14 +206,14 @@ func (h *History) Of(id string) (Record, bool) {
 	return told, true
 }
 
-// observedSoFar is the time that has counted since this process began.
+// observedSoFar returns the time that has counted since this process began.
 func (h *History) observedSoFar() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.observed
 }
 
-// Len is how many images have a record.
+// Len returns the number of images with a record.
 func (h *History) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

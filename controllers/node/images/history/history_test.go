@@ -11,7 +11,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// listed is a listing of images, of which those with a star are in use.
+// listed returns a listing of images. Those with a star are in use.
 func listed(images string) []history.Seen {
 	var seen []history.Seen
 	for _, id := range strings.Fields(images) {
@@ -21,7 +21,7 @@ func listed(images string) []history.Seen {
 	return seen
 }
 
-// observed is a History of listings one interval apart.
+// observed returns a History of listings that are one interval apart.
 func observed(listings ...string) *history.History {
 	h := history.New(gap)
 	for i, images := range listings {
@@ -39,19 +39,19 @@ func TestAges(t *testing.T) {
 		inUse     bool
 		isUnknown bool
 	}{
-		"one never used ages since it was first seen":             {listings: []string{"b", "a b", "a b", "a b"}, unused: 2 * m, neverUsed: true},
-		"one in use does not age":                                 {listings: []string{"a", "a", "a*"}, inUse: true},
-		"one used may have been used until the next listing":      {listings: []string{"a*", "a*", "a", "a"}, unused: m},
-		"one missing is forgotten":                                {listings: []string{"a b", "b"}, isUnknown: true},
-		"one back begins anew":                                    {listings: []string{"a* b", "a b", "b", "a b", "a b"}, unused: m, neverUsed: true},
-		"one that is listed twice is used if either line says so": {listings: []string{"a b", "a* b a"}, inUse: true},
-		"either, also the last":                                   {listings: []string{"a b", "a b a*"}, inUse: true},
-		"either, also when it is new":                             {listings: []string{"b", "a b a*"}, inUse: true},
-		"nothing is known while a listing is empty":               {listings: []string{"a b", ""}, isUnknown: true},
-		"an empty listing was wrong if all are back":              {listings: []string{"a b", "a b", "", "", "b a c", "a b c"}, unused: 2 * m, neverUsed: true},
-		"it was right if one is missing":                          {listings: []string{"a* b", "a b", "a b", "", "a c", "a c"}, unused: m, neverUsed: true},
-		"it was right, and one is in use":                         {listings: []string{"a b", "", "a*", "a", "a"}, unused: m},
-		"nothing is known of a node without images":               {listings: []string{"", ""}, isUnknown: true},
+		"an image that was never used ages from when it was first seen":       {listings: []string{"b", "a b", "a b", "a b"}, unused: 2 * m, neverUsed: true},
+		"an image in use does not age":                                        {listings: []string{"a", "a", "a*"}, inUse: true},
+		"an image in use may have been used until the next listing":           {listings: []string{"a*", "a*", "a", "a"}, unused: m},
+		"a missing image is forgotten":                                        {listings: []string{"a b", "b"}, isUnknown: true},
+		"the age of an image that comes back starts again":                    {listings: []string{"a* b", "a b", "b", "a b", "a b"}, unused: m, neverUsed: true},
+		"an image that is listed twice is in use if the first line says so":   {listings: []string{"a b", "a* b a"}, inUse: true},
+		"an image that is listed twice is in use if the last line says so":    {listings: []string{"a b", "a b a*"}, inUse: true},
+		"a new image that is listed twice is in use if the last line says so": {listings: []string{"b", "a b a*"}, inUse: true},
+		"no image has a record while a listing is empty":                      {listings: []string{"a b", ""}, isUnknown: true},
+		"an empty listing was wrong if all images are back":                   {listings: []string{"a b", "a b", "", "", "b a c", "a b c"}, unused: 2 * m, neverUsed: true},
+		"an empty listing was correct if an image is missing":                 {listings: []string{"a* b", "a b", "a b", "", "a c", "a c"}, unused: m, neverUsed: true},
+		"an empty listing was correct, and an image is in use":                {listings: []string{"a b", "", "a*", "a", "a"}, unused: m},
+		"no image has a record on a node without images":                      {listings: []string{"", ""}, isUnknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, ok := observed(c.listings...).Of("a")
@@ -75,7 +75,7 @@ func TestTimesStayPutAndStepWithTheWallClock(t *testing.T) {
 	first, _ := h.Of("a")
 	for i := range 1000 {
 		at.Boot += interval
-		at.Wall = at.Wall.Add(interval + time.Duration(i%7-3)*time.Millisecond) // read not quite at the same moment
+		at.Wall = at.Wall.Add(interval + time.Duration(i%7-3)*time.Millisecond) // the two clocks are not read at the same moment
 		if o := h.Observe(at, listing); o.Moved || o.Paused {
 			t.Fatal(i, o)
 		}
@@ -94,7 +94,7 @@ func TestTimesStayPutAndStepWithTheWallClock(t *testing.T) {
 			t.Errorf("a step by %v moved it by %v: %+v", step, moved, after)
 		}
 		if b, _ := h.Of("b"); b.LastUsed.Before(at.Wall) || b.LastUsed.After(at.Wall.Add(slack)) {
-			t.Errorf("one in use now was last used at %v, and it is %v", b.LastUsed, at.Wall)
+			t.Errorf("an image in use was last used at %v, and the time is %v", b.LastUsed, at.Wall)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestANodeThatWasOffForAMonth(t *testing.T) {
 	}
 	r, _ := h.Of("a")
 	if age := at.Wall.Sub(r.UnusedSince()); age > 2*interval || r.UnusedFor != 2*interval {
-		t.Errorf("it is said to be unused for %v, %v", age, r.UnusedFor)
+		t.Errorf("unused for %v by the wall clock, %v observed", age, r.UnusedFor)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestThoseKnownStayKnownWhenThereAreTooMany(t *testing.T) {
 	}
 	slices.Reverse(seen)
 	if o := h.Observe(reading(2*interval), seen[10:]); o.Untracked != 0 || o.Moved {
-		t.Errorf("those that waited have no room: %+v", o)
+		t.Errorf("the waiting images have no room: %+v", o)
 	}
 	absurd := []history.Seen{{ID: ""}, {ID: "\xff"}, {ID: strings.Repeat("x", 300)}, {ID: "a"}}
 	if o := h.Observe(reading(3*interval), absurd); o.Untracked != 3 || h.Len() != 1 {
@@ -168,7 +168,7 @@ func TestPulledAgain(t *testing.T) {
 	h.Removed("a", []string{"z", "y", strings.Repeat("x", 1000)}, reading(interval+time.Second))
 	h.Removed("b", nil, reading(interval+2*time.Second))
 	if _, ok := h.Of("a"); ok {
-		t.Error("what was removed is known")
+		t.Error("a removed image has a record")
 	}
 	if o := h.Observe(reading(interval), listed("a b c")); o.PulledAgain != nil || h.Len() != 1 {
 		t.Errorf("a listing from before the removal: %+v", o)
@@ -178,7 +178,7 @@ func TestPulledAgain(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if o := h.Observe(reading(4*interval), listed("a c")); o.PulledAgain != nil {
-		t.Errorf("told twice: %+v", o)
+		t.Errorf("reported twice: %+v", o)
 	}
 	expect.Equal(t, "pulled again", "ayz", ids(h.PulledAgain()))
 	if o := h.Observe(reading(25*time.Hour), listed("a b c")); o.PulledAgain != nil || h.PulledAgain() != nil {

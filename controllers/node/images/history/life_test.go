@@ -26,34 +26,34 @@ var (
 	options = history.Options{Machine: "node-1", Gap: gap, Every: interval}
 )
 
-// reading is one of a node without trouble.
+// reading returns the clocks of a node without faults.
 func reading(since time.Duration) history.Reading {
 	return history.Reading{Wall: start.Add(since), BootID: "boot", Boot: time.Hour + since}
 }
 
-// life is what happens to a node, and what was really observed.
+// life is a simulated node, with everything that was observed.
 type life struct {
 	*testing.T
 	*rand.Rand
 	disk     *disk
 	store    *history.Store
-	now      time.Duration // as it is
+	now      time.Duration // the real time
 	wrong    time.Duration // by how much the wall clock is ahead
 	boot     int
 	booted   time.Duration
 	images   map[string]bool // whether each is in use
 	listings []listing
 	restarts int
-	isFirst  bool // the next listing, since a restart
+	isFirst  bool // the next listing is the first since a restart
 	exact    bool // nothing was lost
 }
 
-// listing is one that was observed.
+// listing is a listing that was observed.
 type listing struct {
 	at      time.Duration
 	boot    int
 	seen    map[string]bool
-	removed map[string]bool // what we removed after it
+	removed map[string]bool // what the agent removed after it
 	doubted bool            // it was empty, and there were images
 }
 
@@ -84,7 +84,7 @@ func (l *life) kill() {
 	l.disk.crash(l.Rand)
 }
 
-// observe takes a listing, which may be wrongly empty, and then the node may crash while it is saved.
+// observe takes a listing, which may be empty by mistake. The node may crash while it is saved.
 func (l *life) observe(seen map[string]bool, crash bool) {
 	var lines []history.Seen
 	for id, inUse := range seen {
@@ -104,7 +104,7 @@ func (l *life) observe(seen map[string]bool, crash bool) {
 	if crash {
 		l.disk.fail = nil
 	}
-	if !isLost || l.isSaved(at) { // if not, nothing was judged by it
+	if !isLost || l.isSaved(at) { // if not, no decision has used it
 		before := l.believed()
 		doubted := len(seen) == 0 && before != nil && lacks(listing{}, *before) && !l.isFirst
 		l.listings = append(l.listings, listing{l.now, l.boot, maps.Clone(seen), map[string]bool{}, doubted})
@@ -118,7 +118,7 @@ func (l *life) observe(seen map[string]bool, crash bool) {
 	}
 }
 
-// believed is the last listing that is not doubted.
+// believed returns the last listing that is not doubted.
 func (l *life) believed() *listing {
 	for i := range slices.Backward(l.listings) {
 		if !l.listings[i].doubted {
@@ -128,7 +128,7 @@ func (l *life) believed() *listing {
 	return nil
 }
 
-// isSaved reports whether the file is of a listing.
+// isSaved reports whether the file is that of a listing.
 func (l *life) isSaved(at history.Reading) bool {
 	var file struct {
 		Content struct {
@@ -144,7 +144,8 @@ func (l *life) isSaved(at history.Reading) bool {
 	return file.Content.BootID == at.BootID && file.Content.Boot == at.Boot
 }
 
-// observed is for how long an image was seen, and for how long it was seen unused: between two listings of which both show it.
+// observed returns how long an image was seen, and how long it was seen unused. Time counts between two listings that both show
+// the image.
 func (l *life) observed(id string) (known, unused time.Duration) {
 	later := l.listings[len(l.listings)-1]
 	isUsed, isDoubted := later.seen[id], false
@@ -178,7 +179,7 @@ func lacks(l, images listing) bool {
 	return false
 }
 
-// check holds what is told of each image against what was observed.
+// check compares what the store reports about each image with what was observed.
 func (l *life) check() {
 	l.Helper()
 	at := l.reading()
@@ -196,17 +197,17 @@ func (l *life) check() {
 		byWall, knownByWall := at.Wall.Sub(r.UnusedSince()), at.Wall.Sub(r.FirstSeen)
 		switch {
 		case r.UnusedFor > unused || byWall > unused || knownByWall > known:
-			l.Fatalf("%s is told to be unused for %v, %v by the wall clock, and known for %v; observed: unused %v, known %v",
+			l.Fatalf("%s is reported as unused for %v, %v by the wall clock, and known for %v; observed: unused %v, known %v",
 				id, r.UnusedFor, byWall, knownByWall, unused, known)
 		case byWall > r.UnusedFor || byWall < r.UnusedFor-slack:
-			l.Fatalf("%s: %v by the wall clock, really %v", id, byWall, r.UnusedFor)
+			l.Fatalf("%s: unused for %v by the wall clock, %v observed", id, byWall, r.UnusedFor)
 		case l.exact && (r.UnusedFor < unused-lost || knownByWall < known-slack-lost):
-			l.Fatalf("%s is told to be unused for only %v, known for %v; observed: %v, %v", id, r.UnusedFor, knownByWall, unused, known)
+			l.Fatalf("%s is reported as unused for only %v, known for %v; observed: %v, %v", id, r.UnusedFor, knownByWall, unused, known)
 		}
 	}
 }
 
-// happen has one thing happen. What is rare is at the end.
+// happen makes one event happen. Rare events are at the end.
 func (l *life) happen() {
 	id := string(rune('a' + l.IntN(4)))
 	l.now += time.Duration(l.Int64N(int64(interval)))
@@ -228,7 +229,7 @@ func (l *life) happen() {
 	case n < 45:
 		l.wrong += time.Duration(l.Int64N(int64(48*time.Hour))) - 24*time.Hour
 	case n < 46:
-		l.observe(nil, false) // and yet there are images
+		l.observe(nil, false) // although there are images
 	case n < 47:
 		l.now += time.Duration(l.Int64N(int64(30 * 24 * time.Hour)))
 	case n < 50:
@@ -245,7 +246,7 @@ func (l *life) happen() {
 	}
 }
 
-// remove is what we do; it is known at once.
+// remove is a removal by the agent, which the store learns at once.
 func (l *life) remove(id string) {
 	l.store.Removed(id, nil, l.reading())
 	delete(l.images, id)
@@ -257,10 +258,10 @@ func (l *life) remove(id string) {
 	}
 }
 
-// fault is what loses something.
+// fault is an event that loses something.
 func (l *life) fault(n int) {
 	if l.exact && l.IntN(20) > 0 {
-		return // or hardly anything would be exact for long
+		return // otherwise few runs would stay exact
 	}
 	switch {
 	case n < 54:
@@ -292,7 +293,7 @@ func (l *life) damage() {
 	}
 }
 
-// TestNoImageIsOlderThanObserved is the promise of the package.
+// TestNoImageIsOlderThanObserved checks the promise of the package.
 func TestNoImageIsOlderThanObserved(t *testing.T) {
 	for seed := range uint64(400) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

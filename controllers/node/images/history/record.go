@@ -4,22 +4,22 @@ import "time"
 
 // Record is what is known about one image as of the last listing.
 //
-// Its times are such that the wall clock of now, minus one of them, is the time observed since; they are up to two seconds
-// late, so that they need not change with every listing. So they come later by all the time that was not observed, step with
-// the wall clock, and are safe in rules that say "start + ttl <= now". What has happened since the last listing is not in
-// them: take a listing, and look again, right before a removal.
+// The current wall clock minus one of its times is the time observed since then. The times are up to two seconds late, so that
+// they need not change with every listing. Time that was not observed makes the times later, and they step with the wall clock.
+// So a rule that evaluates "start + ttl <= now" is never early. The times do not include what has happened since the last
+// listing: right before a removal, take another one and look again.
 type Record struct {
 	FirstSeen time.Time
-	// LastUsed is the first listing that showed it unused again, or the last one while it is in use. It is zero for one never
-	// seen in use.
+	// LastUsed is the first listing that showed the image unused again, or the last listing while it is in use. It is zero for
+	// an image that was never seen in use.
 	LastUsed time.Time
-	// InUse is whether the last listing showed it in use.
+	// InUse reports whether the last listing showed the image in use.
 	InUse bool
-	// UnusedFor is for how long it was observed unused until the last listing. No wall clock has a part in it.
+	// UnusedFor is how long the image was observed unused until the last listing. It does not depend on the wall clock.
 	UnusedFor time.Duration
 }
 
-// UnusedSince is where the age of an image begins: the later of FirstSeen and LastUsed.
+// UnusedSince returns when the age of an image begins: the later of FirstSeen and LastUsed.
 func (r Record) UnusedSince() time.Time {
 	if r.LastUsed.After(r.FirstSeen) {
 		return r.LastUsed
@@ -27,7 +27,7 @@ func (r Record) UnusedSince() time.Time {
 	return r.FirstSeen
 }
 
-// record is an image of the last listing. Its times are points of observed time.
+// record is an image in the last listing. Its times are points of observed time.
 type record struct {
 	first time.Duration
 	last  time.Duration // only if it was used
@@ -36,8 +36,8 @@ type record struct {
 	round uint64 // the last listing that showed it
 }
 
-// see takes over what one line of a listing says; a listing may have more about one image, and each use counts. It reports
-// whether the image was unused before and is not any more.
+// see applies one line of a listing. A listing may have several lines about one image, and each use counts. see reports whether
+// the image was unused before and is in use now.
 func (r *record) see(round uint64, observed time.Duration, inUse bool) bool {
 	wasSeen := r.round == round
 	if r.inUse {
@@ -52,7 +52,7 @@ func (r *record) see(round uint64, observed time.Duration, inUse bool) bool {
 	return began
 }
 
-// begin has the image begin again.
+// begin starts the age of the image again.
 func (r *record) begin(observed time.Duration) {
 	r.first, r.last, r.used = observed, 0, r.inUse
 	if r.inUse {
@@ -60,7 +60,7 @@ func (r *record) begin(observed time.Duration) {
 	}
 }
 
-// start is where its age begins.
+// start returns when the age begins.
 func (r *record) start() time.Duration {
 	if r.used {
 		return max(r.first, r.last)

@@ -7,21 +7,22 @@ import (
 )
 
 const (
-	// MaxRemovals is how many removals are remembered at most; the oldest are forgotten first.
+	// MaxRemovals is the maximum number of removals that a History remembers. It forgets the oldest first.
 	MaxRemovals = 1_000
-	// Thrash is for how long: an image that is pulled again within it should not have been removed.
+	// Thrash is how long a History remembers a removal. If an image is pulled again within that time, its removal was a
+	// mistake.
 	Thrash = 24 * time.Hour
 
 	maxTags = 8
 	maxTag  = 512
 )
 
-// Removal is an image that we removed.
+// Removal is an image that the agent removed.
 type Removal struct {
 	ID string
-	// Tags are what it was called, in order; no more than a few.
+	// Tags are the first few tags of the image, sorted.
 	Tags []string
-	// At is when it was removed, by the wall clock of then.
+	// At is when it was removed, by the wall clock at that time.
 	At time.Time
 	// PulledAgain is when a listing first showed it again; zero if none did.
 	PulledAgain time.Time
@@ -29,11 +30,11 @@ type Removal struct {
 
 type removal struct {
 	Removal
-	when    time.Duration // as observed time
+	when    time.Duration // in observed time
 	reading Reading       // empty if it comes from a file
 }
 
-// Removed notes that we removed an image, with a reading from after that. It has no record from then on.
+// Removed records that the agent removed an image, with a reading from after the removal. The image has no record from then on.
 func (h *History) Removed(id string, tags []string, at Reading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,7 +51,7 @@ func (h *History) Removed(id string, tags []string, at Reading) {
 	}
 }
 
-// few are the tags worth to be remembered.
+// few returns the tags to remember.
 func few(tags []string) []string {
 	var kept []string
 	for _, tag := range tags {
@@ -82,8 +83,8 @@ func (r *removal) before(other *removal) bool {
 	return r.ID < other.ID
 }
 
-// PulledAgain are the images that were pulled again within Thrash after we removed them, until that time is over. They are in
-// the order in which they were removed.
+// PulledAgain returns the images that were pulled again within Thrash after the agent removed them, until that time is over.
+// They are in the order of their removal.
 func (h *History) PulledAgain() []Removal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,8 +111,8 @@ func (h *History) removalsInOrder() []*removal {
 	return all
 }
 
-// pulledAgain gives the removal of an image that is new in a listing, if it is the first that shows it again. A listing that
-// began before the removal does not: it is stale.
+// pulledAgain returns the removal of an image that is new in a listing, if this listing is the first to show it again. A
+// listing that began before the removal is stale and does not count.
 func (h *History) pulledAgain(id string, at Reading) (again []Removal, isStale bool) {
 	r, ok := h.removals[id]
 	if !ok || !r.PulledAgain.IsZero() {
@@ -127,7 +128,7 @@ func (h *History) pulledAgain(id string, at Reading) (again []Removal, isStale b
 	return []Removal{r.Removal}, false
 }
 
-// expire forgets removals when their time is over.
+// expire forgets removals once their time is over.
 func (h *History) expire() {
 	for id, r := range h.removals {
 		if h.isOver(r) {
@@ -136,7 +137,7 @@ func (h *History) expire() {
 	}
 }
 
-// isOver takes whichever clock is ahead: observed time stands still while nobody looks, and the wall clock may step back.
+// isOver uses the clock that is ahead: observed time stops without listings, and the wall clock may step back.
 func (h *History) isOver(r *removal) bool {
 	return h.observed-r.when > Thrash || h.last.Wall.Sub(r.At) > Thrash
 }

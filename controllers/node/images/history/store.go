@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// Name is the file in the directory of a Store.
+	// Name is the name of the file in the directory of a Store.
 	Name = "images.json"
 
 	bad    = Name + ".bad-"
 	maxBad = 3
 )
 
-// ErrLocked means that another process has the directory.
-var ErrLocked = errors.New("another process uses it: is a second agent running on this node?")
+// ErrLocked means that another process uses the directory.
+var ErrLocked = errors.New("another process has locked the directory: stop the other agent on this node")
 
 var errClosed = errors.New("the history of images is closed")
 
-// Options say how a History is kept. All but Every are needed.
+// Options configure a Store. All fields except Every are required.
 type Options struct {
-	// Machine is which machine the history is of, whatever its boot: /etc/machine-id or the name of the node.
+	// Machine identifies the machine of the history across boots: /etc/machine-id or the name of the node.
 	Machine string
-	// Gap is that of New.
+	// Gap is the gap of New.
 	Gap time.Duration
-	// Every is how often a listing is saved that has made no age shorter. If it is not longer than Gap less an interval, a crash
-	// costs no age but the time until the agent is back.
+	// Every is the minimum time between two saves of listings that made no age shorter. If it is not longer than Gap less an
+	// interval, a crash costs only the time until the agent is back.
 	Every time.Duration
 }
 
-// Store is a History that survives, in a directory of its own. It is safe for concurrent use.
+// Store is a History that is saved in its own directory. It is safe for concurrent use.
 type Store struct {
 	*History
 
@@ -43,16 +43,16 @@ type Store struct {
 	options Options
 
 	mu        sync.Mutex
-	held      io.Closer // the lock; nil if it could not be had
+	held      io.Closer // the lock; nil if it could not be acquired
 	closed    bool
 	anew      error
 	trouble   error
-	saved     uint64  // the change up to which it is on disk
-	triedWhen Reading // to save
+	saved     uint64  // number of the last change that is on disk
+	triedWhen Reading // when the last save was attempted
 }
 
-// Open takes the directory for the life of the Store, making it if it is not there, and reads what is in it. The error is ErrLocked,
-// or says what is wrong with the options. Whatever else is wrong, there is a Store: see Anew and Trouble.
+// Open takes the directory for the life of the Store, creates it if necessary, and reads the file in it. The error is
+// ErrLocked, or says which option is invalid. Any other failure still gives a Store, and its methods report the cause.
 func Open(dir string, at Reading, o Options) (*Store, error) {
 	s, err := open(directory(dir), at, o)
 	if err != nil {
@@ -63,7 +63,7 @@ func Open(dir string, at Reading, o Options) (*Store, error) {
 
 func open(d disk, at Reading, o Options) (*Store, error) {
 	if o.Machine == "" || o.Gap <= 0 {
-		return nil, errors.New("it needs the machine and a gap")
+		return nil, errors.New("options Machine and Gap are required")
 	}
 	s := &Store{History: New(o.Gap), disk: d, options: o}
 	switch s.trouble = s.hold(); {
@@ -77,7 +77,7 @@ func open(d disk, at Reading, o Options) (*Store, error) {
 	return s, nil
 }
 
-// hold takes the lock, if that is not done.
+// hold acquires the lock, unless the Store has it.
 func (s *Store) hold() (err error) {
 	if s.held == nil {
 		s.held, err = s.disk.Lock()
@@ -100,14 +100,14 @@ func (s *Store) load(at Reading) {
 	}
 	aside, asideErr := s.setAside(at)
 	if asideErr != nil {
-		s.trouble = fmt.Errorf("set %s aside: %w", Name, asideErr)
+		s.trouble = fmt.Errorf("rename unusable %s: %w", Name, asideErr)
 		s.anew = errors.Join(fmt.Errorf("image ages start again from zero, because the agent cannot use %s: %w", Name, err), s.trouble)
 		return
 	}
 	s.anew = fmt.Errorf("image ages start again from zero, because the agent cannot use %s, which it keeps as %s: %w", Name, aside, err)
 }
 
-// setAside renames the file. Of those before, only the last few are kept.
+// setAside renames the file. It keeps only the last few of the renamed files.
 func (s *Store) setAside(at Reading) (string, error) {
 	aside := bad + at.Wall.UTC().Format("20060102T150405Z")
 	if err := s.disk.Rename(Name, aside); err != nil {
@@ -122,11 +122,11 @@ func (s *Store) setAside(at Reading) (string, error) {
 	return aside, errors.Join(err, s.disk.Sync())
 }
 
-// toldFor is for how long it is said that ages began again: people should see it, and after a while it helps nobody.
+// toldFor is how long the loss of ages is reported. After that time the report is no longer useful.
 const toldFor = 24 * time.Hour
 
-// Anew says why the ages began again when the Store was opened although there was a file, or may have been one: nil if they did
-// not, and once a day has been observed since.
+// It returns why the ages started again when the Store was opened, although there was a file or may have been one. It returns
+// nil if they did not, and once a day has been observed since then.
 func (s *Store) Anew() error {
 	if s.observedSoFar() >= toldFor {
 		return nil
@@ -134,15 +134,16 @@ func (s *Store) Anew() error {
 	return s.anew
 }
 
-// Trouble is why what is known is not on disk now: nil if it is. Ages stay right as long as the process lives.
+// It returns why the current state is not on disk; nil if it is. The ages stay correct as long as the process lives.
 func (s *Store) Trouble() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.trouble
 }
 
-// Save writes what is known, if it must be now. Call it after each Observe, before anything is judged by that, and after removals:
-// what made an age shorter is written at once, and what was refused is tried again. The error is that of Trouble.
+// Save writes the state if necessary. Call it after each Observe, before a decision depends on that listing, and after
+// removals. It writes changes that make an age shorter at once, and retries after a failed write. The error says why the
+// current state is not on disk.
 func (s *Store) Save(at Reading) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +158,7 @@ func (s *Store) Save(at Reading) error {
 	return s.trouble
 }
 
-// since tells whether there was anything since a change, and whether that made an age shorter.
+// since reports whether there were changes after the given one, and whether they made an age shorter.
 func (h *History) since(change uint64) (changed, isShorter bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -179,20 +180,20 @@ func (s *Store) write(isShorter bool) error {
 	}
 	err = fmt.Errorf("save the history of images: %w", err)
 	if !isShorter {
-		return err // what is on disk is old, and makes no image older
+		return err // the file is outdated, but makes no image older
 	}
 	return errors.Join(err, s.withdraw())
 }
 
-// withdraw removes the file, after which ages begin again if the process ends. It takes no room on the disk.
+// withdraw removes the file, so that ages start again if the process ends. It needs no space on the disk.
 func (s *Store) withdraw() error {
 	if err := s.disk.Remove(Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("withdraw what is saved: %w", err)
+		return fmt.Errorf("remove the outdated file: %w", err)
 	}
 	return s.disk.Sync()
 }
 
-// Close saves what is not saved and gives the directory back. The Store stays readable.
+// Close saves the state if necessary and unlocks the directory. The Store stays readable.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,8 @@ func shut(t testing.TB, s *history.Store) {
 	expect.NoError(t, s.Close())
 }
 
-// written gives a directory with the file of a store that knows an image a, unused for two intervals, and that file.
+// written returns a directory with the file of a store, and that file. The store knows an image a that was unused for two
+// intervals.
 func written(t testing.TB) (dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state", "images")
@@ -44,7 +45,7 @@ func TestReopened(t *testing.T) {
 	dir, _ := written(t)
 	s := open(t, dir, reading(3*interval))
 	if _, ok := s.Of("a"); ok || errors.Join(s.Anew(), s.Trouble()) != nil {
-		t.Errorf("known before a listing: %v; anew: %v; trouble: %v", ok, s.Anew(), s.Trouble())
+		t.Errorf("known before a listing: %v; ages lost: %v; error: %v", ok, s.Anew(), s.Trouble())
 	}
 	o := s.Observe(reading(3*interval), listed("a b c"))
 	if a, _ := s.Of("a"); a.UnusedFor != 3*interval || !a.LastUsed.IsZero() || o.Paused {
@@ -95,15 +96,15 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 		harm func([]byte) []byte
 		says string
 	}{
-		"torn":          {func(data []byte) []byte { return data[:len(data)/2] }, "torn"},
-		"empty":         {func([]byte) []byte { return nil }, "torn"},
-		"zeros":         {func(data []byte) []byte { return make([]byte, len(data)) }, "torn"},
-		"more after it": {func(data []byte) []byte { return append(data, "{}"...) }, "torn"},
-		"corrupt":       {replace(`"known":120000`, `"known":920000`), "checksum"},
-		"no checksum":   {replace(`"sha256"`, `"sha512"`), "checksum"},
-		"of a newer":    {replace(`"version":1`, `"version":2`), "newer"},
-		"of none":       {replace(`"version":1`, `"version":0`), "invalid format version 0"},
-		"renamed":       {replace(`"machine":"node-1"`, `"machine":"node-2"`), "checksum"},
+		"truncated":                             {func(data []byte) []byte { return data[:len(data)/2] }, "truncated"},
+		"empty":                                 {func([]byte) []byte { return nil }, "truncated"},
+		"zeros":                                 {func(data []byte) []byte { return make([]byte, len(data)) }, "truncated"},
+		"more data after it":                    {func(data []byte) []byte { return append(data, "{}"...) }, "truncated"},
+		"corrupt":                               {replace(`"known":120000`, `"known":920000`), "checksum"},
+		"no checksum":                           {replace(`"sha256"`, `"sha512"`), "checksum"},
+		"of a newer version":                    {replace(`"version":1`, `"version":2`), "newer"},
+		"of version 0":                          {replace(`"version":1`, `"version":0`), "invalid format version 0"},
+		"another machine with the old checksum": {replace(`"machine":"node-1"`, `"machine":"node-2"`), "checksum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, file := written(t)
@@ -111,7 +112,7 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 			expect.NoError(t, err)
 			harmed := c.harm(bytes.Clone(data))
 			if bytes.Equal(harmed, data) {
-				t.Fatalf("nothing is wrong with %s", data)
+				t.Fatalf("the file is unchanged: %s", data)
 			}
 			expect.NoError(t, os.WriteFile(file, harmed, 0o600))
 			expectAnew(t, open(t, dir, reading(3*interval)), c.says)
@@ -128,7 +129,7 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 		s, err := history.Open(dir, reading(3*interval), foreign)
 		expect.NoError(t, err)
 		defer s.Close()
-		expectAnew(t, s, `machine "node-1" wrote it, and this is machine "node-2"`)
+		expectAnew(t, s, `it was written by machine "node-1", and this is machine "node-2"`)
 	})
 	t.Run("a directory is in its place", func(t *testing.T) {
 		dir := t.TempDir()
@@ -140,7 +141,7 @@ func TestAFileThatCannotBeUsedIsSetAside(t *testing.T) {
 func expectAnew(t *testing.T, s *history.Store, says string) {
 	t.Helper()
 	if s.Anew() == nil || !strings.Contains(s.Anew().Error(), says) || s.Trouble() != nil {
-		t.Errorf("anew: %v; trouble: %v", s.Anew(), s.Trouble())
+		t.Errorf("ages lost: %v; error: %v", s.Anew(), s.Trouble())
 	}
 	s.Observe(reading(3*interval), listed("a"))
 	if a, _ := s.Of("a"); a.UnusedFor != 0 {
@@ -161,9 +162,9 @@ func TestThatAgesBeganAnewIsToldForADay(t *testing.T) {
 		}
 	}
 	pass(0, 24*time.Hour-interval)
-	s.Observe(reading(100*time.Hour), listed("a")) // nobody looked meanwhile
+	s.Observe(reading(100*time.Hour), listed("a")) // no listings in between
 	if s.Anew() == nil {
-		t.Error("it is not told any more before a day was observed")
+		t.Error("the loss is no longer reported although no day was observed")
 	}
 	pass(100*time.Hour, 100*time.Hour+interval)
 	if s.Anew() != nil {
@@ -192,7 +193,7 @@ func TestTwoCannotHaveADirectory(t *testing.T) {
 	shut(t, s)
 	shut(t, open(t, dir, reading(0)))
 	if err := s.Save(reading(0)); err == nil {
-		t.Error("one that is closed saves")
+		t.Error("a closed store saves")
 	}
 }
 
@@ -202,7 +203,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	dir := filepath.Join(place, "state")
 	s := open(t, dir, reading(0))
 	if s.Trouble() == nil || s.Anew() == nil {
-		t.Errorf("trouble: %v, anew: %v", s.Trouble(), s.Anew())
+		t.Errorf("error: %v, ages lost: %v", s.Trouble(), s.Anew())
 	}
 	for i := range 3 {
 		at := reading(time.Duration(i) * interval)
@@ -216,7 +217,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	}
 	expect.NoError(t, os.Remove(place))
 	if err := errors.Join(s.Save(reading(3*interval)), s.Trouble()); err != nil {
-		t.Errorf("it is not tried again: %v", err)
+		t.Errorf("the save was not retried: %v", err)
 	}
 	if _, err := history.Open(dir, reading(0), options); !errors.Is(err, history.ErrLocked) {
 		t.Error(err)
@@ -226,7 +227,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, o := range []history.Options{{Gap: gap}, {Machine: "node-1"}} {
 		if _, err := history.Open(t.TempDir(), reading(0), o); err == nil {
-			t.Errorf("%+v will do", o)
+			t.Errorf("%+v is accepted", o)
 		}
 	}
 }
@@ -265,7 +266,7 @@ func TestItIsNotWrittenMoreOftenThanNeeded(t *testing.T) {
 	}
 }
 
-// many are images with IDs as long as real ones, of which a fifth is in use.
+// many returns images with IDs as long as real ones. A fifth of them is in use.
 func many(n int) []history.Seen {
 	seen := make([]history.Seen, n)
 	for i := range seen {
@@ -285,7 +286,7 @@ func TestTheFileIsSmall(t *testing.T) {
 		seen[i].InUse = true
 	}
 	s.Observe(reading(0), seen)
-	for day := range 400 { // as if it were listed once a day only, and that were often enough
+	for day := range 400 { // one listing a day, which the gap allows
 		s.Observe(reading(time.Duration(day)*24*time.Hour), many(2000))
 	}
 	shut(t, s)

@@ -18,7 +18,7 @@ const (
 	manySpaces = 1_000
 )
 
-// mode is one kind of rule, of which about half of the members stay. Only keepNewest has groups.
+// mode is one kind of rule. About half of the members stay. Only keepNewest has groups.
 type mode struct {
 	policy.Ranking
 	groups int
@@ -30,7 +30,7 @@ var modes = map[string]mode{
 	"Fair":         {policy.Ranking{Fair: policy.AtMost(many / 2)}, 1},
 }
 
-// manyMembers come in an order that has nothing to do with their starts.
+// manyMembers are in an order that is independent of their starts.
 func manyMembers(groups int) []policy.Candidate {
 	members := make([]policy.Candidate, many)
 	for i := range members {
@@ -71,14 +71,14 @@ func BenchmarkAdd(b *testing.B) {
 	})
 }
 
-// BenchmarkRemove takes members out of a set that is full.
+// BenchmarkRemove removes members from a full set.
 func BenchmarkRemove(b *testing.B) {
 	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Candidate) {
 		inRounds(b, members, func(m policy.Candidate) { s.Put(m) }, func(m policy.Candidate) { s.Remove(m.UID) })
 	})
 }
 
-// inRounds does work on some members at a time. What prepares them is not measured.
+// inRounds runs work on some members at a time. It does not measure prepare.
 func inRounds(b *testing.B, members []policy.Candidate, prepare, work func(policy.Candidate)) {
 	const round = many / 20
 	b.ResetTimer()
@@ -95,7 +95,7 @@ func inRounds(b *testing.B, members []policy.Candidate, prepare, work func(polic
 	}
 }
 
-// BenchmarkUpdate gives a member another start.
+// BenchmarkUpdate changes the start of a member.
 func BenchmarkUpdate(b *testing.B) {
 	inEachMode(b, func(b *testing.B, s *rank.Set, members []policy.Candidate) {
 		for i := 0; b.Loop(); i++ {
@@ -106,7 +106,7 @@ func BenchmarkUpdate(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory reports what a member costs, without the strings, which are its owner's.
+// BenchmarkMemory reports the memory of a member, without the strings, which belong to its owner.
 func BenchmarkMemory(b *testing.B) {
 	for name, mode := range modes {
 		b.Run(name, func(b *testing.B) {

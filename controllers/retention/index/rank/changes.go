@@ -2,10 +2,10 @@ package rank
 
 import "k8s.io/apimachinery/pkg/types"
 
-// changes are the members that a call may have given another standing. A member can be moved there and back.
+// changes has the members whose rank result a call may have changed. A member may also be moved there and back.
 type changes struct{ touched []*member }
 
-// remembered is for how many members changes keep their memory from one call to the next.
+// remembered is the number of members up to which changes keeps its memory between calls.
 const remembered = 1024
 
 func (c *changes) touch(m *member) {
@@ -15,7 +15,7 @@ func (c *changes) touch(m *member) {
 	}
 }
 
-// settle ends a call: it names those that stand elsewhere than before.
+// settle ends a call: it returns the members whose rank result differs from the one before.
 func (c *changes) settle() []types.UID {
 	var changed []types.UID
 	for _, m := range c.touched {

@@ -1,14 +1,14 @@
 package rank
 
-// cut divides members into the first, which are the newest, and the rest. Where it cuts is for its owner to say.
+// cut divides members into the first, which are the newest, and the rest. Its owner sets the boundary with fit.
 type cut struct{ first, rest line }
 
-// isFirst reports on which side a member of the cut is.
+// isFirst reports whether a member of the cut is among the first.
 func (c *cut) isFirst(m *member) bool {
 	return c.rest.len() == 0 || newer(m, c.rest.newest())
 }
 
-// add puts a member on the side where it belongs; on the boundary it is one of the first.
+// add adds a member on the side where it belongs; on the boundary it is one of the first.
 func (c *cut) add(m *member) { c.side(m).add(m) }
 
 func (c *cut) remove(m *member) { c.side(m).remove(m) }
@@ -20,7 +20,7 @@ func (c *cut) side(m *member) *line {
 	return &c.rest
 }
 
-// fit moves the boundary until the first are n, or all.
+// fit moves the boundary until n members are the first, or all if there are fewer.
 func (c *cut) fit(n int, changes *changes) {
 	for c.first.len() > max(n, 0) {
 		c.demote(changes)
@@ -30,7 +30,7 @@ func (c *cut) fit(n int, changes *changes) {
 	}
 }
 
-// demote makes the oldest of the first one of the rest.
+// demote moves the oldest of the first to the rest.
 func (c *cut) demote(changes *changes) {
 	m := c.first.oldest()
 	c.first.remove(m)
@@ -38,7 +38,7 @@ func (c *cut) demote(changes *changes) {
 	changes.touch(m)
 }
 
-// promote makes the newest of the rest one of the first.
+// promote moves the newest of the rest to the first.
 func (c *cut) promote(changes *changes) {
 	m := c.rest.newest()
 	c.rest.remove(m)

@@ -1,7 +1,7 @@
-// Package rank keeps the ranking of one rule, keepNewest and capacity, as its members come and go.
+// Package rank keeps the ranking of one rule with keepNewest or capacity up to date while members are added and removed.
 //
-// It promises that after every call each member stands as policy.Ranking.Rank would have it, that a call names exactly
-// those whose standing it changed, and that a member costs the logarithm of their number.
+// It promises that after every call each member has the rank result of policy.Ranking.Rank, that a call returns exactly the
+// members whose result it changed, and that a change costs O(log n).
 //
-// It refuses to decide what a standing leads to, to read a clock and to lock: its caller does.
+// It does not decide what follows from a rank result, reads no clock and does not lock: its caller does.
 package rank

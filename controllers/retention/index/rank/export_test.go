@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Consistent says what is remembered of namespaces and groups that have no members, and what the sums got wrong.
+// Consistent returns an error if the set keeps namespaces or groups without members, or has wrong sums.
 func (s *Set) Consistent() error {
 	var sum weight
 	places := map[string]int{}
@@ -29,13 +29,13 @@ func (s *Set) Consistent() error {
 			known += g.newest.len()
 		}
 		if known != places[name] {
-			return fmt.Errorf("%s has %d places in groups and should have %d", name, known, places[name])
+			return fmt.Errorf("%s has %d places in groups, want %d", name, known, places[name])
 		}
 		sum.stay += p.stay.first.len()
 		sum.excess += p.stay.rest.len()
 	}
 	if sum != s.pool.sum {
-		return fmt.Errorf("the sums are %v and should be %v", s.pool.sum, sum)
+		return fmt.Errorf("the sums are %v, want %v", s.pool.sum, sum)
 	}
 	if n := s.pool.givers.Len() + s.pool.takers.Len(); n > 2*len(s.spaces) {
 		return fmt.Errorf("%d entries in the pool of %d namespaces", n, len(s.spaces))
@@ -43,7 +43,7 @@ func (s *Set) Consistent() error {
 	return nil
 }
 
-// Holds reports whether every string of the UID that the set holds is this one, and not one that only reads the same.
+// Holds reports whether every string of the UID in the set is this one, and not an equal copy.
 func (s *Set) Holds(uid types.UID) bool {
 	for key, m := range s.members {
 		if key == uid {

@@ -6,15 +6,15 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// group is what keepNewest counts together; or, of the few members that are in several groups, the list of those, which
-// is nobody else's and counts nothing.
+// group is a group of keepNewest, which counts its members. For the few members that are in several groups, it is instead a
+// list of their groups: such a list belongs to one member and counts nothing.
 type group struct {
 	name   string
 	newest cut
-	all    []*group // nil for a group that counts
+	all    []*group // the groups of a list; nil for a group that counts
 }
 
-// groupOf gives that of a member that comes.
+// groupOf returns the group of a new member.
 func (p *space) groupOf(o policy.Candidate) *group {
 	if len(o.Also) == 0 {
 		return p.group(o.Group)
@@ -26,7 +26,7 @@ func (p *space) groupOf(o policy.Candidate) *group {
 	return several
 }
 
-// group gives the one of that name.
+// group returns the group with that name, and creates it if necessary.
 func (p *space) group(name string) *group {
 	g := p.groups[name]
 	if g == nil {
@@ -36,7 +36,7 @@ func (p *space) group(name string) *group {
 	return g
 }
 
-// each gives the groups that count.
+// each yields the groups that count.
 func (g *group) each(yield func(*group) bool) {
 	if g.all == nil {
 		yield(g)

@@ -2,13 +2,14 @@ package rank
 
 import "github.com/google/btree"
 
-// line is members, the newest first. The zero value is empty and costs next to nothing: there can be two for each member.
+// line is an ordered list of members, the newest first. The zero value is empty and small, because there can be two for
+// each member.
 type line struct{ tree *btree.BTreeG[*member] }
 
-// degree of the trees: more makes them slower to change, less makes them larger.
+// degree of the trees: a higher one makes changes slower, a lower one needs more memory.
 const degree = 16
 
-// nodes of a line that shrinks are garbage: to keep some for each line would cost more than most lines.
+// nodes keeps no free nodes: to keep some for each line would cost more memory than most lines need.
 var nodes = btree.NewFreeListG[*member](0)
 
 func (l *line) add(m *member) {
@@ -18,7 +19,7 @@ func (l *line) add(m *member) {
 	l.tree.ReplaceOrInsert(m)
 }
 
-// remove takes out a member of the line.
+// remove removes a member of the line.
 func (l *line) remove(m *member) { l.tree.Delete(m) }
 
 func (l *line) len() int {
@@ -28,13 +29,13 @@ func (l *line) len() int {
 	return l.tree.Len()
 }
 
-// newest is the first member; the line must not be empty.
+// newest returns the first member; the line must not be empty.
 func (l *line) newest() *member {
 	m, _ := l.tree.Min()
 	return m
 }
 
-// oldest is the last member; the line must not be empty.
+// oldest returns the last member; the line must not be empty.
 func (l *line) oldest() *member {
 	m, _ := l.tree.Max()
 	return m

@@ -6,18 +6,18 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// member is policy.Member, packed: there are as many as subjects.
+// member is a policy.Candidate, packed, because there is one for each subject.
 type member struct {
 	uid     types.UID
-	space   *space // nil when it has left
+	space   *space // nil after it was removed
 	group   *group
-	seconds int64 // its start, since 1970
+	seconds int64 // its start, in seconds since 1970
 	nanos   int32
-	told    policy.RankResult // its standing when the last call returned
+	told    policy.RankResult // its rank result at the end of the last call
 	touched bool              // it is among the changes of this call
 }
 
-// newer is the order of policy.Ranking.
+// newer orders members like policy.Ranking.
 func newer(a, b *member) bool {
 	switch {
 	case a.seconds != b.seconds:
@@ -29,13 +29,13 @@ func newer(a, b *member) bool {
 	}
 }
 
-// is reports whether the member is known as such, and so has its place already.
+// is reports whether the member already has these values, and so its place.
 func (m *member) is(o policy.Candidate) bool {
 	return m.space != nil && m.space.name == o.Namespace && m.group.is(o) &&
 		m.seconds == o.Start.Unix() && m.nanos == int32(o.Start.Nanosecond())
 }
 
-// standing is where it stands now, between the lines as they are.
+// standing returns its current rank result.
 func (m *member) standing() policy.RankResult {
 	if m.space == nil {
 		return policy.RankResult{}

@@ -10,13 +10,13 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// model is a set beside all that it was told, ranked again by policy.Ranking after every call.
+// model is a set, with a copy of its input. policy.Ranking ranks the copy again after every call.
 type model struct {
 	*rank.Set
 	members map[types.UID]policy.Candidate
 	rooms   map[string]policy.Allowance
 	fair    policy.Limit
-	before  map[types.UID]policy.RankResult // those that are not zero
+	before  map[types.UID]policy.RankResult // rank results that are not zero
 }
 
 func newModel() *model {
@@ -25,7 +25,7 @@ func newModel() *model {
 	return w
 }
 
-// ranking is as the rooms are now: the set must not notice before it is told.
+// ranking uses the current rooms: the set must not use a changed room before Review or Use.
 func (w *model) ranking() policy.Ranking {
 	return policy.Ranking{Fair: w.fair, Room: func(namespace string) policy.Allowance { return w.rooms[namespace] }}
 }
@@ -52,7 +52,7 @@ func (w *model) setFair(fair policy.Limit) []types.UID {
 	return w.Use(w.ranking())
 }
 
-// want is what policy makes of the members: the standings that are not zero, and how many exceed in each namespace.
+// want returns the results of policy.Ranking: the rank results that are not zero, and the excess of each namespace.
 func (w *model) want() (standings map[types.UID]policy.RankResult, excess map[string]int) {
 	standings, excess = map[types.UID]policy.RankResult{}, map[string]int{}
 	members := slices.Collect(maps.Values(w.members))
@@ -67,7 +67,7 @@ func (w *model) want() (standings map[types.UID]policy.RankResult, excess map[st
 	return standings, excess
 }
 
-// got is what the set makes of them.
+// got returns the results of the set.
 func (w *model) got(namespaces []string) (standings map[types.UID]policy.RankResult, excess map[string]int) {
 	standings, excess = map[types.UID]policy.RankResult{}, map[string]int{}
 	for uid := range w.members {
@@ -83,7 +83,7 @@ func (w *model) got(namespaces []string) (standings map[types.UID]policy.RankRes
 	return standings, excess
 }
 
-// differing names those that stand elsewhere than before, sorted.
+// differing returns the members whose rank result has changed, sorted.
 func (w *model) differing(now map[types.UID]policy.RankResult) []types.UID {
 	var differ []types.UID
 	for uid, s := range now {

@@ -2,14 +2,14 @@ package rank
 
 import "github.com/google/btree"
 
-// pool knows how many members of each namespace stay, and finds the namespace that has to give or may get a place.
+// pool counts how many members of each namespace stay, and finds the namespace that must give up a place or may get one.
 type pool struct {
 	sum    weight
-	givers *btree.BTreeG[entry] // of which somebody stays
-	takers *btree.BTreeG[entry] // of which somebody does not
+	givers *btree.BTreeG[entry] // namespaces with a member that stays
+	takers *btree.BTreeG[entry] // namespaces with a member that does not stay
 }
 
-// weight is how many known members stay, and how many do not.
+// weight is the number of known members that stay, and the number that do not.
 type weight struct{ stay, excess int }
 
 // entry is a namespace in the pool.
@@ -22,7 +22,7 @@ func newPool() pool {
 	return pool{givers: btree.NewG(degree, lighter), takers: btree.NewG(degree, lighter)}
 }
 
-// lighter puts the namespace with least first; of two with as many, the first by name.
+// lighter orders namespaces by the number of members that stay, then by name.
 func lighter(a, b entry) bool {
 	if a.stay != b.stay {
 		return a.stay < b.stay
@@ -30,7 +30,7 @@ func lighter(a, b entry) bool {
 	return a.space.name < b.space.name
 }
 
-// weigh notes that members of a namespace have come, gone or moved.
+// weigh updates the pool after members of a namespace were added, removed or moved.
 func (l *pool) weigh(p *space) {
 	is := weight{stay: p.stay.first.len(), excess: p.stay.rest.len()}
 	if is == p.weight {
@@ -59,8 +59,9 @@ func (l *pool) note(p *space) {
 	}
 }
 
-// level moves one member after the other until n stay, or all: the namespace with most gives the first, the one with
-// least gets the next. From where this ended, or from where all stay, it leads to where policy.Ranking.Rank deals.
+// level moves one member after the other until n stay, or all: the namespace with the most gives up the first place, and
+// the one with the fewest gets the next. Starting from an earlier result of level, or from all members staying, it reaches
+// the result of policy.Ranking.Rank.
 func (l *pool) level(n int, changes *changes) {
 	for l.sum.stay > n {
 		most, _ := l.givers.Max()

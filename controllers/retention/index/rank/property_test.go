@@ -23,11 +23,11 @@ const (
 var (
 	now        = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 	namespaces = []string{"a", "b", "c", "d", "e"}
-	// starts are few, so that many are the same, and from the ends of what a time can be.
+	// starts has few values, so that many are equal, and includes the limits of a time.
 	starts = []time.Time{{}, now, now.Add(1), now.Add(time.Second), now.Add(time.Hour), time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)}
 )
 
-// TestSetIsWhatPolicyRanks makes random calls and compares all there is to know after each.
+// TestSetIsWhatPolicyRanks makes random calls and compares the whole result after each.
 func TestSetIsWhatPolicyRanks(t *testing.T) {
 	for seed := range int64(runs) {
 		r := rand.New(rand.NewSource(seed))
@@ -44,7 +44,7 @@ func TestSetIsWhatPolicyRanks(t *testing.T) {
 	}
 }
 
-// check compares with what policy ranks; empty when all is right.
+// check compares the set with policy.Ranking; the result is empty if they are equal.
 func (w *model) check(changed []types.UID) string {
 	type all struct {
 		Standings map[types.UID]policy.RankResult
@@ -63,7 +63,7 @@ func (w *model) check(changed []types.UID) string {
 	return cmp.Diff(want, got)
 }
 
-// random makes one call. Members come and go in waves, so that namespaces empty and fill.
+// random makes one random call. The number of members rises and falls, so that namespaces become empty and fill again.
 func (w *model) random(r *rand.Rand) (call string, changed []types.UID) {
 	uid := types.UID(fmt.Sprint(r.Intn(60)))
 	namespace := namespaces[r.Intn(len(namespaces))]
@@ -102,7 +102,7 @@ func randomMember(r *rand.Rand, uid types.UID, namespace string) policy.Candidat
 	}
 }
 
-// also are further groups; most members have none.
+// also has further groups; most members have none.
 var also = [][]string{nil, nil, nil, nil, nil, {"z"}, {"z1", "z2"}, {"z2"}}
 
 func randomRoom(r *rand.Rand) policy.Allowance {
@@ -136,7 +136,7 @@ func TestTheWayToAStateDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestAsManyStayAsShould looks at every moment of a set that only keeps 2 of each group and 3 of each namespace.
+// TestAsManyStayAsShould checks a set that keeps 2 of each group and 3 of each namespace after every call.
 func TestAsManyStayAsShould(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	w := newModel()

@@ -8,23 +8,24 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Set holds the members of one rule. Create it with New. What its methods return are the UIDs whose Standing they
-// changed, in no order: also of one that came or left, as the Standing of who is not a member is the zero value.
+// Set has the members of one rule. Create it with New. Its methods return the UIDs whose Standing they changed, in no
+// order. These include members that were added or removed, because the Standing of a UID without a member is the zero
+// value.
 type Set struct {
 	ranking policy.Ranking
 	members map[types.UID]*member
-	spaces  map[string]*space // those that have members
+	spaces  map[string]*space // namespaces with members
 	pool    pool
 	changes changes
 }
 
-// New makes an empty set. The ranking's Room is asked when a namespace gets its first member, and again by Review and
-// Use alone; it must not call back.
+// New returns an empty set. The ranking's Room is called when a namespace gets its first member, and otherwise only by
+// Review and Use. It must not call the set.
 func New(ranking policy.Ranking) *Set {
 	return &Set{ranking: ranking, members: map[types.UID]*member{}, spaces: map[string]*space{}, pool: newPool()}
 }
 
-// Put adds a member, or replaces what is known of it. One that is Unknown takes no place, and is not held.
+// Put adds a member, or updates it. A member that is Unknown is removed, and takes no place.
 func (s *Set) Put(o policy.Candidate) []types.UID {
 	if o.Unknown {
 		return s.Remove(o.UID)
@@ -33,7 +34,7 @@ func (s *Set) Put(o policy.Candidate) []types.UID {
 	if m == nil {
 		m = &member{}
 	}
-	// The string that is held is the latest: an earlier one can be part of what its owner has let go.
+	// Keep the latest string: an earlier one may share the memory of a larger text that its owner no longer uses.
 	m.uid = o.UID
 	s.members[o.UID] = m
 	if m.is(o) {
@@ -45,7 +46,7 @@ func (s *Set) Put(o policy.Candidate) []types.UID {
 	return s.changes.settle()
 }
 
-// Remove takes a member out. One that is none is fine.
+// Remove removes a member. It does nothing if there is no such member.
 func (s *Set) Remove(uid types.UID) []types.UID {
 	m := s.members[uid]
 	if m == nil {
@@ -56,7 +57,7 @@ func (s *Set) Remove(uid types.UID) []types.UID {
 	return s.changes.settle()
 }
 
-// Review asks for the room of a namespace again.
+// Review gets the room of a namespace again.
 func (s *Set) Review(namespace string) []types.UID {
 	p := s.spaces[namespace]
 	if p == nil {
@@ -66,7 +67,7 @@ func (s *Set) Review(namespace string) []types.UID {
 	return s.changes.settle()
 }
 
-// Use puts another ranking in force. It asks for the room of every namespace.
+// Use puts another ranking in force. It gets the room of every namespace again.
 func (s *Set) Use(ranking policy.Ranking) []types.UID {
 	if ranking.Fair.Bounded != s.ranking.Fair.Bounded {
 		s.release()
@@ -78,7 +79,7 @@ func (s *Set) Use(ranking policy.Ranking) []types.UID {
 	return s.changes.settle()
 }
 
-// Standing is where a member stands.
+// Standing returns the rank result of a member.
 func (s *Set) Standing(uid types.UID) policy.RankResult {
 	if m := s.members[uid]; m != nil {
 		return m.told
@@ -86,13 +87,13 @@ func (s *Set) Standing(uid types.UID) policy.RankResult {
 	return policy.RankResult{}
 }
 
-// Len is how many members there are.
+// Len returns the number of members.
 func (s *Set) Len() int { return len(s.members) }
 
-// Excess is how many members are beyond the capacity.
+// Excess returns the number of members beyond the capacity.
 func (s *Set) Excess() int { return s.pool.sum.excess }
 
-// ExcessIn is how many of them are in a namespace.
+// ExcessIn returns the number of members of a namespace beyond the capacity.
 func (s *Set) ExcessIn(namespace string) int {
 	if p := s.spaces[namespace]; p != nil {
 		return p.weight.excess
@@ -109,7 +110,7 @@ func (s *Set) enter(m *member, o policy.Candidate) {
 	s.bound(p)
 }
 
-// leave takes a member from its place, if it has one.
+// leave removes a member from its place, if it has one.
 func (s *Set) leave(m *member) {
 	p := m.space
 	if p == nil {
@@ -124,7 +125,7 @@ func (s *Set) leave(m *member) {
 	}
 }
 
-// space gives the namespace of that name, for a member that comes.
+// space returns the namespace with that name for a new member.
 func (s *Set) space(name string) *space {
 	p := s.spaces[name]
 	if p == nil {
@@ -155,7 +156,7 @@ func (s *Set) bound(p *space) {
 	s.pool.weigh(p)
 }
 
-// release lets all stay, so that another kind of capacity can be applied.
+// release lets all members stay, so that another kind of capacity can be applied.
 func (s *Set) release() {
 	for _, p := range s.spaces {
 		p.stay.fit(math.MaxInt, &s.changes)

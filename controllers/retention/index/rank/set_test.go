@@ -11,13 +11,13 @@ import (
 	"github.com/sunset-k8s/sunset/test/expect"
 )
 
-// TestTheLatestStringIsHeld: the one before may be part of a text that would stay in memory with it.
+// TestTheLatestStringIsHeld: an earlier string may be part of a text that would stay in memory with it.
 func TestTheLatestStringIsHeld(t *testing.T) {
 	s := rank.New(policy.Ranking{})
 	for _, start := range []int{0, 0, 1} {
 		uid := types.UID(strings.Clone("uid"))
 		if s.Put(policy.Candidate{UID: uid, Start: starts[start]}); !s.Holds(uid) {
-			t.Errorf("a string of an earlier call is held")
+			t.Errorf("the set holds a string of an earlier call")
 		}
 	}
 }
@@ -34,18 +34,18 @@ func TestTheRoomIsAskedWhenItIsNeeded(t *testing.T) {
 		asked   int
 		changed []types.UID
 	}{
-		{"review of nobody", func() []types.UID { return s.Review("a") }, 0, nil},
+		{"review of an empty namespace", func() []types.UID { return s.Review("a") }, 0, nil},
 		{"the first member", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "1"}) }, 1, []types.UID{"1"}},
 		{"one more", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "2"}) }, 1, nil},
-		{"the same again", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "2"}) }, 1, nil},
-		{"who is none leaves", func() []types.UID { return s.Remove("3") }, 1, nil},
+		{"the same member again", func() []types.UID { return s.Put(policy.Candidate{Namespace: "a", UID: "2"}) }, 1, nil},
+		{"remove an unknown member", func() []types.UID { return s.Remove("3") }, 1, nil},
 		{"review", func() []types.UID { return s.Review("a") }, 2, []types.UID{"2"}},
-		{"who leaves stands nowhere", func() []types.UID { return s.Remove("2") }, 2, []types.UID{"2"}},
+		{"remove a member", func() []types.UID { return s.Remove("2") }, 2, []types.UID{"2"}},
 	}
 	for _, step := range steps {
 		expect.Equal(t, step.name, step.changed, step.do())
 		if asked != step.asked {
-			t.Errorf("%s: asked %d times, want %d", step.name, asked, step.asked)
+			t.Errorf("%s: Room was called %d times, want %d", step.name, asked, step.asked)
 		}
 	}
 }

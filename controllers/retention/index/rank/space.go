@@ -6,9 +6,9 @@ import "github.com/sunset-k8s/sunset/policy"
 type space struct {
 	name   string
 	room   policy.Allowance
-	groups map[string]*group // those that have members
-	stay   cut               // all members, at the capacity
-	weight weight            // what the pool takes it for
+	groups map[string]*group // groups with members
+	stay   cut               // all members, divided at the capacity
+	weight weight            // the weight in the pool
 }
 
 func (p *space) join(m *member, changes *changes) {

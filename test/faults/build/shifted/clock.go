@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Variable is the environment variable that names the file of the page.
+// Variable is the environment variable that contains the path of the page's file.
 const Variable = "SUNSET_FAULTS_CLOCK"
 
-// page is that of the environment; nil without one.
+// page returns the page of the environment; nil without one.
 var page = sync.OnceValue(func() *Page {
 	path := os.Getenv(Variable)
 	if path == "" {
@@ -22,12 +22,12 @@ var page = sync.OnceValue(func() *Page {
 	p, err := Open(path)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "clock:", err)
-		os.Exit(2) // a test that sets the clock must not run on another
+		os.Exit(2) // a test that sets the clock must not run with another one
 	}
 	return p
 })
 
-// RealClock is a clock.WithTicker. It has the name of the one that it takes the place of.
+// RealClock is a clock.WithTicker. It has the same name as the type that it replaces.
 type RealClock struct{ clock.RealClock }
 
 var _ clock.WithTicker = RealClock{}
@@ -68,7 +68,7 @@ func (c RealClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	return timer{c.RealClock.AfterFunc(machine(d), f)}
 }
 
-// machine is how long a time of this clock is by the machine's, as fast as this clock runs now.
+// machine converts a duration of this clock to the machine's clock, at this clock's current rate.
 func machine(d time.Duration) time.Duration {
 	if p := page(); p != nil {
 		return p.scaled(d)
@@ -81,8 +81,8 @@ type timer struct{ clock.Timer }
 // Reset implements clock.Timer.
 func (t timer) Reset(d time.Duration) bool { return t.Timer.Reset(machine(d)) }
 
-// The parts of a time.Time, see there: with the first bit of wall it has a monotonic clock, in ext, 33 bits of seconds since
-// 1885 and 30 of nanoseconds.
+// parts are the fields of a time.Time, see there. If the first bit of wall is set, ext is a monotonic clock, and wall has 33
+// bits of seconds since 1885 and 30 bits of nanoseconds.
 type parts struct {
 	wall uint64
 	ext  int64
@@ -95,8 +95,8 @@ const (
 	mostSeconds  = 1<<33 - 1
 )
 
-// Set moves the wall clock of a time and leaves its monotonic one, which nothing in the package time does. A year that a
-// time with a monotonic clock cannot have costs it that clock.
+// Set moves the wall clock of a time and keeps its monotonic clock, which no function of package time does. If the year is
+// out of range for a time with a monotonic clock, the result has none.
 func Set(t time.Time, by time.Duration) time.Time {
 	p := (*parts)(unsafe.Pointer(&t))
 	if p.wall&hasMonotonic == 0 {

@@ -9,17 +9,17 @@ import (
 	"unsafe"
 )
 
-// Page is what a clock and who sets it share: a file that both have in memory.
+// Page is shared by a clock and the process that sets it: a file that both map into memory.
 type Page struct {
-	// odd while it is written: whoever reads begins again then.
+	// sequence is odd during a write; a reader then starts again.
 	sequence atomic.Int64
-	step     atomic.Int64 // nanoseconds of the wall clock
-	gained   atomic.Int64 // nanoseconds of both clocks until since
-	rate     atomic.Int64 // nanoseconds a second, from since on
+	step     atomic.Int64 // of the wall clock, in nanoseconds
+	gained   atomic.Int64 // by both clocks until since, in nanoseconds
+	rate     atomic.Int64 // in nanoseconds per second, from since on
 	since    atomic.Int64 // machine's time, in nanoseconds
 }
 
-// Open maps the file at a path, which is made if there is none, for as long as the process lives.
+// Open maps the file at a path for the life of the process, and creates it if it is missing.
 func Open(path string) (*Page, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -37,12 +37,12 @@ func Open(path string) (*Page, error) {
 	return (*Page)(unsafe.Pointer(&memory[0])), nil
 }
 
-// Step moves the wall clock by what is given.
+// Step moves the wall clock.
 func (p *Page) Step(by time.Duration) {
 	p.write(func() { p.step.Add(int64(by)) })
 }
 
-// Drift makes both clocks gain what is given in every second from now on.
+// Drift makes both clocks gain the given duration in each second from now on.
 func (p *Page) Drift(perSecond time.Duration) {
 	p.write(func() {
 		now := time.Now()
@@ -52,14 +52,14 @@ func (p *Page) Drift(perSecond time.Duration) {
 	})
 }
 
-// write changes the page. Only one goroutine of one process may do so at a time.
+// write changes the page. Only one goroutine of one process may call it at a time.
 func (p *Page) write(change func()) {
 	p.sequence.Add(1)
 	change()
 	p.sequence.Add(1)
 }
 
-// Read is by how much the wall clock has been set, and what both clocks have gained, at a time of the machine.
+// Read returns how far the wall clock has been set, and what both clocks have gained, at a time of the machine.
 func (p *Page) Read(now time.Time) (step, gained time.Duration) {
 	for {
 		before := p.sequence.Load()
@@ -75,7 +75,7 @@ func (p *Page) drifted(now time.Time) time.Duration {
 	return time.Duration(p.gained.Load()) + time.Duration(elapsed.Seconds()*float64(p.rate.Load()))
 }
 
-// scaled is how long a timer must be by the machine's clock.
+// scaled returns the duration of a timer by the machine's clock.
 func (p *Page) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / (1 + time.Duration(p.rate.Load()).Seconds()))
 }

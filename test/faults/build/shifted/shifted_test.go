@@ -15,14 +15,14 @@ func TestASetClockKeepsItsMonotonicTime(t *testing.T) {
 	for _, by := range []time.Duration{0, 1, -1, time.Second, -time.Second, 1500 * time.Millisecond, 10 * year, -10 * year, 200 * year, -150 * year} {
 		set := shifted.Set(now, by)
 		if moved := set.Round(0).Sub(now.Round(0)); moved != by {
-			t.Errorf("set by %s it moved by %s", by, moved)
+			t.Errorf("Set by %s moved the wall clock by %s", by, moved)
 		}
 		if passed := set.Sub(now); passed != 0 && by.Abs() < 100*year {
-			t.Errorf("set by %s its monotonic time moved by %s", by, passed)
+			t.Errorf("Set by %s moved the monotonic clock by %s", by, passed)
 		}
 	}
 	if bare := now.Round(0); !shifted.Set(bare, time.Hour).Equal(bare.Add(time.Hour)) {
-		t.Error("a time without a monotonic clock")
+		t.Error("Set without a monotonic clock returned the wrong time")
 	}
 }
 
@@ -39,7 +39,7 @@ func TestAPageOfTwo(t *testing.T) {
 	setter.Step(time.Hour)
 	setter.Step(-10 * time.Minute)
 	if step, gained := reader.Read(time.Now()); step != 50*time.Minute || gained != 0 {
-		t.Errorf("set by %s, gained %s", step, gained)
+		t.Errorf("step %s, gained %s", step, gained)
 	}
 	setter.Drift(500 * time.Millisecond)
 	now := time.Now()
@@ -49,11 +49,11 @@ func TestAPageOfTwo(t *testing.T) {
 	setter.Drift(0)
 	_, before := reader.Read(time.Now())
 	if _, after := reader.Read(time.Now().Add(time.Hour)); after != before {
-		t.Errorf("it still gains: %s and then %s", before, after)
+		t.Errorf("the clock still gains: %s and then %s", before, after)
 	}
 }
 
-// TestTheClockOfTheEnvironment: it runs fast, and so do its timers.
+// TestTheClockOfTheEnvironment checks that the clock runs fast, and its timers too.
 func TestTheClockOfTheEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clock")
 	setter, err := shifted.Open(path)
@@ -64,7 +64,7 @@ func TestTheClockOfTheEnvironment(t *testing.T) {
 	c := shifted.RealClock{}
 	setter.Step(time.Hour)
 	if ahead := time.Until(c.Now().Round(0)); ahead < 59*time.Minute {
-		t.Errorf("it is ahead by %s", ahead)
+		t.Errorf("the clock is ahead by %s", ahead)
 	}
 	setter.Drift(99 * time.Second)
 	began, timer := time.Now(), c.NewTimer(time.Second)

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	axis   = 52.0 // room for values
-	legend = 34.0 // and for what lines are, and times
+	axis   = 52.0 // width of the axis with values
+	legend = 34.0 // height of the legend and the times
 )
 
-// chart is lines, or areas on top of each other.
+// chart draws lines, or stacked areas.
 func chart(s *svg, f *film, p panel, lines []line, in box) {
 	plot := box{in.x + axis, in.y, in.w - axis, in.h - legend}
 	unit, stacked := p.FieldConfig.Defaults.Unit, p.FieldConfig.Defaults.Custom.Stacking.Mode == "normal"
@@ -49,7 +49,7 @@ func chart(s *svg, f *film, p panel, lines []line, in box) {
 		switch {
 		case stacked:
 			fill = ".35"
-		case len(drawn) > 4: // they would hide each other
+		case len(drawn) > 4: // they would cover each other
 			fill = "0"
 		}
 		area(s, plot, drawn[i], top, palette[i%len(palette)], fill)
@@ -57,7 +57,7 @@ func chart(s *svg, f *film, p panel, lines []line, in box) {
 	names(s, lines, in)
 }
 
-// grid is the lines behind a chart, with values and times.
+// grid draws the grid behind a chart, with values and times.
 func grid(s *svg, f *film, plot box, top, step float64, unit string) {
 	for v := 0.0; v <= top+step/2; v += step {
 		y := plot.y + plot.h - plot.h*v/top
@@ -75,7 +75,7 @@ func times(s *svg, f *film, plot box) {
 	}
 }
 
-// area is a line and what is below it. Where there is no value it ends, and may begin again.
+// area draws a line and the area below it. It is interrupted where there is no value.
 func area(s *svg, plot box, values []float64, top float64, colour, fill string) {
 	var line, below strings.Builder
 	down := short(plot.y + plot.h)
@@ -109,7 +109,7 @@ func area(s *svg, plot box, values []float64, top float64, colour, fill string) 
 	s.path(line.String(), fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.3"`, colour))
 }
 
-// names is what the lines are called, as many as there is room for.
+// names draws the legend, with as many lines as fit.
 func names(s *svg, lines []line, in box) {
 	const letter = 5.4
 	x, y := in.x, in.y+in.h-4

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// dashboard is as much of Grafana's format as is drawn.
+// dashboard is the part of Grafana's format that is drawn.
 type dashboard struct {
 	Title  string
 	Panels []panel
@@ -25,7 +25,7 @@ type panel struct {
 	}
 }
 
-// step is a colour from a value on; nil is the least.
+// step is a colour that applies from a value on; nil is the lowest value.
 type step struct {
 	Color string
 	Value *float64

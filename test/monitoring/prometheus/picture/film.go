@@ -16,7 +16,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/monitoring/prometheus/series"
 )
 
-// film answers queries about all of a recording.
+// film answers queries over a whole recording.
 type film struct {
 	store     series.Store
 	engine    *promql.Engine
@@ -25,7 +25,7 @@ type film struct {
 	variables *strings.Replacer
 }
 
-// points is about how many values a line has.
+// points is the approximate number of values in a line.
 const points = 90
 
 func newFilm(store series.Store, every time.Duration) *film {
@@ -36,7 +36,7 @@ func newFilm(store series.Store, every time.Duration) *film {
 		}
 	}
 	f.step = max(every, f.to.Sub(f.from)/points).Round(every)
-	// As Grafana has it, whose variables these are.
+	// As in Grafana, which defines these variables.
 	window := max(f.step+every, 4*every)
 	f.variables = strings.NewReplacer("$__rate_interval", window.String(), "$policy", ".*")
 	f.engine = promql.NewEngine(promql.EngineOpts{
@@ -46,7 +46,7 @@ func newFilm(store series.Store, every time.Duration) *film {
 	return f
 }
 
-// line is one series of an answer: a value at each step from the first on.
+// line is one series of a result: a value at each step from the first on.
 type line struct {
 	name   string
 	labels labels.Labels
@@ -55,7 +55,7 @@ type line struct {
 
 func (f *film) steps() int { return int(f.to.Sub(f.from)/f.step) + 1 }
 
-// lines are the answers to the queries of a panel, in the order of queries and names.
+// lines returns the results of the queries of a panel, in the order of queries and names.
 func (f *film) lines(p panel) (all []line, err error) {
 	for _, target := range p.Targets {
 		query, err := f.engine.NewRangeQuery(context.Background(), f.store, nil, f.variables.Replace(target.Expr), f.from, f.to, f.step)
@@ -81,7 +81,7 @@ func (f *film) lines(p panel) (all []line, err error) {
 	return all, nil
 }
 
-// last is the newest value of a line, if it has one at the end of the film.
+// last returns the newest value of a line, if it has one at the end of the film.
 func (f *film) last(l line) (float64, bool) {
 	v, ok := l.at[f.steps()-1]
 	return v, ok
@@ -89,7 +89,7 @@ func (f *film) last(l line) (float64, bool) {
 
 var label = regexp.MustCompile(`{{\s*(\w+)\s*}}`)
 
-// named fills a legend in.
+// named fills in a legend.
 func named(legend string, metric labels.Labels) string {
 	if legend == "" {
 		return metric.String()

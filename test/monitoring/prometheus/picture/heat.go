@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// heat is how many there were in each bucket of a histogram at each step: the darker, the more.
+// heat draws the number of observations in each bucket of a histogram at each step; more are darker.
 func heat(s *svg, f *film, lines []line, in box) {
 	plot := box{in.x + axis, in.y, in.w - axis, in.h - legend}
 	lines = slices.Clone(lines)
@@ -24,7 +24,7 @@ func heat(s *svg, f *film, lines []line, in box) {
 	count := func(i, at int) float64 {
 		n := lines[i].at[at]
 		if i > 0 {
-			n -= lines[i-1].at[at] // those within smaller bounds
+			n -= lines[i-1].at[at] // observations within smaller bounds
 		}
 		return math.Max(0, n)
 	}

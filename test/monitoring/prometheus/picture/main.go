@@ -1,5 +1,5 @@
-// Command picture draws a dashboard for Grafana as it would look by recorded series: each panel in its place, by what Prometheus's own
-// engine answers to the panel's own queries. It is no Grafana, and knows the panels that the dashboard has and no others.
+// Command picture draws a Grafana dashboard with recorded series: each panel in its place, with the results of its own
+// queries from Prometheus's own engine. It replaces no Grafana, and supports only the panels of this dashboard.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func main() {
 	dashboard := flag.String("dashboard", "", "file with the dashboard")
-	recorded := flag.String("series", "", "file with the series, which says in its first line how often there is a value")
+	recorded := flag.String("series", "", "file with the series; its first line contains the interval of the values")
 	flag.Parse()
 	text, err := picture(*dashboard, *recorded)
 	if err != nil {

@@ -13,7 +13,7 @@ const (
 	footer = 44.0
 )
 
-// draw draws a dashboard, and says below what it is.
+// draw draws a dashboard, with an explanation below it.
 func draw(d *dashboard, f *film) (string, error) {
 	bottom := 0
 	for _, p := range d.Panels {
@@ -62,7 +62,7 @@ func panelOf(s *svg, f *film, p panel) error {
 	case p.Type == "heatmap":
 		heat(s, f, lines, within)
 	default:
-		return fmt.Errorf("panel %s: nobody draws a %s", p.Title, p.Type)
+		return fmt.Errorf("panel %s: type %s is not supported", p.Title, p.Type)
 	}
 	return nil
 }

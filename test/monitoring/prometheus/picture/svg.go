@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// svg is a picture that is being drawn.
+// svg is a picture under construction.
 type svg struct{ strings.Builder }
 
-// box is a part of it.
+// box is a part of a picture.
 type box struct{ x, y, w, h float64 }
 
 func (s *svg) rect(b box, style string) {
@@ -23,12 +23,12 @@ func (s *svg) text(x, y float64, style, text string) {
 
 func (s *svg) path(d, style string) { fmt.Fprintf(s, `<path d="%s" %s/>`+"\n", d, style) }
 
-// short is a coordinate to a tenth.
+// short formats a coordinate with one decimal place.
 func short(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
 
-// Colours are Grafana's, on white.
+// Colours are Grafana's, on a white background.
 var palette = []string{"#73BF69", "#F2CC0C", "#5794F2", "#FF9830", "#F2495C", "#B877D9", "#37872D", "#C4162A", "#1F60C4", "#E0B400"}
 
 var named16 = map[string]string{"green": "#37872D", "orange": "#FA6400", "red": "#C4162A", "text": "#24292e"}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// format writes a value in a unit of Grafana's.
+// format formats a value in a unit of Grafana.
 func format(v float64, unit string) string {
 	switch unit {
 	case "s":
@@ -21,7 +21,7 @@ func format(v float64, unit string) string {
 	return scaled(v, 1000, "", " K", " Mil")
 }
 
-// scaled writes a value with the largest of the suffixes that it is enough for.
+// scaled formats a value with the largest suffix that it reaches.
 func scaled(v, by float64, suffixes ...string) string {
 	i := 0
 	for ; math.Abs(v) >= by && i < len(suffixes)-1; i++ {
@@ -30,7 +30,7 @@ func scaled(v, by float64, suffixes ...string) string {
 	return number(v) + suffixes[i]
 }
 
-// number has three digits that count.
+// number formats a value with three significant digits.
 func number(v float64) string {
 	digits := 2
 	if v != 0 {
@@ -64,7 +64,7 @@ func seconds(v float64) string {
 	return number(v/3600) + " hour"
 }
 
-// nice is a step between ticks of which about n fit below top: 1, 2 or 5 of some power of ten.
+// nice returns a step between ticks of which about n fit below top: 1, 2 or 5 times a power of ten.
 func nice(top float64, n int) float64 {
 	rough := top / float64(n)
 	power := math.Pow(10, math.Floor(math.Log10(rough)))
@@ -76,5 +76,5 @@ func nice(top float64, n int) float64 {
 	return 10 * power
 }
 
-// minutes is how the time of a step is written below a panel.
+// minutes formats the time of a step below a panel.
 func minutes(since time.Duration) string { return strconv.Itoa(int(since.Minutes())) + " min" }

@@ -7,11 +7,11 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// stat is one large number, in the colour of its threshold.
+// stat draws one large number, in the colour of its threshold.
 func stat(s *svg, f *film, p panel, lines []line, in box) {
 	text, colour := p.FieldConfig.Defaults.NoValue, named16["text"]
 	if len(lines) > 0 {
-		if v, ok := f.last(lines[0]); ok && v == v { // NaN is none
+		if v, ok := f.last(lines[0]); ok && v == v { // not NaN
 			text = format(v, p.FieldConfig.Defaults.Unit)
 			for _, step := range p.FieldConfig.Defaults.Thresholds.Steps {
 				if step.Value == nil || v >= *step.Value {
@@ -23,7 +23,7 @@ func stat(s *svg, f *film, p panel, lines []line, in box) {
 	s.text(in.x+in.w/2, in.y+in.h/2+12, fmt.Sprintf(`text-anchor="middle" style="font-size:30px;fill:%s"`, colour), text)
 }
 
-// table is the labels of what there is at the end of the film.
+// table draws the labels of the series at the end of the film.
 func table(s *svg, f *film, lines []line, in box) {
 	columns := []string{}
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l line) bool { v, ok := f.last(l); return !ok || v == 0 })

@@ -1,4 +1,4 @@
-// Package series holds series in memory, for Prometheus's own engine to ask.
+// Package series keeps series in memory for queries by Prometheus's own engine.
 package series
 
 import (
@@ -14,13 +14,14 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// Begin is when the first value of each series was scraped.
+// Begin is the time of the first value of each series.
 var Begin = time.Unix(0, 0)
 
 // Store holds a few series. It implements storage.Queryable.
 type Store []promql.Series
 
-// Load reads series as promtool writes them, one a line, with a value every so often. Lines that begin with # say nothing.
+// Load reads series in the notation of promtool, one per line, with a value at each interval. Lines that begin with # are
+// comments.
 func Load(text string, every time.Duration) (Store, error) {
 	var s Store
 	for line := range strings.Lines(text) {
@@ -47,9 +48,9 @@ func (s Store) Querier(from, to int64) (storage.Querier, error) {
 	return querier{nil, s, from, to}, nil
 }
 
-// querier selects from a Store what was scraped in a time.
+// querier selects the series of a Store in a time range.
 type querier struct {
-	storage.LabelQuerier // nobody asks
+	storage.LabelQuerier // never called
 	store                Store
 	from, to             int64
 }
@@ -84,7 +85,7 @@ func matches(metric labels.Labels, by []*labels.Matcher) bool {
 	return true
 }
 
-// set goes through series. It implements storage.SeriesSet.
+// set iterates over series. It implements storage.SeriesSet.
 type set struct {
 	series []promql.Series
 	next   int

@@ -1,5 +1,5 @@
-// Command uses reads PromQL expressions, a JSON list of strings, and writes for each which metrics and labels it uses, and
-// which labels its result has: what a dashboard or an alert takes for granted.
+// Command uses reads PromQL expressions, a JSON list of strings. For each it writes the metrics and labels that the
+// expression uses, and the labels of its result: the assumptions of a dashboard or an alert.
 package main
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// expression is what is said of one of them.
+// expression describes one expression.
 type expression struct {
-	Error  string   `json:"error,omitempty"` // of the parser; then nothing else is there
+	Error  string   `json:"error,omitempty"` // parse error; the other fields are then empty
 	Uses   []use    `json:"uses"`
 	Labels []string `json:"labels"` // of the result
 	All    bool     `json:"all"`    // the result has all labels of the metrics
 }
 
-// use is one metric in an expression, with the labels that are asked of it.
+// use is one metric in an expression, with the labels that the expression uses.
 type use struct {
 	Metric string   `json:"metric"`
 	Labels []string `json:"labels"`
@@ -51,7 +51,7 @@ func read(text string) expression {
 	return e
 }
 
-// uses finds the metrics below a node. Each is asked for the labels that are asked of what is above it.
+// uses returns the metrics below a node. Each needs the labels that the nodes above it use.
 func uses(node parser.Node, asked []string) []use {
 	switch n := node.(type) {
 	case *parser.VectorSelector:
@@ -76,7 +76,7 @@ func uses(node parser.Node, asked []string) []use {
 	return all
 }
 
-// results are the labels that the result of an expression has, or that it has all.
+// results returns the labels of the result of an expression, or reports that it has all labels.
 func results(node parser.Expr) (names []string, all bool) {
 	switch n := node.(type) {
 	case *parser.AggregateExpr:

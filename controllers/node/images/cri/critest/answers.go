@@ -110,7 +110,7 @@ func (c containers) PodSandboxStatus(_ context.Context, q *runtimeapi.PodSandbox
 	return answer, nil
 }
 
-// info is how runtimes tell what CRI has no fields for.
+// info returns a field of a verbose response, in which runtimes report what CRI has no fields for.
 func info(name string, content any) map[string]string {
 	text, err := json.Marshal(content)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package critest is a container runtime for tests: it answers CRI over real gRPC on a unix socket, with images,
-// containers and sandboxes that a test makes up, and misbehaves as it is told to.
+// Package critest is a container runtime for tests. It serves CRI over gRPC on a unix socket, with images, containers and
+// sandboxes that a test defines. A test can replace the answer of each call.
 //
-// It promises to run nothing, and to be gone when the test is. What it does by itself is what containerd does: it
-// protects no image, and to remove one that is not there is no error.
+// It promises to run no containers, and to stop at the end of the test. By default it behaves like containerd: it protects no
+// image, and the removal of an image that does not exist is not an error.
 package critest

@@ -10,18 +10,18 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Hook is called instead of what answers a call. handle gives the ordinary answer, and makes what it says true; a hook
-// need not call it. ctx ends when the client gives up or the runtime goes down.
+// Hook replaces the handling of a call. handle executes the call and returns the normal answer; a hook need not call it. ctx
+// ends when the client gives up or the runtime goes down.
 type Hook func(ctx context.Context, request any, handle func() (any, error)) (answer any, err error)
 
-// On sets the hook of a call, such as "ListImages". Nil takes it away.
+// On sets the hook of a call, such as "ListImages". Nil removes the hook.
 func (s *Server) On(call string, h Hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks[call] = h
 }
 
-// Calls is how often a call has come in.
+// Calls returns how often a call was received.
 func (s *Server) Calls(call string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,13 +41,13 @@ func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnarySer
 	return hook(ctx, request, ordinary)
 }
 
-// Hang does not answer.
+// Hang is a hook that does not answer.
 func Hang(ctx context.Context, _ any, _ func() (any, error)) (any, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-// HangAfter does what was asked, and does not answer.
+// HangAfter is a hook that executes the call and does not answer.
 func HangAfter(ctx context.Context, request any, handle func() (any, error)) (any, error) {
 	if _, err := handle(); err != nil {
 		return nil, err
@@ -55,29 +55,29 @@ func HangAfter(ctx context.Context, request any, handle func() (any, error)) (an
 	return Hang(ctx, request, handle)
 }
 
-// Fail refuses with a code.
+// Fail returns a hook that answers with an error of a code.
 func Fail(code codes.Code) Hook {
 	return func(context.Context, any, func() (any, error)) (any, error) {
-		return nil, status.Error(code, "told to fail")
+		return nil, status.Error(code, "error set by the test")
 	}
 }
 
-// FailAfter does what was asked, and then says that it failed.
+// FailAfter returns a hook that executes the call and then answers with an error.
 func FailAfter(code codes.Code) Hook {
 	return func(_ context.Context, _ any, handle func() (any, error)) (any, error) {
 		if _, err := handle(); err != nil {
 			return nil, err
 		}
-		return nil, status.Error(code, "told to fail after success")
+		return nil, status.Error(code, "error set by the test, after success")
 	}
 }
 
-// Answer gives an answer, a pointer to the call's response, whatever was asked.
+// Answer returns a hook with a fixed answer: a pointer to the call's response.
 func Answer(answer any) Hook {
 	return func(context.Context, any, func() (any, error)) (any, error) { return answer, nil }
 }
 
-// Nameless lists one image, container or sandbox of which there is nothing, not even an ID, whatever of these is listed.
+// Nameless is a hook that lists one image, container or sandbox without any fields, not even an ID.
 func Nameless(_ context.Context, request any, handle func() (any, error)) (any, error) {
 	switch request.(type) {
 	case *runtimeapi.ListImagesRequest:
@@ -90,7 +90,7 @@ func Nameless(_ context.Context, request any, handle func() (any, error)) (any, 
 	return handle()
 }
 
-// Asked is the image that a call is about: its ID, or however it was named.
+// Asked returns the image that a request is about: its ID, or another name in the request.
 func Asked(request any) string {
 	of, _ := request.(interface{ GetImage() *runtimeapi.ImageSpec })
 	if of == nil {
@@ -99,7 +99,7 @@ func Asked(request any) string {
 	return of.GetImage().GetImage()
 }
 
-// Removals is a hook of RemoveImage that calls another for each image, by its ID; those without are removed.
+// Removals returns a hook of RemoveImage that calls another hook for each image, by its ID. Images without a hook are removed.
 func Removals(hooks map[string]Hook) Hook {
 	return func(ctx context.Context, request any, handle func() (any, error)) (any, error) {
 		if h := hooks[Asked(request)]; h != nil {
@@ -109,7 +109,7 @@ func Removals(hooks map[string]Hook) Hook {
 	}
 }
 
-// RemoveNothing says that an image was removed, and does nothing.
+// RemoveNothing is a hook that reports a removal but removes nothing.
 func RemoveNothing(context.Context, any, func() (any, error)) (any, error) {
 	return &runtimeapi.RemoveImageResponse{}, nil
 }

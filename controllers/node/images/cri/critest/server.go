@@ -11,26 +11,26 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Server is a runtime on a socket of its own. It is safe for concurrent use.
+// Server is a runtime on its own socket. It is safe for concurrent use.
 type Server struct {
-	// Endpoint is where it listens, with unix://. It stays the same from Down to Up.
+	// Endpoint is the URL of the socket, with unix://. It does not change between Down and Up.
 	Endpoint string
 
 	t      testing.TB
 	socket string
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	state  State
 	hooks  map[string]Hook
 	counts map[string]int
 	grpc   *grpc.Server // nil while it is down
 }
 
-// Start starts a runtime that ends with the test. It has no image, container or sandbox, and says that it is
-// containerd 2.4.2.
+// Start starts a runtime that ends with the test. It has no image, container or sandbox, and reports itself as containerd
+// 2.4.2.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "cri") // the test's own directory may have too long a name for a socket
+	dir, err := os.MkdirTemp("", "cri") // the path of t.TempDir may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Up makes it listen, with the state it had. It is no error if it does already.
+// Up starts the runtime with its last state. It has no effect if the runtime is up.
 func (s *Server) Up() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -62,11 +62,11 @@ func (s *Server) Up() {
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
 	runtimeapi.RegisterImageServiceServer(server, images{Server: s})
 	runtimeapi.RegisterRuntimeServiceServer(server, containers{Server: s})
-	go func() { _ = server.Serve(listener) }() // its error is that Down was called
+	go func() { _ = server.Serve(listener) }() // the error means that Down was called
 	s.grpc = server
 }
 
-// Down is the end of the runtime's process: calls under way end, and nobody listens until Up.
+// Down simulates the end of the runtime's process: calls in flight end, and no process listens until Up.
 func (s *Server) Down() {
 	s.mu.Lock()
 	server := s.grpc
@@ -77,14 +77,14 @@ func (s *Server) Down() {
 	}
 }
 
-// Update changes what the runtime has. change must not keep the state.
+// Update changes the state of the runtime. change must not keep the pointer.
 func (s *Server) Update(change func(*State)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.state)
 }
 
-// read is a part of the state, for an answer.
+// read returns a part of the state, for an answer.
 func read[T any](s *Server, part func(*State) T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,34 +8,34 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// State is what the runtime has and says.
+// State is the state of the runtime.
 type State struct {
 	Name, Version string // of the runtime
 	Images        []*runtimeapi.Image
 	Containers    []*runtimeapi.Container
 	Mounts        map[string][]*runtimeapi.Mount // of a container, by its ID
 	Sandboxes     []Sandbox
-	SandboxImage  string // what its status tells; empty: the status has no such field, as in containerd 2
+	SandboxImage  string // in the status of the runtime; if empty, the status has no such field, as in containerd 2
 	Filesystems   []*runtimeapi.FilesystemUsage
 }
 
-// Sandbox is that of a Pod.
+// Sandbox is the sandbox of a Pod.
 type Sandbox struct {
 	ID    string
-	Image string // what its status tells
+	Image string // in its status
 	Ended bool
 }
 
-// ID is a full image ID that stands for n.
+// ID returns the full image ID for n.
 func ID(n int) string { return fmt.Sprintf("sha256:%064x", n) }
 
-// Image is the image with ID(n), under one tag and, as if it had been pulled, a digest.
+// Image returns the image with ID(n), with one tag and, as if it had been pulled, a digest.
 func Image(n int, tag string) *runtimeapi.Image {
 	repository, _, _ := strings.Cut(tag, ":")
 	return &runtimeapi.Image{Id: ID(n), RepoTags: []string{tag}, RepoDigests: []string{repository + "@" + ID(n)}, Size: 1}
 }
 
-// find is the image that a name means: a tag, a digest, an ID or the beginning of one.
+// find returns the image that a name means: a tag, a digest, an ID or the beginning of one.
 func (s *State) find(name string) *runtimeapi.Image {
 	for _, i := range s.Images {
 		isID := name != "" && strings.HasPrefix(strings.TrimPrefix(i.Id, "sha256:"), strings.TrimPrefix(name, "sha256:"))
@@ -46,7 +46,7 @@ func (s *State) find(name string) *runtimeapi.Image {
 	return nil
 }
 
-// Container is one that has the image with ID(n).
+// Container returns a container of the image with ID(n).
 func Container(n int) *runtimeapi.Container {
 	return &runtimeapi.Container{Id: fmt.Sprintf("container-%d", n), ImageId: ID(n), ImageRef: ID(n), Image: &runtimeapi.ImageSpec{Image: ID(n)}}
 }

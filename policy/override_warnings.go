@@ -77,7 +77,9 @@ func (r *Rule) remarkTTL(o *Override, all []*Override, say remark) {
 func (r *Rule) remarkBesideExpression(o *Override, wrote string, say remark) {
 	if r.Bounds.Min == nil {
 		say(o, "ttl %s applies only if it is longer than the result of the rule's ttlExpression", wrote)
-	} else if ttl := r.Bounds.clamp(*o.TTL, *r.Bounds.Min); ttl != *o.TTL {
+		return
+	}
+	if ttl := r.Bounds.clamp(*o.TTL, *r.Bounds.Min); ttl != *o.TTL {
 		say(o, "ttl %s is changed to %s, a bound of the rule", wrote, FormatTTL(ttl))
 	}
 	if !o.InForce {

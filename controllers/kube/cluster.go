@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/engine"
@@ -90,7 +91,7 @@ func (c *Cluster) aggregatedAllowed(kind schema.GroupKind) bool {
 
 // collection returns the path of all objects of a kind, or only of the objects in one namespace.
 func collection(mapping *meta.RESTMapping, namespace string) []string {
-	segments := root(mapping)
+	segments := listwatch.Root(mapping.Resource.GroupVersion())
 	if namespace != "" {
 		segments = append(segments, "namespaces", namespace)
 	}
@@ -100,12 +101,4 @@ func collection(mapping *meta.RESTMapping, namespace string) []string {
 // path returns the path of one object.
 func path(mapping *meta.RESTMapping, namespace, name string) []string {
 	return append(collection(mapping, namespace), name)
-}
-
-func root(mapping *meta.RESTMapping) []string {
-	gv := mapping.Resource.GroupVersion()
-	if gv.Group == "" {
-		return []string{"/api", gv.Version}
-	}
-	return []string{"/apis", gv.Group, gv.Version}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,7 +19,6 @@ import (
 // observation is what is kept of a decoded object: its row, or only its version if the object needs no row. If rules also read
 // references, the row has only the identity of the object, and the rules are evaluated later.
 type observation struct {
-	listwatch.Rest
 	row     *index.FactRow
 	version *string     // nil if there is a row, to save memory
 	kept    *remembered // nil if the row has the facts
@@ -27,25 +27,16 @@ type observation struct {
 // DeepCopyObject returns the observation itself, which never changes.
 func (o *observation) DeepCopyObject() runtime.Object { return o }
 
-func (o *observation) GetNamespace() string {
-	if o.row == nil {
-		return ""
-	}
-	return o.row.Subject().Namespace
-}
+// GetObjectKind implements runtime.Object.
+func (o *observation) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
-func (o *observation) GetName() string {
+// GetObjectMeta implements listwatch.Object.
+func (o *observation) GetObjectMeta() metav1.Object {
 	if o.row == nil {
-		return ""
+		return &metav1.ObjectMeta{ResourceVersion: *o.version}
 	}
-	return o.row.Subject().Name
-}
-
-func (o *observation) GetResourceVersion() string {
-	if o.row == nil {
-		return *o.version
-	}
-	return o.row.Subject().ResourceVersion
+	s := o.row.Subject()
+	return &metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, ResourceVersion: s.ResourceVersion}
 }
 
 // decoder turns the JSON of an object into facts. It implements listwatch.Decoder.

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +27,6 @@ const (
 	resolveEvery = 5 * time.Second // between attempts to resolve a kind
 	deniedEvery  = 5 * time.Second // between checks of a missing permission
 	allowedEvery = time.Minute     // between checks of a granted permission
-	steadyAfter  = 2 * time.Minute // a watch that lasted this long resets the backoff
 )
 
 // source is a retention.Source of one kind of API object.
@@ -140,7 +138,7 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 			fallthrough
 		case trouble != nil:
 			sink.Lost(trouble)
-			s.pause(ctx, resolveEvery)
+			listwatch.Sleep(ctx, s.cluster.clock, resolveEvery)
 		default:
 			s.follow(ctx, mapping, sink)
 		}
@@ -151,7 +149,6 @@ func (s *source) Run(ctx context.Context, sink retention.Sink) {
 func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink retention.Sink) {
 	decoder := s.watching(ctx)
 	defer decoder.close()
-	lw := s.collection(mapping, "", decoder)
 	ctx, cancel := context.WithCancel(ctx)
 	rights := make(chan struct{})
 	go func() {
@@ -160,35 +157,14 @@ func (s *source) follow(ctx context.Context, mapping *meta.RESTMapping, sink ret
 	}()
 	defer func() { cancel(); <-rights }()
 
-	reflector := cache.NewReflectorWithOptions(lw, nil, s.store(sink), cache.ReflectorOptions{
-		Name: s.kind.String(), TypeDescription: s.kind.String(), Clock: s.cluster.clock,
-	})
-	delay := retries().DelayWithReset(s.cluster.clock, steadyAfter)
-	for ctx.Err() == nil {
-		watching, end := context.WithCancel(ctx)
-		if s.memory != nil {
-			s.memory.watching(end)
-		}
-		err := reflector.ListAndWatchWithContext(watching)
-		ended := watching.Err() != nil // by the reevaluator, which has reported why
-		end()
-		if ctx.Err() != nil {
-			return
-		}
-		if !ended {
-			sink.Lost(troubleOf(err, mapping.Resource))
-		}
-		log.FromContext(ctx).V(1).Info("watch ended", "kind", s.kind.String(), "err", err)
-		s.pause(ctx, delay())
-		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			return // the kind may come back under another resource
-		}
+	follower := listwatch.Follower{
+		Name: s.kind.String(), Clock: s.cluster.clock, ListerWatcher: s.collection(mapping, "", decoder), Store: s.store(sink),
+		Failed: func(err error) { sink.Lost(troubleOf(err, mapping.Resource)) },
 	}
-}
-
-// retries returns the backoff between attempts to list and watch a kind.
-func retries() *wait.Backoff {
-	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
+	if s.memory != nil {
+		follower.Begin = s.memory.watching // it reports itself why it ends a watch
+	}
+	follower.Run(ctx)
 }
 
 // store returns the store that the reflector writes to.
@@ -235,7 +211,7 @@ func (s *source) followRights(ctx context.Context, mapping *meta.RESTMapping, si
 		if s.marks() && !s.tellRight(ctx, "patch", mapping, sink.Unmarkable) {
 			next = deniedEvery
 		}
-		s.pause(ctx, wait.Jitter(next, 0.2))
+		listwatch.Sleep(ctx, s.cluster.clock, wait.Jitter(next, 0.2))
 	}
 }
 
@@ -302,11 +278,4 @@ func (s *source) missing(subject policy.Subject, take func(*index.FactRow)) {
 		return
 	}
 	take(nil)
-}
-
-func (s *source) pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-s.cluster.clock.After(d):
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
@@ -19,14 +20,17 @@ import (
 
 // object is what the decoder of the tests keeps of an object.
 type object struct {
-	listwatch.Rest
 	metadata struct{ Name, UID, ResourceVersion string }
 	gone     bool
 }
 
 func (o *object) DeepCopyObject() runtime.Object { return o }
 
-func (o *object) GetResourceVersion() string { return o.metadata.ResourceVersion }
+func (o *object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+func (o *object) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: "team-a", Name: o.metadata.Name, ResourceVersion: o.metadata.ResourceVersion}
+}
 
 // decoder reads objects. An object without a UID is an error.
 type decoder struct{}

@@ -133,15 +133,5 @@ func isPutOff(err error) bool {
 	return apierrors.IsTooManyRequests(err) || net.IsConnectionRefused(err)
 }
 
-// List is ListWithContext without a context. It completes cache.ListerWatcher; the reflector does not call it.
-func (c *Collection) List(options metav1.ListOptions) (runtime.Object, error) {
-	return c.ListWithContext(context.Background(), options)
-}
-
-// Watch is WatchWithContext without a context. It completes cache.ListerWatcher; the reflector does not call it.
-func (c *Collection) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return c.WatchWithContext(context.Background(), options)
-}
-
 // PageSize is how many objects a page has at most. Pages are used if the server cannot stream a listing.
 const PageSize = 500

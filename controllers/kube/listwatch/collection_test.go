@@ -104,7 +104,8 @@ func TestAListingThatIsAlwaysPutOffIsTold(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	c := &listwatch.Collection{Client: client(t, putOff{}), Path: []string{"/apis/example.com/v2", "widgets"}, Decoder: decoder{}}
-	err := cache.NewReflectorWithOptions(c, nil, cache.NewStore(cache.MetaNamespaceKeyFunc), cache.ReflectorOptions{}).ListAndWatchWithContext(ctx)
+	var err error
+	follow(ctx, c, &cache.FakeCustomStore{}, func(failed error) { err = failed; cancel() })
 	if err == nil || !strings.Contains(err.Error(), "the conversion webhook failed") {
 		t.Errorf("error %v", err)
 	}
@@ -142,68 +143,4 @@ func client(t *testing.T, s http.RoundTripper) rest.Interface {
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: s})
 	expect.NoError(t, err)
 	return c
-}
-
-// follower is a server of one Job, which it lists or streams, then changes and deletes.
-type follower struct{ streams bool }
-
-func (f follower) RoundTrip(r *http.Request) (*http.Response, error) {
-	const mark = `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
-	body := fmt.Sprintf(`{"metadata":{"resourceVersion":"9"},"items":[%s]}`, job)
-	switch query := r.URL.Query(); {
-	case query.Get("sendInitialEvents") == "true" && !f.streams:
-		return answer.Status(422), nil
-	case query.Get("sendInitialEvents") == "true":
-		body = event("ADDED", job) + event("BOOKMARK", mark)
-		fallthrough
-	case query.Get("watch") == "true":
-		if !f.streams {
-			body = ""
-		}
-		body += event("MODIFIED", job) + event("BOOKMARK", mark) + event("DELETED", job)
-	}
-	return answer.Text(200, body), nil
-}
-
-// full is an object with all methods that an Object must have.
-type full struct{ *object }
-
-func (full) GetNamespace() string { return "team-a" }
-func (o full) GetName() string    { return o.metadata.Name }
-
-type fullDecoder struct{ decoder }
-
-func (d fullDecoder) Object(data []byte) (listwatch.Object, error) {
-	o, err := d.decoder.Object(data)
-	if err != nil {
-		return nil, err
-	}
-	return full{o.(*object)}, nil
-}
-
-func (d fullDecoder) Deleted(data []byte) (listwatch.Object, error) { return d.Object(data) }
-
-// TestAReflectorCallsNoMethodOfRest: a call of a method that neither the Object nor Rest implements would panic.
-func TestAReflectorCallsNoMethodOfRest(t *testing.T) {
-	for _, streams := range []bool{true, false} {
-		t.Run(fmt.Sprint("streamed ", streams), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			var calls []string
-			note := func(call string) func(any) error {
-				return func(any) error {
-					calls = append(calls, call)
-					return nil
-				}
-			}
-			store := &cache.FakeCustomStore{
-				ReplaceFunc: func(list []any, _ string) error { return note(fmt.Sprint("replace ", len(list)))(nil) },
-				AddFunc:     note("add"), UpdateFunc: note("update"),
-				DeleteFunc: func(any) error { cancel(); return note("delete")(nil) },
-			}
-			c := &listwatch.Collection{Client: client(t, follower{streams}), Path: []string{"/apis/batch/v1", "jobs"}, Decoder: fullDecoder{}}
-			_ = cache.NewReflectorWithOptions(c, nil, store, cache.ReflectorOptions{}).ListAndWatchWithContext(ctx)
-			expect.Equal(t, "calls", []string{"replace 1", "update", "delete"}, calls)
-		})
-	}
 }

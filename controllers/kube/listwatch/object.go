@@ -15,21 +15,11 @@ type Decoder interface {
 	Deleted(data []byte) (Object, error)
 }
 
-// Object is what is kept of an object. An implementation has GetNamespace, GetName and GetResourceVersion, and embeds Rest for the
-// other methods.
+// Object is what is kept of an object. A reflector reads namespace, name and resource version of its metadata, no more.
 type Object interface {
 	runtime.Object
-	metav1.Object
+	metav1.ObjectMetaAccessor
 }
-
-// Rest has the methods of an Object that the reflector does not need.
-type Rest struct{ metav1.Object }
-
-// GetAnnotations returns nil: only a bookmark has the annotation that ends the initial events.
-func (Rest) GetAnnotations() map[string]string { return nil }
-
-// GetObjectKind implements runtime.Object.
-func (Rest) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // List is a listing, or a page of one. Its items are Objects.
 type List struct {

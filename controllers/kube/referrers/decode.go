@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unique"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,7 +19,6 @@ import (
 
 // item is what is kept of an object: its identity and its references.
 type item struct {
-	listwatch.Rest
 	references.Referrer
 	version string
 }
@@ -26,9 +26,13 @@ type item struct {
 // DeepCopyObject returns the item itself, which never changes.
 func (i *item) DeepCopyObject() runtime.Object { return i }
 
-func (i *item) GetNamespace() string       { return i.Name.Namespace }
-func (i *item) GetName() string            { return i.Name.Name }
-func (i *item) GetResourceVersion() string { return i.version }
+// GetObjectKind implements runtime.Object.
+func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// GetObjectMeta implements listwatch.Object.
+func (i *item) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: i.Name.Namespace, Name: i.Name.Name, ResourceVersion: i.version}
+}
 
 // decoder reads the references in the JSON of objects of one kind. It implements listwatch.Decoder.
 type decoder struct {

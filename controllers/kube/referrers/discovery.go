@@ -25,20 +25,13 @@ type served struct {
 	resource string
 }
 
-func (s *served) path() []string { return append(root(s.kind.GroupVersion()), s.resource) }
+func (s *served) path() []string { return append(listwatch.Root(s.kind.GroupVersion()), s.resource) }
 
 func (s *served) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: s.kind.Group, Resource: s.resource}
 }
 
 func (s *served) name() string { return s.groupResource().String() }
-
-func root(gv schema.GroupVersion) []string {
-	if gv.Group == "" {
-		return []string{"/api", gv.Version}
-	}
-	return []string{"/apis", gv.Group, gv.Version}
-}
 
 // patience limits how long the discovery of a kind may take.
 const patience = 10 * time.Second
@@ -102,7 +95,7 @@ func (d discovery) versions(ctx context.Context, kind schema.GroupVersionKind) (
 // at looks up a kind in a version of its group.
 func (d discovery) at(ctx context.Context, kind schema.GroupVersionKind) (*served, error) {
 	var list metav1.APIResourceList
-	there, err := d.get(ctx, &list, root(kind.GroupVersion())...)
+	there, err := d.get(ctx, &list, listwatch.Root(kind.GroupVersion())...)
 	switch {
 	case err != nil:
 		return nil, err

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/kube/references"
@@ -23,7 +21,6 @@ import (
 const (
 	absentEvery  = time.Second     // between lookups of a kind that does not exist
 	resolveEvery = 5 * time.Second // between lookups of a kind whose existence is unknown
-	steadyAfter  = 2 * time.Minute // a watch that lasted this long resets the backoff
 	lateAgain    = 5 * time.Minute // until everything is listed again, if reading an object took too long
 )
 
@@ -64,7 +61,7 @@ func (s *source) run(ctx context.Context) {
 			s.found(found)
 			s.follow(ctx, found)
 		}
-		s.pause(ctx, wait.Jitter(again, 0.2))
+		listwatch.Sleep(ctx, s.watcher.clock, wait.Jitter(again, 0.2))
 	}
 }
 
@@ -82,27 +79,18 @@ func (s *source) follow(ctx context.Context, at *served) {
 	d.heard, d.lose = c.hear, s.lose
 	defer d.close()
 	defer s.untouch()
-	lw := &line{source: s, contact: c, Collection: &listwatch.Collection{
-		Client: s.watcher.discovery.client, Path: at.path(), MetadataOnly: s.row.MetadataOnly(), Decoder: d,
-	}}
-	reflector := cache.NewReflectorWithOptions(lw, nil, store{s}, cache.ReflectorOptions{
-		Name: string(s.from), TypeDescription: string(s.from), Clock: s.watcher.clock,
-	})
-	delay := retries().DelayWithReset(s.watcher.clock, steadyAfter)
-	for ctx.Err() == nil {
-		err := reflector.ListAndWatchWithContext(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		log.FromContext(ctx).V(1).Info("watch ended", "kind", at.kind.String(), "err", err)
-		if why := reason(err, at.name()); why != nil {
-			s.lose(why)
-		}
-		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			return // the kind may no longer exist
-		}
-		s.pause(ctx, delay())
+	follower := listwatch.Follower{
+		Name: string(s.from), Clock: s.watcher.clock, Store: store{s},
+		ListerWatcher: &line{source: s, contact: c, Collection: &listwatch.Collection{
+			Client: s.watcher.discovery.client, Path: at.path(), MetadataOnly: s.row.MetadataOnly(), Decoder: d,
+		}},
+		Failed: func(err error) {
+			if why := reason(err, at.name()); why != nil {
+				s.lose(why)
+			}
+		},
 	}
+	follower.Run(ctx)
 }
 
 // denied is the reason of a source for which the permission to list and watch is missing.
@@ -117,18 +105,6 @@ func reason(err error, resource string) error {
 		return denied{errors.New(listwatch.Refused(resource, "list", "watch"))}
 	default:
 		return fmt.Errorf("cannot list and watch %s: %w", resource, err)
-	}
-}
-
-// retries returns the backoff between attempts to list and watch a kind.
-func retries() *wait.Backoff {
-	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
-}
-
-func (s *source) pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-s.watcher.clock.After(d):
 	}
 }
 

@@ -9,12 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sunset-k8s/sunset/controllers/kube/listwatch"
 	"github.com/sunset-k8s/sunset/controllers/retention"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/agentapi"
@@ -122,29 +121,22 @@ func (c *ReportCollector) Start(ctx context.Context) error {
 	}
 }
 
-// steadyAfter is how long a watch must last before earlier failures no longer increase the backoff.
-const steadyAfter = 2 * time.Minute
+// absentEvery is the interval between checks for the CustomResourceDefinition of reports while it is missing.
+const absentEvery = 5 * time.Second
 
 // follow lists and watches reports until ctx ends.
 func (c *ReportCollector) follow(ctx context.Context) {
-	logger := log.FromContext(ctx)
-	reflector := cache.NewReflectorWithOptions(&listWatch{c.Client}, &v1alpha1.NodeImageReport{}, store{c}, cache.ReflectorOptions{
-		Name: "NodeImageReports", Logger: &logger,
-	})
-	retries := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
-	delay := retries.DelayWithReset(c.Clock, steadyAfter)
+	follower := listwatch.Follower{
+		Name: "NodeImageReports", Clock: c.Clock, ListerWatcher: &listWatch{c.Client}, Expected: &v1alpha1.NodeImageReport{}, Store: store{c},
+		Failed: func(err error) {
+			if err != nil {
+				c.set(func() { c.trouble = troubleOf(err) })
+			}
+		},
+	}
 	for ctx.Err() == nil {
-		err := reflector.ListAndWatchWithContext(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			c.set(func() { c.trouble = troubleOf(err) })
-		}
-		select {
-		case <-ctx.Done():
-		case <-c.Clock.After(delay()):
-		}
+		follower.Run(ctx)
+		listwatch.Sleep(ctx, c.Clock, absentEvery)
 	}
 }
 
@@ -152,7 +144,7 @@ func (c *ReportCollector) follow(ctx context.Context) {
 func troubleOf(err error) *retention.SourceError {
 	switch {
 	case apierrors.IsForbidden(err):
-		return &retention.SourceError{Reason: "Forbidden", Message: "Sunset has no permission to list and watch nodeimagereports; grant its ServiceAccount the verbs list, watch on that resource"}
+		return &retention.SourceError{Reason: "Forbidden", Message: listwatch.Refused("nodeimagereports", "list", "watch")}
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return &retention.SourceError{Reason: "KindNotFound", Message: "the cluster does not serve kind NodeImageReport: apply the CustomResourceDefinitions of this version of Sunset"}
 	default:
@@ -223,14 +215,4 @@ func (l *listWatch) ListWithContext(ctx context.Context, options metav1.ListOpti
 
 func (l *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	return l.client.Watch(ctx, &v1alpha1.NodeImageReportList{}, &client.ListOptions{Raw: &options})
-}
-
-// List implements cache.ListerWatcher. The reflector calls ListWithContext instead.
-func (l *listWatch) List(options metav1.ListOptions) (runtime.Object, error) {
-	return l.ListWithContext(context.Background(), options)
-}
-
-// Watch implements cache.ListerWatcher. The reflector calls WatchWithContext instead.
-func (l *listWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return l.WatchWithContext(context.Background(), options)
 }

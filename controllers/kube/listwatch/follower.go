@@ -1,0 +1,73 @@
+package listwatch
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Follower keeps a store up to date with what the API server serves. All fields but Expected and Begin are required.
+type Follower struct {
+	Name          string // of the resource, for logs
+	Clock         clock.Clock
+	ListerWatcher cache.ListerWatcherWithContext
+	Expected      any // an object of the type to watch; nil for any type
+	Store         cache.ReflectorStore
+
+	// Begin is called before each attempt to list and watch. end ends the attempt, and Failed is not called then.
+	Begin func(end func())
+	// Failed is called after each attempt with its error, which is nil if the API server closed the watch.
+	Failed func(err error)
+}
+
+// steadyAfter is how long a watch must last before earlier failures no longer increase the backoff.
+const steadyAfter = 2 * time.Minute
+
+// Run lists and watches, with backoff, until ctx ends or the API server no longer serves the resource. It always waits before it
+// returns, so that a caller may call it again at once.
+func (f *Follower) Run(ctx context.Context) {
+	logger := log.FromContext(ctx)
+	lw := &cache.ListWatch{ListWithContextFunc: f.ListerWatcher.ListWithContext, WatchFuncWithContext: f.ListerWatcher.WatchWithContext}
+	reflector := cache.NewReflectorWithOptions(lw, f.Expected, f.Store, cache.ReflectorOptions{
+		Name: f.Name, TypeDescription: f.Name, Clock: f.Clock, Logger: &logger,
+	})
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 7, Cap: 10 * time.Second}
+	delay := backoff.DelayWithReset(f.Clock, steadyAfter)
+	for ctx.Err() == nil {
+		err := f.attempt(ctx, reflector)
+		if ctx.Err() != nil {
+			return
+		}
+		logger.V(1).Info("watch ended", "kind", f.Name, "err", err)
+		Sleep(ctx, f.Clock, delay())
+		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			return
+		}
+	}
+}
+
+func (f *Follower) attempt(ctx context.Context, reflector *cache.Reflector) error {
+	attempt, end := context.WithCancel(ctx)
+	defer end()
+	if f.Begin != nil {
+		f.Begin(end)
+	}
+	err := reflector.ListAndWatchWithContext(attempt)
+	if attempt.Err() == nil {
+		f.Failed(err)
+	}
+	return err
+}
+
+// Sleep waits until ctx ends, at most d.
+func Sleep(ctx context.Context, c clock.Clock, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-c.After(d):
+	}
+}

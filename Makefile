@@ -46,11 +46,12 @@ verify-docs:
 	go test ./test -run 'Links|Pages|Runbook'
 
 .PHONY: lint
-lint: ## Run gofmt, go vet and staticcheck
+lint: ## Run gofmt, go vet and staticcheck, and vale on comments, messages and pages
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
+	go run ./test/prose
 
 .PHONY: chart
 chart: ## Check the Helm chart; UPDATE=-update writes its golden files and the table in docs/install.md again

@@ -1,4 +1,4 @@
-{{/* One Sunset is in a cluster: names are what the documentation says, whatever the release is called. */}}
+{{/* Install Sunset once per cluster: resource names are fixed and do not depend on the name of the release. */}}
 
 {{- define "sunset.labels" -}}
 app.kubernetes.io/part-of: sunset
@@ -8,7 +8,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{/* image: of a list with the chart's context and an image's values */}}
+{{/* image: the image name, from a list with the chart's context and the values of an image */}}
 {{- define "sunset.image" -}}
 {{- $root := index . 0 }}{{ $image := index . 1 -}}
 {{- if $image.digest }}{{ $image.repository }}@{{ $image.digest }}
@@ -16,20 +16,20 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- end }}
 
-{{/* featureGates: of a dictionary, as the flag wants it */}}
+{{/* featureGates: the value of the flag, from a dictionary */}}
 {{- define "sunset.featureGates" -}}
 {{- $pairs := list }}
 {{- range $name, $on := . }}{{ $pairs = append $pairs (printf "%s=%t" $name $on) }}{{ end }}
 {{- join "," $pairs }}
 {{- end }}
 
-{{/* file: of a list with the chart's context and a name: what is under crds in the repository, for the release's namespace */}}
+{{/* file: a file of the repository's folder crds, adapted to the release's namespace, from a list with the chart's context and a name */}}
 {{- define "sunset.file" -}}
 {{- $root := index . 0 }}{{ $name := index . 1 -}}
 {{- $root.Files.Get $name | required (printf "%s is missing in the chart" $name) | replace "sunset-system" $root.Release.Namespace }}
 {{- end }}
 
-{{/* binding: of a dictionary with name, role and account in a namespace */}}
+{{/* binding: a ClusterRoleBinding, from a dictionary with its name and the chart's context */}}
 {{- define "sunset.binding" -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

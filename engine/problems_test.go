@@ -70,6 +70,7 @@ func TestProblemsOfExpressions(t *testing.T) {
 		"a key with more than one dash":        {"object.metadata.labels.a-b/c-d == 'x'", []string{`1:26: unknown name "b" (put a key with / or - in brackets and quotes: object.metadata.?labels[?'a-b/c-d'].orValue(''))`}},
 		"only a key":                           {"app.kubernetes.io/part-of", []string{`1:1: unknown name "app" (put a key with / or - in brackets and quotes: object.metadata.?labels[?'app.kubernetes.io/part-of'].orValue(''))`}},
 		"an unknown name with fields":          {"job.name == 'x'", []string{`1:1: unknown name "job" (read fields of the object, such as object.status.phase)`}},
+		"an unknown name alone":                {"a", []string{`1:1: unknown name "a" (read fields of the object, such as object.status.phase, and labels as object.metadata.?labels[?'a'].orValue(''))`}},
 		"has() of a key with a dash":           {"has(object.metadata.annotations.my-key)", []string{"1:35: has() takes a field, such as has(object.status.phase) (for a key write object.metadata.?annotations[?'my-key'].hasValue())"}},
 		"an object of a request":               {"request.object.metadata.name == 'x'", []string{`1:1: unknown name "request.object" (did you mean object?)`}},
 		"an object of Gatekeeper":              {"variables.anyObject.metadata.name == 'x'", []string{`1:1: unknown name "variables.anyObject" (did you mean object?)`}},
@@ -139,9 +140,9 @@ func TestProblemsOfRules(t *testing.T) {
 		want      []string
 	}{
 		"every expression is reported at once": {
-			change: func(r *v1alpha1.Rule) { r.Eligible, r.StartTime, r.TTLExpression = "a", "1", "7" },
+			change: func(r *v1alpha1.Rule) { r.Eligible, r.StartTime, r.TTLExpression = "foo()", "1", "7" },
 			want: []string{
-				`spec.rules[0].eligible:1:1: unknown name "a" (read fields of the object, such as object.status.phase, and labels as object.metadata.?labels[?'a'].orValue(''))`,
+				`spec.rules[0].eligible:1:1: unknown function foo() (docs/cel.md lists the functions)`,
 				"spec.rules[0].startTime:1:1: returns int, but startTime must return timestamp or optional(timestamp) (write a time, such as finishedAt(object) or object.metadata.creationTimestamp)",
 				"spec.rules[0].ttlExpression:1:1: returns int, but ttlExpression must return duration or optional(duration) (days(7) is seven days, duration('90s') ninety seconds)",
 			},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sunset-k8s/sunset/test/cluster"
 )
@@ -39,7 +40,9 @@ func (p *pool) of(t *testing.T) *cluster.Cluster {
 	t.Parallel()
 	plane := <-p.free
 	p.take(t.Name(), plane)
+	began := time.Now()
 	t.Cleanup(func() {
+		t.Logf("used a control plane for %s", time.Since(began).Round(100*time.Millisecond))
 		p.take(t.Name(), nil)
 		p.free <- plane
 	})

@@ -76,14 +76,14 @@ func (l *lab) addDrains(quiet time.Duration, bare, seen, sunset []drainRun) {
 	p99 := func(r drainRun) time.Duration { return r.p99 }
 	calls := func(r drainRun) float64 { return r.calls }
 	share := func(of []drainRun) float64 { return 100 * median(bare, took).Seconds() / median(of, took).Seconds() }
-	l.table.add(fmt.Sprintf("bare fenced DELETE, %d workers, %d Jobs", workers, n), perSecond(n, median(bare, took)), "the limit of this run; rounds: "+rates(n, bare))
+	l.table.add(fmt.Sprintf("bare DELETE with preconditions, %d workers, %d Jobs", workers, n), perSecond(n, median(bare, took)), "the limit of this run; rounds: "+rates(n, bare))
 	l.table.add("the same with a watch of Jobs beside it", perSecond(n, median(seen, took)), fmt.Sprintf("%.0f %% of the limit; rounds: %s", share(seen), rates(n, seen)))
 	l.table.add(fmt.Sprintf("Sunset, %d Jobs due", n), perSecond(n, median(sunset, took)), fmt.Sprintf("%.0f %% of the limit; rounds: %s", share(sunset), rates(n, sunset)))
 	l.table.add("Sunset, API calls for each deletion", fmt.Sprintf("%.3f", median(sunset, calls)), fmt.Sprintf("bare %.3f", median(bare, calls)))
 	own := median(sunset, func(r drainRun) time.Duration { return r.cpu })
 	l.table.add("Sunset, its own CPU for each deletion", fmt.Sprintf("%.2f ms", float64(own)/float64(n)/1e6), "the watch's DELETED events included")
-	l.table.add("others' p99 while Sunset drains", milliseconds(median(sunset, p99)),
-		fmt.Sprintf("while bare DELETE drains %s, idle %s", milliseconds(median(bare, p99)), milliseconds(quiet)))
+	l.table.add("p99 of other clients while Sunset deletes a backlog", milliseconds(median(sunset, p99)),
+		fmt.Sprintf("with bare DELETE %s, idle %s", milliseconds(median(bare, p99)), milliseconds(quiet)))
 }
 
 // median returns the median of a figure over all rounds.

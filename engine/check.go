@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -24,7 +25,7 @@ func (r *Program) Check(schema *spec.Schema) []policy.Problem {
 	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
 	env, err := r.compiler.base.Extend(append(extraVariables(), // variables used by other rules of the policy may read any extra
 		cel.CustomTypeProvider(provider),
-		cel.Variable(objectVariable, provider.typeOf(schema, objectVariable)))...)
+		cel.Variable(syntax.ObjectVariable, provider.typeOf(schema, syntax.ObjectVariable)))...)
 	if err != nil {
 		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema cannot be used: %v", err)}}
 	}
@@ -65,11 +66,11 @@ func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, fi
 // oneGroup finds a groupBy that returns the same value for all objects.
 func (s *scope) oneGroup(text string) []finding {
 	parsed, issues := s.env.Parse(text)
-	if len(issues.Errors()) > 0 || !isConstant(parsed.NativeRep().Expr()) {
+	if len(issues.Errors()) > 0 || !syntax.IsConstant(parsed.NativeRep().Expr()) {
 		return nil
 	}
 	hint := grouping.example()
-	if key, isText := literalOf(parsed.NativeRep().Expr()); isText && isName.MatchString(key) {
+	if key, isText := syntax.StringLiteral(parsed.NativeRep().Expr()); isText && isName.MatchString(key) {
 		hint = fmt.Sprintf("write object.metadata.?labels[?'%s'].orValue('')", key)
 	}
 	return []finding{{message: "all objects are in one group", hint: hint, line: 1, column: 1}}
@@ -87,9 +88,9 @@ func (s *scope) noTime(text string, schema *spec.Schema) []finding {
 	if len(issues.Errors()) > 0 {
 		return nil
 	}
-	path := pathOf(parsed.NativeRep().Expr())
+	path := syntax.Path(parsed.NativeRep().Expr())
 	steps := strings.Split(path, ".")
-	if steps[0] != objectVariable || looksLikeTime.MatchString(path) {
+	if steps[0] != syntax.ObjectVariable || looksLikeTime.MatchString(path) {
 		return nil
 	}
 	for _, step := range steps[1:] {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // program is an expression that is ready to run. It is immutable.
@@ -119,23 +121,17 @@ func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, l
 
 // comprehensionsOf reports whether there is a comprehension that iterates, and one that does not: cel.bind.
 func comprehensionsOf(tree ast.Expr) (loops, binds bool) {
-	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range syntax.All(tree) {
 		if e.Kind() != ast.ComprehensionKind {
-			return
+			continue
 		}
-		if goesOver(e.AsComprehension()) {
+		if syntax.Iterates(e.AsComprehension()) {
 			loops = true
 		} else {
 			binds = true
 		}
-	}))
+	}
 	return loops, binds
-}
-
-// goesOver reports whether a comprehension iterates over elements. cel.bind does not.
-func goesOver(c ast.ComprehensionExpr) bool {
-	over := c.IterRange()
-	return over.Kind() != ast.ListKind || over.AsList().Size() > 0
 }
 
 // recoverAs turns a panic of the CEL library into a finding: a bug in the library must not end the process.

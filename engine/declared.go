@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/google/cel-go/cel"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -52,7 +53,7 @@ func (c *Compiler) declareFor(variables []v1alpha1.Variable, s *scope) (*scope, 
 	for _, v := range variables {
 		t, findings := c.checked(v.Expression, anything, s)
 		all[v.Name] = findings
-		env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.Name, t))
+		env, err := s.env.Extend(cel.Variable(syntax.VariableName(v.Name), t))
 		if err != nil {
 			continue // such a rule does not compile
 		}

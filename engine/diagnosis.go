@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // diagnosis translates the errors of cel-go about an expression into what the author should write.
@@ -101,7 +103,9 @@ func (d *diagnosis) consequences(issues *cel.Issues) map[int64]bool {
 			continue
 		}
 		for _, arg := range call.AsCall().Args() {
-			ast.PreOrderVisit(arg, ast.NewExprVisitor(func(e ast.Expr) { inside[e.ID()] = true }))
+			for e := range syntax.All(arg) {
+				inside[e.ID()] = true
+			}
 		}
 	}
 	return inside
@@ -130,7 +134,7 @@ func sameSlip(a, b finding) bool {
 }
 
 func (d *diagnosis) finding(c complaint) finding {
-	f := finding{message: typeName(c.words)}
+	f := finding{message: syntax.TypeName(c.words)}
 	for _, r := range remedies {
 		if caught := r.pattern.FindStringSubmatch(c.words); caught != nil {
 			c.caught = caught
@@ -156,15 +160,7 @@ func (d *diagnosis) nameStart(c complaint) int {
 	if c.column >= len(line) || line[c.column] != '(' {
 		return c.column
 	}
-	start := c.column
-	for start > 0 && isNameRune(line[start-1]) {
-		start--
-	}
-	return start
-}
-
-func isNameRune(r rune) bool {
-	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	return syntax.NameStart(line, c.column)
 }
 
 // after returns the text from the position of the complaint to the end.
@@ -194,18 +190,18 @@ func (d *diagnosis) lint() []finding {
 		at := d.tree.SourceInfo().GetStartLocation(e.ID())
 		findings = append(findings, finding{message: message, hint: hint, line: at.Line(), column: at.Column() + 1})
 	}
-	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range syntax.All(d.tree.Expr()) {
 		switch e.Kind() {
 		case ast.ComprehensionKind:
 			c := e.AsComprehension()
 			for _, name := range []string{c.IterVar(), c.IterVar2(), c.AccuVar()} {
-				if name == objectVariable || name == variablesVariable {
+				if name == syntax.ObjectVariable || name == syntax.VariablesVariable {
 					add(e, "a loop variable cannot have the name "+name, "rename it, for example to o")
 				}
 			}
 		case ast.SelectKind:
 			s := e.AsSelect()
-			if s.IsTestOnly() && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == variablesVariable {
+			if s.IsTestOnly() && s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == syntax.VariablesVariable {
 				add(e, "variables are always present", "use variables."+s.FieldName()+" without has()")
 			}
 		case ast.CallKind:
@@ -215,6 +211,6 @@ func (d *diagnosis) lint() []finding {
 				}
 			}
 		}
-	}))
+	}
 	return findings
 }

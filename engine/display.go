@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -43,7 +44,7 @@ func display(v ref.Val) string {
 	case types.Null:
 		return "null"
 	case ref.Type:
-		return typeName(x.TypeName())
+		return syntax.TypeName(x.TypeName())
 	}
 	return displayScalar(v)
 }
@@ -55,7 +56,7 @@ func displayScalar(v ref.Val) string {
 	case []byte:
 		return fmt.Sprintf("%d bytes", len(x))
 	}
-	return typeName(v.Type().TypeName())
+	return syntax.TypeName(v.Type().TypeName())
 }
 
 func displayList(list traits.Lister) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -245,7 +246,7 @@ func interruption(ctx context.Context, deadline time.Duration) error {
 
 // advise translates an error of cel-go into the terms of docs/cel.md and adds a hint.
 func advise(err error) string {
-	text := typeName(err.Error())
+	text := syntax.TypeName(err.Error())
 	switch {
 	case strings.Contains(text, "no such key: "):
 		text += "; if the field can be absent, use .?field or has()"

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -155,6 +156,6 @@ func textIn(m traits.Mapper, key string) (string, error) {
 	case types.String:
 		return string(x), nil
 	default:
-		return "", fmt.Errorf("%s is %s, must be string", key, typeName(x.Type().TypeName()))
+		return "", fmt.Errorf("%s is %s, must be string", key, syntax.TypeName(x.Type().TypeName()))
 	}
 }

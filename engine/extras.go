@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // extra is a variable besides object. Only some rules have it, and their facts depend on it.
@@ -22,13 +24,13 @@ type ofExtras[T any] [extras]T
 // aboutExtras describes each extra.
 var aboutExtras = ofExtras[struct{ name, doc, where, hint string }]{
 	{
-		name:  nodeVariable,
+		name:  syntax.NodeVariable,
 		doc:   "In rules about images: the node of the image, with node.name, node.labels and, if known, node.imageFs.",
 		where: "rules about images of nodes",
 		hint:  "rules about other objects can read only the object",
 	},
 	{
-		name: referencesVariable,
+		name: syntax.ReferencesVariable,
 		doc: "In rules about ConfigMaps and Secrets: the references to the object. references.count is the number of objects that refer " +
 			"to it. references.by lists them, as maps with kind, namespace and name.",
 		where: "rules about ConfigMaps and Secrets",
@@ -122,13 +124,12 @@ func (x extra) boundIn(checked *cel.Ast) *finding {
 
 // locate sets the position of a finding to the first part of an expression for which is returns true.
 func locate(checked *cel.Ast, is func(ast.Expr) bool, f *finding) (found bool) {
-	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if found || !is(e) {
-			return
+	for e := range syntax.All(checked.NativeRep().Expr()) {
+		if is(e) {
+			at := checked.NativeRep().SourceInfo().GetStartLocation(e.ID())
+			f.line, f.column = at.Line(), at.Column()+1
+			return true
 		}
-		found = true
-		at := checked.NativeRep().SourceInfo().GetStartLocation(e.ID())
-		f.line, f.column = at.Line(), at.Column()+1
-	}))
-	return found
+	}
+	return false
 }

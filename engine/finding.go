@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -37,7 +38,7 @@ func problemsAt(path, text string, findings []finding) []policy.Problem {
 
 func wrongResult(e ast.Expr, wants result, t *cel.Type) finding {
 	hint := wants.example()
-	text, isText := literalOf(e)
+	text, isText := syntax.StringLiteral(e)
 	switch {
 	case wants == lifetime && t.Kind() == cel.IntKind:
 		hint = "days(7) is seven days, duration('90s') ninety seconds"
@@ -49,7 +50,7 @@ func wrongResult(e ast.Expr, wants result, t *cel.Type) finding {
 		hint = "set a default for a missing value: add .orValue(false)"
 	}
 	return finding{
-		message: fmt.Sprintf("returns %s, but %s must return %s", typeName(cel.FormatCELType(t)), wants.field(), wants.wants()),
+		message: fmt.Sprintf("returns %s, but %s must return %s", syntax.TypeName(cel.FormatCELType(t)), wants.field(), wants.wants()),
 		hint:    hint,
 		line:    1, column: 1,
 	}
@@ -60,7 +61,7 @@ func explainInlined(issues *cel.Issues) []finding {
 	var findings []finding
 	for _, e := range issues.Errors() {
 		findings = append(findings, finding{
-			message: "after its variables are expanded: " + typeName(e.Message),
+			message: "after its variables are expanded: " + syntax.TypeName(e.Message),
 			hint:    "a variable that contains a loop counts as a loop where it is used; loops nest at most two levels deep",
 			line:    1, column: 1,
 		})

@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/google/cel-go/cel"
-)
+import "github.com/google/cel-go/cel"
 
 // Function is a function that Sunset adds to CEL, with its documentation.
 type Function struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -41,16 +42,16 @@ func (c *Compiler) unanswered(text string) []finding {
 	}
 	d, tree := diagnosis{text: text}, parsed.NativeRep()
 	var findings []finding
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range syntax.All(tree.Expr()) {
 		if e.Kind() != ast.CallKind || e.AsCall().IsMemberFunction() {
-			return
+			continue
 		}
 		if f, ok := unanswerable[strings.TrimPrefix(e.AsCall().FunctionName(), ".")]; ok {
 			at := tree.SourceInfo().GetStartLocation(e.ID())
 			f.line, f.column = at.Line(), d.nameStart(complaint{line: at.Line(), column: at.Column()})+1
 			findings = append(findings, f)
 		}
-	}))
+	}
 	return findings
 }
 
@@ -80,7 +81,7 @@ func aboutImageField(f finding) finding {
 	variable, _, _ := strings.Cut(f.field, ".")
 	f.message, f.hint = where+fmt.Sprintf("unknown field %q", name), imageFieldsHint
 	switch meant := closestImageField(variable, name); {
-	case variable == objectVariable && name == "labels":
+	case variable == syntax.ObjectVariable && name == "labels":
 		f.message, f.hint = where+"images have no labels", "read the labels of the node with node.labels"
 	case name == "creationTimestamp":
 		f.hint = "an image has object.status.firstSeen; without startTime its age starts when it was last used, or else first seen"
@@ -93,8 +94,8 @@ func aboutImageField(f finding) finding {
 // closestImageField returns the path of the field that the author probably meant. Fields of the variable that was read
 // are preferred. It is empty if no name is similar.
 func closestImageField(variable, name string) string {
-	paths, others := pathsIn(imageSchema(), objectVariable), pathsIn(nodeSchema(), nodeVariable)
-	if variable == nodeVariable {
+	paths, others := pathsIn(imageSchema(), syntax.ObjectVariable), pathsIn(nodeSchema(), syntax.NodeVariable)
+	if variable == syntax.NodeVariable {
 		paths, others = others, paths
 	}
 	paths = append(paths, others...)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -50,9 +51,9 @@ func record(fields map[string]spec.Schema) spec.Schema {
 func (r *Program) misfits(d *declared) []policy.Problem {
 	typed := d.under("images", func(provider *schemaTypes) []cel.EnvOption {
 		return []cel.EnvOption{
-			cel.Variable(objectVariable, provider.typeOf(imageSchema(), objectVariable)),
-			cel.Variable(nodeVariable, provider.typeOf(nodeSchema(), nodeVariable)),
-			cel.Variable(referencesVariable, cel.DynType),
+			cel.Variable(syntax.ObjectVariable, provider.typeOf(imageSchema(), syntax.ObjectVariable)),
+			cel.Variable(syntax.NodeVariable, provider.typeOf(nodeSchema(), syntax.NodeVariable)),
+			cel.Variable(syntax.ReferencesVariable, cel.DynType),
 		}
 	})
 	if typed.err != nil {
@@ -79,7 +80,7 @@ func (r *Program) misfits(d *declared) []policy.Problem {
 func (s *source) uses(text string) []v1alpha1.Variable {
 	var all []v1alpha1.Variable
 	for _, v := range slices.Backward(s.variables) {
-		if slices.ContainsFunc(used.FindAllStringSubmatch(text, -1), func(match []string) bool { return match[1] == v.Name }) {
+		if slices.Contains(syntax.VariablesIn(text), v.Name) {
 			all = append(all, v)
 			text += "\n" + v.Expression
 		}

@@ -10,6 +10,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // conversions are the functions that convert a string or return an error.
@@ -22,20 +24,20 @@ var isQuantity = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|
 // converted, calls of includes() on a string, which compare the whole string, and comparisons of an optional value with
 // a value that is not optional.
 func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if functionOf(e) == "includes" && tree.GetType(e.AsCall().Target().ID()).Kind() == types.StringKind {
-			call := callOf("contains", true, []any{asWritten(e.AsCall().Target(), tree.SourceInfo()), asWritten(e.AsCall().Args()[0], tree.SourceInfo())})
+	for e := range syntax.All(tree.Expr()) {
+		if syntax.Function(e) == "includes" && tree.GetType(e.AsCall().Target().ID()).Kind() == types.StringKind {
+			call := callOf("contains", true, []any{syntax.Format(e.AsCall().Target(), tree.SourceInfo()), syntax.Format(e.AsCall().Args()[0], tree.SourceInfo())})
 			findings = append(findings, findingAt(tree, e, "includes() is for lists: on a string it compares the whole string", "write "+call))
 		}
 		if f, found := neverEqual(tree, e); found {
 			findings = append(findings, f)
 		}
 		if e.Kind() != ast.CallKind || len(e.AsCall().Args()) != 1 {
-			return
+			continue
 		}
 		arg := e.AsCall().Args()[0]
-		text, isText := literalOf(arg)
-		switch function := functionOf(e); {
+		text, isText := syntax.StringLiteral(arg)
+		switch function := syntax.Function(e); {
 		case !isText:
 		case function == "quantity" && !isQuantity.MatchString(text):
 			findings = append(findings, findingAt(tree, arg, fmt.Sprintf("'%s' is not a quantity", text),
@@ -45,27 +47,27 @@ func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
 				findings = append(findings, findingAt(tree, arg, fmt.Sprintf("%s('%s') always fails: %v", function, text, err), ""))
 			}
 		}
-	}))
+	}
 	return findings
 }
 
 // neverEqual finds a comparison of an optional value with null or with a field of the object. They are never equal.
 func neverEqual(tree *ast.AST, e ast.Expr) (f finding, found bool) {
-	function := functionOf(e)
+	function := syntax.Function(e)
 	if function != operators.Equals && function != operators.NotEquals {
 		return finding{}, false
 	}
 	for i, arg := range e.AsCall().Args() {
-		other, text := e.AsCall().Args()[1-i], asWritten(arg, tree.SourceInfo())
+		other, text := e.AsCall().Args()[1-i], syntax.Format(arg, tree.SourceInfo())
 		if tree.GetType(arg.ID()).TypeName() != "optional_type" || len(text) > longestHint {
 			continue
 		}
 		switch {
 		case isNull(other):
 			return findingAt(tree, e, "an optional value is never null", "write "+map[bool]string{true: "!"}[function == operators.Equals]+text+".hasValue()"), true
-		case strings.HasPrefix(pathOf(other), objectVariable+".") && tree.GetType(other.ID()).TypeName() != "optional_type":
+		case strings.HasPrefix(syntax.Path(other), syntax.ObjectVariable+".") && tree.GetType(other.ID()).TypeName() != "optional_type":
 			hint := "set a default for a missing value: add .orValue(VALUE)"
-			if t := typeName(cel.FormatCELType(tree.GetType(arg.ID()))); t == "optional(any)" || t == "optional(string)" {
+			if t := syntax.TypeName(cel.FormatCELType(tree.GetType(arg.ID()))); t == "optional(any)" || t == "optional(string)" {
 				hint = "set a default for a missing value, such as " + text + ".orValue('')"
 			}
 			return findingAt(tree, e, "an optional value and a value are never equal", hint), true
@@ -96,17 +98,17 @@ var isTimeField = regexp.MustCompile(`(Time|Timestamp)$`)
 // asText finds a comparison by order with a string that is a number or a quantity: '9' sorts after '10', and '512Mi'
 // after '1Gi'.
 func asText(e ast.Expr, d *diagnosis) (message, hint string) {
-	function := functionOf(e)
+	function := syntax.Function(e)
 	if !slices.Contains(orders, function) {
 		return "", ""
 	}
 	args, symbol := e.AsCall().Args(), strings.Trim(function, "_")
 	for i, arg := range args {
-		text, isText := literalOf(arg)
+		text, isText := syntax.StringLiteral(arg)
 		if !isText || !isQuantity.MatchString(text) {
 			continue
 		}
-		if isNumber.MatchString(text) && isTimeField.MatchString(pathOf(args[1-i])) {
+		if isNumber.MatchString(text) && isTimeField.MatchString(syntax.Path(args[1-i])) {
 			continue // the order of times in RFC 3339 is alphabetical
 		}
 		return fmt.Sprintf("%s compares strings alphabetically, but '%s' is a number", symbol, text), d.asNumbers(e, i, text)
@@ -121,8 +123,8 @@ var ofQuantities = regexp.MustCompile(`\b(requests|limits|capacity|allocatable|a
 // asNumbers returns a hint for comparing a string as a number. comparison uses one of the orders. Its operand i is
 // number, written with or without quotes, and its other operand is the string.
 func (d *diagnosis) asNumbers(comparison ast.Expr, i int, number string) string {
-	symbol := strings.Trim(functionOf(comparison), "_")
-	text := asWritten(comparison.AsCall().Args()[1-i], d.tree.SourceInfo())
+	symbol := strings.Trim(syntax.Function(comparison), "_")
+	text := syntax.Format(comparison.AsCall().Args()[1-i], d.tree.SourceInfo())
 	if sides := []string{number, number}; isNumber.MatchString(number) && !strings.Contains(number, ".") && !ofQuantities.MatchString(text) {
 		sides[1-i] = "int(" + text + ")"
 		return fmt.Sprintf("write %s %s %s", sides[0], symbol, sides[1])

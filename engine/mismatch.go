@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/common/ast"
-
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -39,7 +38,7 @@ func (d *diagnosis) absence(c complaint) (instead string) {
 		return ""
 	}
 	for i, arg := range call.AsCall().Args() {
-		if path := pathOf(call.AsCall().Args()[1-i]); isNull(arg) && strings.HasPrefix(path, objectVariable+".") && !servedAsNull.MatchString(path) && !d.tests(path) {
+		if path := syntax.Path(call.AsCall().Args()[1-i]); isNull(arg) && strings.HasPrefix(path, syntax.ObjectVariable+".") && !servedAsNull.MatchString(path) && !d.tests(path) {
 			instead = d.presence(arg.ID())
 		}
 	}
@@ -47,12 +46,13 @@ func (d *diagnosis) absence(c complaint) (instead string) {
 }
 
 // tests reports whether the expression tests for a field.
-func (d *diagnosis) tests(path string) (tested bool) {
-	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		operand, field, ok := testOf(e)
-		tested = tested || ok && pathOf(operand)+"."+field == path
-	}))
-	return tested
+func (d *diagnosis) tests(path string) bool {
+	for e := range syntax.All(d.tree.Expr()) {
+		if operand, field, ok := testOf(e); ok && syntax.Path(operand)+"."+field == path {
+			return true
+		}
+	}
+	return false
 }
 
 // undefinedField explains a field that is missing in the schema of the object.
@@ -77,8 +77,8 @@ func (t *schemaTypes) hintAt(parent, name string) string {
 	if meant := policy.Closest(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
 	}
-	if object := t.objects[objectVariable]; object != nil && !strings.Contains(parent, "[]") {
-		paths := slices.DeleteFunc(pathsIn(object, objectVariable), func(path string) bool { return !strings.HasSuffix(path, "."+name) })
+	if object := t.objects[syntax.ObjectVariable]; object != nil && !strings.Contains(parent, "[]") {
+		paths := slices.DeleteFunc(pathsIn(object, syntax.ObjectVariable), func(path string) bool { return !strings.HasSuffix(path, "."+name) })
 		if len(paths) == 1 {
 			return fmt.Sprintf("did you mean %s?", paths[0])
 		}

@@ -11,11 +11,12 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 const (
-	referrerType   = referencesVariable + "/by[]" // the name that schemaTypes gives it
+	referrerType   = syntax.ReferencesVariable + "/by[]" // the name that schemaTypes gives it
 	referencesHint = "references has count, and by, a list whose elements have kind, namespace and name: " +
 		"write references.count == 0, or references.by.exists(r, r.kind == 'Pod')"
 )
@@ -42,9 +43,9 @@ func referencesSchema() *spec.Schema {
 func (r *Program) misreadings(d *declared) []policy.Problem {
 	typed := d.under("references", func(provider *schemaTypes) []cel.EnvOption {
 		return []cel.EnvOption{
-			cel.Variable(objectVariable, cel.DynType),
-			cel.Variable(nodeVariable, cel.DynType),
-			cel.Variable(referencesVariable, provider.typeOf(referencesSchema(), referencesVariable)),
+			cel.Variable(syntax.ObjectVariable, cel.DynType),
+			cel.Variable(syntax.NodeVariable, cel.DynType),
+			cel.Variable(syntax.ReferencesVariable, provider.typeOf(referencesSchema(), syntax.ReferencesVariable)),
 		}
 	})
 	if typed.err != nil {
@@ -97,38 +98,38 @@ func (c *Compiler) misread(text string, wants result, s *scope) (findings []find
 func unselected(tree *ast.AST) []finding {
 	fields, tested := map[int64]bool{}, map[int64]bool{}
 	var findings []finding
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range syntax.All(tree.Expr()) {
 		if operand, _, ok := testOf(e); ok {
 			tested[operand.ID()] = true
 		} else if e.Kind() == ast.SelectKind {
 			fields[e.AsSelect().Operand().ID()] = true
 		}
-		if e.Kind() != ast.IdentKind || strings.TrimPrefix(e.AsIdent(), ".") != referencesVariable || fields[e.ID()] {
-			return
+		if e.Kind() != ast.IdentKind || strings.TrimPrefix(e.AsIdent(), ".") != syntax.ReferencesVariable || fields[e.ID()] {
+			continue
 		}
 		message := "references cannot be used without one of its fields"
 		if tested[e.ID()] {
 			message = "the fields of references are always present"
 		}
 		findings = append(findings, findingAt(tree, e, message, referencesHint))
-	}))
+	}
 	return findings
 }
 
 // referrersTested finds tests for a field of an element of references.by.
 func referrersTested(tree *ast.AST) []finding {
 	var findings []finding
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range syntax.All(tree.Expr()) {
 		operand, field, ok := testOf(e)
 		if !ok || tree.GetType(operand.ID()).TypeName() != referrerType {
-			return
+			continue
 		}
 		hint := "use it without ? and has()"
 		if field == "namespace" {
 			hint += "; it is '' for objects without a namespace"
 		}
 		findings = append(findings, findingAt(tree, operand, "field "+field+" of a referring object is always present", hint))
-	}))
+	}
 	return findings
 }
 
@@ -137,7 +138,7 @@ func testOf(e ast.Expr) (operand ast.Expr, field string, ok bool) {
 	if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() {
 		return e.AsSelect().Operand(), e.AsSelect().FieldName(), true
 	}
-	if functionOf(e) == operators.OptSelect {
+	if syntax.Function(e) == operators.OptSelect {
 		args := e.AsCall().Args()
 		field, _ = args[1].AsLiteral().Value().(string)
 		return args[0], field, true
@@ -157,7 +158,7 @@ func aboutReferencesField(f finding) finding {
 	f.message = strings.ReplaceAll(f.message, referrerType, "referrer")
 	if caught := unknownField.FindStringSubmatch(f.message); caught != nil {
 		parent, known := strings.TrimSuffix(f.field, caught[1]), referrerFields
-		if parent == referencesVariable+"." {
+		if parent == syntax.ReferencesVariable+"." {
 			known = referencesFields
 		}
 		f.message, f.hint = fmt.Sprintf("unknown field %q", caught[1]), ""

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/google/cel-go/cel"
 )
@@ -19,7 +20,7 @@ func namesOf(env *cel.Env) names {
 	for _, macro := range env.Macros() {
 		known[macro.Function()] = true
 	}
-	maps.DeleteFunc(known, func(name string, _ bool) bool { return !isNameRune(rune(name[0])) || name[0] == '_' })
+	maps.DeleteFunc(known, func(name string, _ bool) bool { return !unicode.IsLetter(rune(name[0])) })
 	return slices.Sorted(maps.Keys(known))
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // operandsOf returns the operands of an expression, in the order of the text. The operand of a loop is its range.
@@ -25,7 +27,7 @@ func (v *view) operandsOf(e ast.Expr) []ast.Expr {
 		return all
 	case ast.ComprehensionKind:
 		c := e.AsComprehension()
-		if !goesOver(c) {
+		if !syntax.Iterates(c) {
 			return []ast.Expr{c.AccuInit()}
 		}
 		return []ast.Expr{c.IterRange()}
@@ -38,14 +40,10 @@ func (v *view) operandsOf(e ast.Expr) []ast.Expr {
 // argumentsOf returns the operands of a call, the receiver first. The macro optMap() expands to a condition; its only
 // operand is the value that it maps.
 func (v *view) argumentsOf(e ast.Expr) []ast.Expr {
-	args := e.AsCall().Args()
-	if _, isMacro := v.tree.SourceInfo().GetMacroCall(e.ID()); isMacro && functionOf(e) == operators.Conditional {
-		return []ast.Expr{args[0].AsCall().Target()}
+	if _, isMacro := v.tree.SourceInfo().GetMacroCall(e.ID()); isMacro && syntax.Function(e) == operators.Conditional {
+		return []ast.Expr{e.AsCall().Args()[0].AsCall().Target()}
 	}
-	if e.AsCall().IsMemberFunction() {
-		args = append([]ast.Expr{e.AsCall().Target()}, args...)
-	}
-	return args
+	return syntax.Operands(e.AsCall())
 }
 
 // boundBy returns the variable that a cel.bind() binds; false for any other expression. Macros bind names that begin
@@ -55,7 +53,7 @@ func boundBy(e ast.Expr) (name string, ok bool) {
 		return "", false
 	}
 	c := e.AsComprehension()
-	return c.AccuVar(), !goesOver(c) && !strings.HasPrefix(c.AccuVar(), "@")
+	return c.AccuVar(), !syntax.Iterates(c) && !strings.HasPrefix(c.AccuVar(), "@")
 }
 
 // needs reports whether the next operand is needed, given the results of the operands before it. Operands that were not
@@ -64,7 +62,7 @@ func needs(e ast.Expr, before []ref.Val) bool {
 	if len(before) == 0 {
 		return true
 	}
-	switch functionOf(e) {
+	switch syntax.Function(e) {
 	case operators.LogicalAnd:
 		return !slices.Contains(before, ref.Val(types.False))
 	case operators.LogicalOr:
@@ -78,20 +76,6 @@ func needs(e ast.Expr, before []ref.Val) bool {
 	return !slices.ContainsFunc(before, func(v ref.Val) bool { return types.IsError(v) })
 }
 
-func functionOf(e ast.Expr) string {
-	if e.Kind() != ast.CallKind {
-		return ""
-	}
-	return e.AsCall().FunctionName()
-}
-
-// isConstant reports whether an expression returns the same value for every object.
-func isConstant(e ast.Expr) bool {
-	constant := true
-	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) { constant = constant && e.Kind() != ast.IdentKind }))
-	return constant
-}
-
 // isSilent reports whether an operand adds nothing to the result of the whole: object itself, a step on the path to a
 // field, or one of several chained conditions.
 func isSilent(whole ast.Expr, i int, operand ast.Expr) bool {
@@ -102,10 +86,10 @@ func isSilent(whole ast.Expr, i int, operand ast.Expr) bool {
 	case ast.IdentKind, ast.ListKind, ast.MapKind:
 		return true
 	}
-	f := functionOf(whole)
+	f := syntax.Function(whole)
 	switch f {
 	case operators.LogicalAnd, operators.LogicalOr:
-		return functionOf(operand) == f
+		return syntax.Function(operand) == f
 	case operators.LogicalNot, operators.Negate:
 		return true
 	}
@@ -115,7 +99,7 @@ func isSilent(whole ast.Expr, i int, operand ast.Expr) bool {
 // isStep reports whether an expression is one step from its first operand: a field, an index, a default, or the time
 // that a string represents.
 func isStep(e ast.Expr) bool {
-	switch functionOf(e) {
+	switch syntax.Function(e) {
 	case operators.Index, operators.OptIndex, operators.OptSelect, "orValue", "or", "value", "hasValue", "dyn", "timestamp", "duration":
 		return true
 	}
@@ -127,5 +111,5 @@ func variableOf(e ast.Expr) (name string, ok bool) {
 	if e.Kind() != ast.IdentKind {
 		return "", false
 	}
-	return strings.CutPrefix(strings.TrimPrefix(e.AsIdent(), "."), variablesVariable+".")
+	return syntax.CutVariable(strings.TrimPrefix(e.AsIdent(), "."))
 }

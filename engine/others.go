@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // otherFunctions maps functions of other languages to formats of CEL expressions for the receiver and the arguments.
@@ -47,50 +49,50 @@ var otherObjects = regexp.MustCompile(`^(request\.(object|oldObject)|input\.revi
 
 // presence returns a test for the field that is compared with nothing, an operand for an absent field; empty for none.
 func (d *diagnosis) presence(nothing int64) (instead string) {
-	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		not, compares := map[string]string{operators.Equals: "!", operators.NotEquals: ""}[functionOf(e)]
+	for e := range syntax.All(d.tree.Expr()) {
+		not, compares := map[string]string{operators.Equals: "!", operators.NotEquals: ""}[syntax.Function(e)]
 		if !compares {
-			return
+			continue
 		}
 		for i, arg := range e.AsCall().Args() {
 			switch compared := e.AsCall().Args()[1-i]; {
 			case arg.ID() != nothing:
-			case functionOf(compared) == operators.Index && len(d.textsOf(compared)) == 2:
+			case syntax.Function(compared) == operators.Index && len(d.textsOf(compared)) == 2:
 				instead = not + fmt.Sprintf("(%[2]s in %[1]s)", d.textsOf(compared)...)
 			case compared.Kind() == ast.SelectKind:
-				instead = not + "has(" + asWritten(compared, d.tree.SourceInfo()) + ")"
+				instead = not + "has(" + syntax.Format(compared, d.tree.SourceInfo()) + ")"
 			}
 		}
-	}))
+	}
 	return instead
 }
 
 // expression returns the part that a complaint is about; nil if there is none.
-func (d *diagnosis) expression(c complaint) (found ast.Expr) {
+func (d *diagnosis) expression(c complaint) ast.Expr {
 	if d.tree == nil {
 		return nil
 	}
-	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range syntax.All(d.tree.Expr()) {
 		if e.ID() == c.expression {
-			found = e
+			return e
 		}
-	}))
-	return found
+	}
+	return nil
 }
 
 // loopVariable returns the variable of the innermost loop around the part that a complaint is about; empty if there is
 // none.
 func (d *diagnosis) loopVariable(c complaint) (name string) {
-	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() != ast.ComprehensionKind || !goesOver(e.AsComprehension()) {
-			return
+	for e := range syntax.All(d.tree.Expr()) {
+		if e.Kind() != ast.ComprehensionKind || !syntax.Iterates(e.AsComprehension()) {
+			continue
 		}
-		ast.PreOrderVisit(e.AsComprehension().LoopStep(), ast.NewExprVisitor(func(inner ast.Expr) {
+		for inner := range syntax.All(e.AsComprehension().LoopStep()) {
 			if inner.ID() == c.expression {
 				name = e.AsComprehension().IterVar()
 			}
-		}))
-	}))
+		}
+	}
 	return name
 }
 
@@ -110,12 +112,9 @@ func (d *diagnosis) textsOf(call ast.Expr) (texts []any) {
 	if call == nil {
 		return nil
 	}
-	args, size := call.AsCall().Args(), 0
-	if call.AsCall().IsMemberFunction() {
-		args = append([]ast.Expr{call.AsCall().Target()}, args...)
-	}
-	for _, arg := range args {
-		text := asWritten(arg, d.tree.SourceInfo())
+	size := 0
+	for _, arg := range syntax.Operands(call.AsCall()) {
+		text := syntax.Format(arg, d.tree.SourceInfo())
 		texts, size = append(texts, text), size+len(text)
 	}
 	if size > longestHint {
@@ -130,7 +129,7 @@ func (d *diagnosis) fieldCalled(name string, c complaint) string {
 	if call == nil || !call.AsCall().IsMemberFunction() || len(call.AsCall().Args()) > 0 {
 		return ""
 	}
-	if parent := pathOf(call.AsCall().Target()); parent != "" {
+	if parent := syntax.Path(call.AsCall().Target()); parent != "" {
 		return parent + "." + name
 	}
 	return ""
@@ -176,7 +175,7 @@ func (d *diagnosis) used(function string, c complaint) string {
 	}
 	if receiver := call.AsCall().Target(); function == "orValue" && receiver.Kind() == ast.SelectKind && len(d.textsOf(call)) == 2 {
 		s := receiver.AsSelect()
-		return fmt.Sprintf("read a field that may be missing with .?: write %s.?%s.orValue(%s)", asWritten(s.Operand(), d.tree.SourceInfo()), s.FieldName(), d.textsOf(call)[1])
+		return fmt.Sprintf("read a field that may be missing with .?: write %s.?%s.orValue(%s)", syntax.Format(s.Operand(), d.tree.SourceInfo()), s.FieldName(), d.textsOf(call)[1])
 	}
 	const shown = 2
 	var signatures []string
@@ -185,7 +184,7 @@ func (d *diagnosis) used(function string, c complaint) string {
 			return "write " + callOf(function, overload.IsMemberFunction(), texts)
 		}
 		if len(signatures) < shown {
-			signatures = append(signatures, typeName(declared.Documentation().Children[i].Signature))
+			signatures = append(signatures, syntax.TypeName(declared.Documentation().Children[i].Signature))
 		}
 	}
 	return "call it as " + strings.Join(signatures, ", or ")
@@ -211,25 +210,25 @@ func typesIn(list string) (all []string) {
 
 // operandHint returns what to write instead of the operand with the wrong type; empty if it is unknown.
 func (d *diagnosis) operandHint(c complaint) string {
-	types, call := typesIn(typeName(c.caught[2])), d.call(c)
+	types, call := typesIn(syntax.TypeName(c.caught[2])), d.call(c)
 	if call == nil || len(types) != 2 || len(call.AsCall().Args()) != 2 {
 		return ""
 	}
 	for i, operand := range call.AsCall().Args() {
-		other, text := types[1-i], asWritten(operand, d.tree.SourceInfo())
-		literal, isText := literalOf(operand)
+		other, text := types[1-i], syntax.Format(operand, d.tree.SourceInfo())
+		literal, isText := syntax.StringLiteral(operand)
 		switch {
 		case len(text) > longestHint:
-		case functionOf(operand) == operators.LogicalNot && i == 0 && negated[functionOf(call)] != "" && pathOf(operand.AsCall().Args()[0]) != "" && len(d.textsOf(call)) == 2:
-			return fmt.Sprintf("! applies only to the operand after it: write %s %s %s", asWritten(operand.AsCall().Args()[0], d.tree.SourceInfo()), negated[functionOf(call)], d.textsOf(call)[1])
+		case syntax.Function(operand) == operators.LogicalNot && i == 0 && negated[syntax.Function(call)] != "" && syntax.Path(operand.AsCall().Args()[0]) != "" && len(d.textsOf(call)) == 2:
+			return fmt.Sprintf("! applies only to the operand after it: write %s %s %s", syntax.Format(operand.AsCall().Args()[0], d.tree.SourceInfo()), negated[syntax.Function(call)], d.textsOf(call)[1])
 		case operand.Kind() == ast.IdentKind && strings.HasPrefix(types[i], "type("):
-			return fmt.Sprintf("%s is a type of CEL: did you mean %s.%[1]s?", text, cmp.Or(d.loopVariable(c), objectVariable))
+			return fmt.Sprintf("%s is a type of CEL: did you mean %s.%[1]s?", text, cmp.Or(d.loopVariable(c), syntax.ObjectVariable))
 		case operand.Kind() == ast.SelectKind && other == "int" && isSize(operand.AsSelect().FieldName()):
-			return fmt.Sprintf("write size(%s); the value of a key is a string", asWritten(operand.AsSelect().Operand(), d.tree.SourceInfo()))
+			return fmt.Sprintf("write size(%s); the value of a key is a string", syntax.Format(operand.AsSelect().Operand(), d.tree.SourceInfo()))
 		case (types[i] == "optional(any)" || types[i] == "optional("+other+")") && zeroOf[other] != "":
 			return fmt.Sprintf(".? and [?] return optional values: set a default, such as %s.orValue(%s)", text, zeroOf[other])
 		case types[i] == "optional(timestamp)" && len(d.textsOf(call)) == 2:
-			symbol, _ := operators.FindReverse(functionOf(call))
+			symbol, _ := operators.FindReverse(syntax.Function(call))
 			sides := d.textsOf(call)
 			sides[i] = "t"
 			hint := fmt.Sprintf("use an optional value inside optMap(): write %s.optMap(t, %s %s %s)", text, sides[0], symbol, sides[1])
@@ -241,11 +240,11 @@ func (d *diagnosis) operandHint(c complaint) string {
 			if time := timeIn(literal); time != "" {
 				return fmt.Sprintf("write timestamp('%s')", time)
 			}
-		case types[i] == "string" && (other == "timestamp" || other == "duration" && isTimeField.MatchString(pathOf(operand))) && operand.Kind() != ast.LiteralKind:
+		case types[i] == "string" && (other == "timestamp" || other == "duration" && isTimeField.MatchString(syntax.Path(operand))) && operand.Kind() != ast.LiteralKind:
 			return fmt.Sprintf("times in objects are strings: write timestamp(%s)", text)
 		case other == "duration" && types[i] == "int" && operand.Kind() == ast.LiteralKind:
 			return fmt.Sprintf("write duration('%ss'), or days(7)", text)
-		case other == "string" && isNumber.MatchString(text) && slices.Contains(orders, functionOf(call)) && len(d.textsOf(call)) == 2:
+		case other == "string" && isNumber.MatchString(text) && slices.Contains(orders, syntax.Function(call)) && len(d.textsOf(call)) == 2:
 			return d.asNumbers(call, i, text)
 		case other == "string" && operand.Kind() == ast.LiteralKind && slices.Contains([]string{"int", "uint", "double", "bool"}, types[i]):
 			return fmt.Sprintf("the other operand is a string: write '%s'", text)
@@ -265,25 +264,16 @@ func isSize(field string) bool { return field == "size" || otherFunctions[field]
 // zeroOf has an example value for each type.
 var zeroOf = map[string]string{"string": "''", "int": "0", "uint": "0u", "double": "0.0", "bool": "false"}
 
-// literalOf returns the string if an expression is a string literal.
-func literalOf(e ast.Expr) (text string, ok bool) {
-	if e.Kind() != ast.LiteralKind {
-		return "", false
-	}
-	text, ok = e.AsLiteral().Value().(string)
-	return text, ok
-}
-
 // wildcard finds names and labels that are compared with a string that contains *. Names and labels cannot contain *,
 // so the result of the comparison is always the same.
 func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
-	function := functionOf(e)
+	function := syntax.Function(e)
 	if !slices.Contains([]string{operators.Equals, operators.NotEquals, operators.In}, function) {
 		return "", ""
 	}
 	args := e.AsCall().Args()
 	compared, candidates := args[0], []ast.Expr{args[1]}
-	if _, ok := literalOf(args[0]); ok && function != operators.In {
+	if _, ok := syntax.StringLiteral(args[0]); ok && function != operators.In {
 		compared, candidates = args[1], []ast.Expr{args[0]}
 	}
 	if args[1].Kind() == ast.ListKind {
@@ -292,17 +282,17 @@ func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
 	if !isNameOrLabel(compared) {
 		return "", ""
 	}
-	if f := functionOf(compared); f == "orValue" && slices.ContainsFunc(candidates, func(e ast.Expr) bool { return isSameText(e, compared.AsCall().Args()[0]) }) {
+	if f := syntax.Function(compared); f == "orValue" && slices.ContainsFunc(candidates, func(e ast.Expr) bool { return isSameText(e, compared.AsCall().Args()[0]) }) {
 		return "", "" // the default for a missing label
 	}
-	written, isWildcard := asWritten(compared, d.tree.SourceInfo()), false
+	written, isWildcard := syntax.Format(compared, d.tree.SourceInfo()), false
 	var each []string
 	for _, candidate := range candidates {
-		text, _ := literalOf(candidate)
+		text, _ := syntax.StringLiteral(candidate)
 		if isWildcard = isWildcard || strings.Contains(text, "*"); strings.Contains(text, "*") {
 			each = append(each, map[bool]string{true: "!"}[function == operators.NotEquals]+written+matching(text))
 		} else {
-			each = append(each, written+" == "+asWritten(candidate, d.tree.SourceInfo()))
+			each = append(each, written+" == "+syntax.Format(candidate, d.tree.SourceInfo()))
 		}
 	}
 	if !isWildcard {
@@ -317,8 +307,8 @@ func wildcard(e ast.Expr, d *diagnosis) (message, hint string) {
 }
 
 func isSameText(a, b ast.Expr) bool {
-	x, isText := literalOf(a)
-	y, isToo := literalOf(b)
+	x, isText := syntax.StringLiteral(a)
+	y, isToo := syntax.StringLiteral(b)
 	return isText && isToo && x == y
 }
 
@@ -338,12 +328,12 @@ func matching(text string) string {
 
 // isNameOrLabel reports whether an expression is a name or a label of the object.
 func isNameOrLabel(e ast.Expr) bool {
-	if f := functionOf(e); f == "orValue" {
+	if f := syntax.Function(e); f == "orValue" {
 		return isNameOrLabel(e.AsCall().Target())
 	} else if f == operators.Index || f == operators.OptIndex {
-		return pathOf(e.AsCall().Args()[0]) == "object.metadata.labels"
+		return syntax.Path(e.AsCall().Args()[0]) == "object.metadata.labels"
 	}
-	path := pathOf(e)
+	path := syntax.Path(e)
 	return slices.Contains([]string{"object.metadata.name", "object.metadata.namespace", "object.metadata.generateName"}, path) ||
 		strings.HasPrefix(path, "object.metadata.labels.")
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // noOverload explains a function or operator that does not accept operands of these types.
 func (d *diagnosis) noOverload(c complaint) finding {
-	function, args := c.caught[1], typeName(c.caught[2])
+	function, args := c.caught[1], syntax.TypeName(c.caught[2])
 	symbol, isOperator := operators.FindReverse(function)
 	switch {
 	case (symbol == "==" || symbol == "!=") && d.absence(c) != "":
@@ -85,16 +87,12 @@ func (d *diagnosis) valueHint(c complaint) string {
 	if call == nil {
 		return ""
 	}
-	operands := call.AsCall().Args()
-	if call.AsCall().IsMemberFunction() {
-		operands = append([]ast.Expr{call.AsCall().Target()}, operands...)
-	}
-	function := functionOf(call)
-	for i, t := range typesIn(strings.Replace(strings.Replace(typeName(c.caught[2]), ".()", "", 1), ".(", ", ", 1)) {
-		if !strings.HasPrefix(strings.TrimPrefix(t, "("), "optional(") || i >= len(operands) || len(asWritten(operands[i], d.tree.SourceInfo())) > longestHint {
+	operands, function := syntax.Operands(call.AsCall()), syntax.Function(call)
+	for i, t := range typesIn(strings.Replace(strings.Replace(syntax.TypeName(c.caught[2]), ".()", "", 1), ".(", ", ", 1)) {
+		if !strings.HasPrefix(strings.TrimPrefix(t, "("), "optional(") || i >= len(operands) || len(syntax.Format(operands[i], d.tree.SourceInfo())) > longestHint {
 			continue
 		}
-		text := asWritten(operands[i], d.tree.SourceInfo())
+		text := syntax.Format(operands[i], d.tree.SourceInfo())
 		switch {
 		case function == operators.LogicalNot || function == operators.Conditional:
 			text += ".orValue(false)"
@@ -112,7 +110,7 @@ func (d *diagnosis) valueHint(c complaint) string {
 
 // noRange explains a loop over a value that has no elements.
 func (d *diagnosis) noRange(c complaint) finding {
-	f := finding{message: "a loop iterates over a list or a map, and this is " + typeName(c.caught[1])}
+	f := finding{message: "a loop iterates over a list or a map, and this is " + syntax.TypeName(c.caught[1])}
 	if path := d.fieldOf(c); strings.HasPrefix(c.caught[1], "optional_type(") && path != "" {
 		f.hint = "set a default for a missing value: add .orValue([])"
 	}
@@ -136,7 +134,7 @@ func (d *diagnosis) converted(function, arguments string, c complaint) string {
 		}
 		var types []string
 		for _, t := range overload.ArgTypes()[1:] {
-			types = append(types, typeName(cel.FormatCELType(t)))
+			types = append(types, syntax.TypeName(cel.FormatCELType(t)))
 		}
 		if strings.Join(types, ", ")+")" == arguments {
 			texts[0] = converters[overload.ArgTypes()[0].TypeName()] + "(" + texts[0].(string) + ")"
@@ -150,10 +148,10 @@ func (d *diagnosis) converted(function, arguments string, c complaint) string {
 // expression.
 func (d *diagnosis) conditionOf(c complaint) string {
 	call := d.call(c)
-	if functionOf(call) != operators.Index || pathOf(call.AsCall().Args()[0]) != conditionsPath {
+	if syntax.Function(call) != operators.Index || syntax.Path(call.AsCall().Args()[0]) != conditionsPath {
 		return ""
 	}
-	name, isText := literalOf(call.AsCall().Args()[1])
+	name, isText := syntax.StringLiteral(call.AsCall().Args()[1])
 	if !isText {
 		return ""
 	}
@@ -168,7 +166,7 @@ func (d *diagnosis) mixedTypes(c complaint) finding {
 		return f
 	}
 	return finding{
-		message: fmt.Sprintf("%s and %s: the elements of a list or map must have one type", typeName(c.caught[2]), typeName(c.caught[1])),
+		message: fmt.Sprintf("%s and %s: the elements of a list or map must have one type", syntax.TypeName(c.caught[2]), syntax.TypeName(c.caught[1])),
 		hint:    "wrap each element in dyn(...)",
 	}
 }
@@ -176,30 +174,30 @@ func (d *diagnosis) mixedTypes(c complaint) finding {
 // noCondition explains x == 'a' || 'b', and other operands of a logical operator that are not of type bool.
 func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
 	var compared ast.Expr // the first comparison that is a part of the condition
-	ast.PreOrderVisit(d.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		function := functionOf(e)
+	for e := range syntax.All(d.tree.Expr()) {
+		function := syntax.Function(e)
 		if found || !slices.Contains([]string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot}, function) {
-			return
+			continue
 		}
 		for _, part := range partsOf(e, function) {
-			if compared == nil && chained[function] == functionOf(part) {
+			if compared == nil && chained[function] == syntax.Function(part) {
 				compared = part
 			}
 			if part.ID() == c.expression {
 				symbol, _ := operators.FindReverse(function)
-				text := asWritten(part, d.tree.SourceInfo())
-				f.message, found = fmt.Sprintf("the operands of %s must be conditions, but %s is of type %s", symbol, text, typeName(c.caught[2])), true
+				text := syntax.Format(part, d.tree.SourceInfo())
+				f.message, found = fmt.Sprintf("the operands of %s must be conditions, but %s is of type %s", symbol, text, syntax.TypeName(c.caught[2])), true
 			}
 		}
 		if !found {
 			compared = nil
 		}
-	}))
+	}
 	if found && strings.HasPrefix(c.caught[2], "optional_type(") {
-		f.hint = "write " + asWritten(d.expression(c), d.tree.SourceInfo()) + ".orValue(false)"
+		f.hint = "write " + syntax.Format(d.expression(c), d.tree.SourceInfo()) + ".orValue(false)"
 	} else if texts := d.textsOf(compared); found && texts != nil {
-		symbol, _ := operators.FindReverse(functionOf(compared))
-		f.hint = fmt.Sprintf("write %s %s %s", texts[0], symbol, asWritten(d.expression(c), d.tree.SourceInfo()))
+		symbol, _ := operators.FindReverse(syntax.Function(compared))
+		f.hint = fmt.Sprintf("write %s %s %s", texts[0], symbol, syntax.Format(d.expression(c), d.tree.SourceInfo()))
 	}
 	return f, found
 }
@@ -209,7 +207,7 @@ var chained = map[string]string{operators.LogicalOr: operators.Equals, operators
 
 // partsOf returns the operands of a chain of one operator.
 func partsOf(e ast.Expr, function string) (parts []ast.Expr) {
-	if functionOf(e) != function {
+	if syntax.Function(e) != function {
 		return []ast.Expr{e}
 	}
 	for _, arg := range e.AsCall().Args() {

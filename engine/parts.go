@@ -4,6 +4,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // partsOf returns the parts of an expression of the rule.
@@ -64,7 +66,7 @@ func (v *view) belowBinding(e ast.Expr, name string, depth int, needed bool) []P
 
 func (v *view) operand(whole ast.Expr, i int, operand ast.Expr, depth int, needed bool) []Part {
 	switch {
-	case isConstant(operand):
+	case syntax.IsConstant(operand):
 		return nil
 	case isSilent(whole, i, operand):
 		return v.below(operand, depth, needed)
@@ -75,7 +77,7 @@ func (v *view) operand(whole ast.Expr, i int, operand ast.Expr, depth int, neede
 // definition returns the parts of the expression of a variable, the first time that the variable occurs.
 func (p *probe) definition(name string, depth int) []Part {
 	v := p.viewOf(name)
-	if v == nil || v.told || isConstant(v.tree.Expr()) {
+	if v == nil || v.told || syntax.IsConstant(v.tree.Expr()) {
 		return nil
 	}
 	v.told = true

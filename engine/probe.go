@@ -3,13 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // probe evaluates single parts of expressions on one object. It evaluates each part separately, with the limits of a
@@ -149,7 +150,7 @@ func (q *question) ResolveName(name string) (any, bool) {
 	if value, ok := q.view.locals[name]; ok {
 		return immutable(value), true
 	}
-	if variable, ok := strings.CutPrefix(name, variablesVariable+"."); ok {
+	if variable, ok := syntax.CutVariable(name); ok {
 		if v := q.view.probe.viewOf(variable); v != nil {
 			return immutable(v.value(v.tree.Expr())), true
 		}

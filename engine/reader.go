@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // alias is what a value may be: nodes of the object, or a list or map whose elements are nodes. It is nil for a value
@@ -112,7 +114,7 @@ func (r *reader) ident(name string, vars locals) *alias {
 		}
 	}
 	name = strings.TrimPrefix(name, ".")
-	if name == objectVariable {
+	if name == syntax.ObjectVariable {
 		return &alias{nodes: []*fields{r.object}}
 	}
 	if x, ok := extraNamed(name); ok {
@@ -162,10 +164,7 @@ func (r *reader) container(elements []ast.Expr, vars locals) *alias {
 }
 
 func (r *reader) call(c ast.CallExpr, vars locals) *alias {
-	args := c.Args()
-	if c.IsMemberFunction() {
-		args = append([]ast.Expr{c.Target()}, args...)
-	}
+	args := syntax.Operands(c)
 	switch name := c.FunctionName(); name {
 	case operators.Index, operators.OptIndex, operators.OptSelect:
 		return r.index(args, vars)

@@ -6,15 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
-
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 // noFields explains the selection of a field of a value that has no fields.
 func (d *diagnosis) noFields(c complaint) finding {
-	f := finding{message: typeName(c.caught[1]) + " has no fields"}
+	f := finding{message: syntax.TypeName(c.caught[1]) + " has no fields"}
 	path := d.fieldOf(c)
 	parent, field := path, ""
 	if i := strings.LastIndex(path, "."); i >= 0 {
@@ -148,25 +146,7 @@ func (d *diagnosis) reserved(c complaint) finding {
 // variable.
 func (d *diagnosis) fieldOf(c complaint) (path string) {
 	if e := d.expression(c); e != nil {
-		path = pathOf(e)
+		path = syntax.Path(e)
 	}
 	return path
-}
-
-func pathOf(e ast.Expr) string {
-	parent, field := "", ""
-	switch {
-	case e.Kind() == ast.IdentKind:
-		return strings.TrimPrefix(e.AsIdent(), ".")
-	case e.Kind() == ast.SelectKind:
-		parent, field = pathOf(e.AsSelect().Operand()), e.AsSelect().FieldName()
-	case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.OptSelect:
-		args := e.AsCall().Args()
-		name, _ := args[1].AsLiteral().Value().(string)
-		parent, field = pathOf(args[0]), name
-	}
-	if parent == "" {
-		return ""
-	}
-	return parent + "." + field
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -158,24 +158,7 @@ func unexpected(r result, v ref.Val) error {
 	if v == types.NullValue {
 		return fmt.Errorf("returned null, must return %s", r.wants())
 	}
-	return fmt.Errorf("returned %s, must return %s", typeName(v.Type().TypeName()), r.wants())
-}
-
-// typeNames replaces names of CEL types with those in docs/cel.md.
-var typeNames = strings.NewReplacer("optional_type", "optional", "google.protobuf.Timestamp", "timestamp",
-	"google.protobuf.Duration", "duration", "null_type", "null")
-
-// dynamic matches the name of a type that is known only at run time. schemaPath matches the type of a part of an
-// object.
-var (
-	dynamic    = regexp.MustCompile(`\bdyn\b`)
-	schemaPath = regexp.MustCompile(`\b(?:object|node)(?:/[\w\[\]]+)+`)
-)
-
-// typeName translates a CEL type, or a text of cel-go that contains types, to the names in docs/cel.md.
-func typeName(s string) string {
-	s = schemaPath.ReplaceAllStringFunc(typeNames.Replace(s), func(path string) string { return strings.ReplaceAll(path, "/", ".") })
-	return dynamic.ReplaceAllString(s, "any")
+	return fmt.Errorf("returned %s, must return %s", syntax.TypeName(v.Type().TypeName()), r.wants())
 }
 
 // longestError limits the text of an error, which may quote the object.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -269,7 +270,7 @@ type input struct {
 // ResolveName implements cel.Activation.
 func (i *input) ResolveName(name string) (any, bool) {
 	switch name {
-	case objectVariable:
+	case syntax.ObjectVariable:
 		return i.object, true
 	case builtVariable:
 		return i, true

@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -72,7 +72,7 @@ func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
 	if v.definition != nil {
 		t = v.definition.OutputType()
 	}
-	env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.name, t))
+	env, err := s.env.Extend(cel.Variable(syntax.VariableName(v.name), t))
 	if err != nil {
 		env = s.env
 		if len(v.findings) == 0 {
@@ -113,19 +113,16 @@ func (s *scope) variable(name string) *variable {
 	return nil
 }
 
-// used matches variables.NAME. A match inside a string has no effect.
-var used = regexp.MustCompile(`\b` + variablesVariable + `\s*\.\s*([a-zA-Z_][a-zA-Z0-9_]*)`)
-
 // digestFor returns a digest of the variables that the text names: with equal digests, the text means the same in two
 // scopes. It omits other variables, so that a change of one does not affect the text.
 func (s *scope) digestFor(text string) string {
-	if !strings.Contains(text, variablesVariable) {
+	if !strings.Contains(text, syntax.VariablesVariable) {
 		return ""
 	}
 	var digests []string
 	complete := !strings.Contains(text, "//") // a comment may be between variables and its dot
-	for _, match := range used.FindAllStringSubmatch(text, -1) {
-		v := s.variable(match[1])
+	for _, name := range syntax.VariablesIn(text) {
+		v := s.variable(name)
 		if v == nil {
 			complete = false // the hint lists the declared names
 			continue
@@ -151,7 +148,7 @@ func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
 		}
 		total += size(v.definition)
 		// Expressions cannot contain the alias, so it hides no name.
-		inlined = append(inlined, cel.NewInlineVariableWithAlias(variablesVariable+"."+v.name, "@"+v.name, v.definition))
+		inlined = append(inlined, cel.NewInlineVariableWithAlias(syntax.VariableName(v.name), "@"+v.name, v.definition))
 	}
 	if len(inlined) == 0 {
 		return checked, nil
@@ -174,7 +171,7 @@ func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
 func mentions(checked *cel.Ast, name string) bool {
 	found := false
 	for _, reference := range checked.NativeRep().ReferenceMap() {
-		found = found || reference.Name == variablesVariable+"."+name
+		found = found || reference.Name == syntax.VariableName(name)
 	}
 	return found
 }

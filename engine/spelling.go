@@ -2,26 +2,14 @@ package engine
 
 import (
 	"math"
-	"strings"
 
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/parser"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
-func (v *view) textOf(e ast.Expr) string { return asWritten(e, v.tree.SourceInfo()) }
-
-// asWritten returns an expression on one line, as written except for spaces and parentheses.
-func asWritten(e ast.Expr, info *ast.SourceInfo) string {
-	text, err := parser.Unparse(e, info, parser.WrapOnColumn(math.MaxInt))
-	if err != nil {
-		return "..."
-	}
-	if !strings.ContainsAny(text, `'\`) {
-		text = strings.ReplaceAll(text, `"`, `'`) // every " begins or ends a literal
-	}
-	return text
-}
+func (v *view) textOf(e ast.Expr) string { return syntax.Format(e, v.tree.SourceInfo()) }
 
 // start returns where an expression begins.
 func (v *view) start(e ast.Expr) common.Location {
@@ -44,12 +32,8 @@ func (v *view) start(e ast.Expr) common.Location {
 // dot as the start of calls and variables.
 func (v *view) nameBefore(offset int32) int32 {
 	text := []rune(v.text)
-	at := int(offset)
-	if at >= len(text) || text[at] != '(' && text[at] != '.' {
-		return offset
+	if at := int(offset); at < len(text) && (text[at] == '(' || text[at] == '.') {
+		return int32(syntax.NameStart(text, at))
 	}
-	for at > 0 && isNameRune(text[at-1]) {
-		at--
-	}
-	return int32(at)
+	return offset
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // MaxSteps is the maximum number of steps of the loops of one rule on one object: each iteration counts one step for
@@ -18,18 +20,20 @@ var errSteps = fmt.Errorf("the loops of the rule take more than %d steps on this
 // stepsOf returns the steps of one iteration of each loop, by the id of the expression that the loop repeats.
 func stepsOf(tree ast.Expr) map[int64]int {
 	all := map[int64]int{}
-	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.ComprehensionKind && goesOver(e.AsComprehension()) {
+	for e := range syntax.All(tree) {
+		if e.Kind() == ast.ComprehensionKind && syntax.Iterates(e.AsComprehension()) {
 			step := e.AsComprehension().LoopStep()
 			all[step.ID()] = nodes(step)
 		}
-	}))
+	}
 	return all
 }
 
 func nodes(tree ast.Expr) int {
 	n := 0
-	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(ast.Expr) { n++ }))
+	for range syntax.All(tree) {
+		n++
+	}
 	return n
 }
 

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -44,11 +45,11 @@ func (d *diagnosis) unknownName(c complaint) finding {
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "write " + d.presence(c.expression)}
 	case otherValues[name] != "":
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: otherValues[name]}
-	case name == variablesVariable || strings.HasPrefix(name, variablesVariable+"."):
+	case name == syntax.VariablesVariable || strings.HasPrefix(name, syntax.VariablesVariable+"."):
 		return d.unknownVariable(after)
-	case slices.Contains(otherRoots, name), policy.Closest(name, []string{objectVariable}) != "":
+	case slices.Contains(otherRoots, name), policy.Closest(name, []string{syntax.ObjectVariable}) != "":
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean object?"}
-	case policy.Closest(name, []string{referencesVariable}) != "":
+	case policy.Closest(name, []string{syntax.ReferencesVariable}) != "":
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean references?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
 		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("put strings in quotes: '%s'", name)}
@@ -125,7 +126,7 @@ func (d *diagnosis) unknownFunction(name string, c complaint) finding {
 		return finding{message: name + "() does not accept these arguments", hint: macroHints[name]}
 	}
 	f := finding{message: fmt.Sprintf("unknown function %s()", name), hint: functionsHint}
-	if field := d.fieldCalled(name, c); field == referencesVariable+"."+name || field != "" && otherFunctions[name] == "" && policy.Closest(name, d.names) == "" {
+	if field := d.fieldCalled(name, c); field == syntax.ReferencesVariable+"."+name || field != "" && otherFunctions[name] == "" && policy.Closest(name, d.names) == "" {
 		f.hint = "write a field without (): " + field
 	} else if loop := otherLoops[name]; loop != "" {
 		f.hint = fmt.Sprintf("did you mean %s()? %s", loop, macroHints[loop])
@@ -150,19 +151,19 @@ var macroHints = map[string]string{
 }
 
 func (d *diagnosis) unknownVariable(after string) finding {
-	match := used.FindStringSubmatch(after)
+	used := syntax.VariablesIn(after)
 	var declared []string
 	for _, v := range d.scope.variables {
 		declared = append(declared, v.name)
 	}
 	switch {
-	case match == nil:
+	case len(used) == 0:
 		return finding{message: "variables is not an object", hint: "write variables.NAME"}
 	case len(declared) == 0:
-		return finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "declare it in spec.variables; a variable may use those before it"}
+		return finding{message: fmt.Sprintf("unknown variable %q", used[0]), hint: "declare it in spec.variables; a variable may use those before it"}
 	}
-	f := finding{message: fmt.Sprintf("unknown variable %q", match[1]), hint: "the variables before this are: " + strings.Join(declared, ", ")}
-	if meant := policy.Closest(match[1], declared); meant != "" {
+	f := finding{message: fmt.Sprintf("unknown variable %q", used[0]), hint: "the variables before this are: " + strings.Join(declared, ", ")}
+	if meant := policy.Closest(used[0], declared); meant != "" {
 		f.hint = fmt.Sprintf("did you mean variables.%s?", meant)
 	}
 	return f

@@ -87,6 +87,15 @@ func libraryOptions() []cel.EnvOption {
 	}
 }
 
+// signatures returns one signature of each of our functions.
+func signatures() []string {
+	var all []string
+	for _, f := range Functions() {
+		all = append(all, f.Signatures[0])
+	}
+	return all
+}
+
 func functionOptions() []cel.EnvOption {
 	var options []cel.EnvOption
 	for _, f := range Functions() {

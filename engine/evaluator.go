@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
-	"github.com/sunset-k8s/sunset/engine/syntax"
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -232,7 +232,7 @@ func (e *Evaluator) explain(wants result, err error) error {
 	if tookTooMany(err) {
 		return fmt.Errorf("%s: %w", wants.field(), errSteps)
 	}
-	return shorten(wants.field() + ": " + advise(err))
+	return shorten(wants.field() + ": " + diagnose.EvaluationError(err))
 }
 
 // interruption returns the reason why the evaluation under this context was interrupted.
@@ -242,18 +242,6 @@ func interruption(ctx context.Context, deadline time.Duration) error {
 		return fmt.Errorf("%w: more than %s", ErrDeadline, deadline)
 	}
 	return cause
-}
-
-// advise translates an error of cel-go into the terms of docs/cel.md and adds a hint.
-func advise(err error) string {
-	text := syntax.TypeName(err.Error())
-	switch {
-	case strings.Contains(text, "no such key: "):
-		text += "; if the field can be absent, use .?field or has()"
-	case strings.HasSuffix(text, "no such overload"):
-		text += "; times in objects are strings: convert them, such as timestamp(object.metadata.creationTimestamp)"
-	}
-	return text
 }
 
 // shared returns the previous error if it has the same text.

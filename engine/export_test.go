@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -110,9 +107,3 @@ func Normalized(c *Compiler, text string) string {
 	v := p.view(text)
 	return v.textOf(v.tree.Expr())
 }
-
-// OtherFunctions returns functions of other languages that have another name in CEL.
-func OtherFunctions() []string { return slices.Collect(maps.Keys(otherFunctions)) }
-
-// Names returns the functions and macros that expressions can call.
-func (c *Compiler) Names() []string { return c.names }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -39,11 +40,11 @@ func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) 
 	}
 	compiled := c.expression(names, naming, c.scope(nil))
 	if compiled.program == nil {
-		return nil, problemsAt(path, names, compiled.findings)
+		return nil, diagnose.Problems(path, names, compiled.findings)
 	}
 	for _, at := range compiled.program.at {
 		if at != nil {
-			return nil, problemsAt(path, names, []finding{*at})
+			return nil, diagnose.Problems(path, names, []diagnose.Finding{*at})
 		}
 	}
 	return &Extractor{key: digest("references", names), program: compiled.program}, nil

@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
+	"github.com/sunset-k8s/sunset/policy"
 )
 
 // extra is a variable besides object. Only some rules have it, and their facts depend on it.
@@ -61,7 +65,7 @@ func extraVariables() []cel.EnvOption {
 // reads returns, for each extra, a finding that only some rules have it. The finding points at the place where the
 // expression reads the extra or uses a variable that reads it. It is nil for an extra that the expression does not
 // read.
-func (s *scope) reads(checked *cel.Ast) (at ofExtras[*finding]) {
+func (s *scope) reads(checked *cel.Ast) (at ofExtras[*diagnose.Finding]) {
 	_, read := fieldsRead(checked.NativeRep().Expr())
 	for x := range extras {
 		var variables []string
@@ -78,10 +82,10 @@ func (s *scope) reads(checked *cel.Ast) (at ofExtras[*finding]) {
 }
 
 // misplaced returns the finding that only some rules have an extra.
-func (x extra) misplaced(checked *cel.Ast, by []string) *finding {
-	f := &finding{message: x.name() + " is available only in " + aboutExtras[x].where, line: 1, column: 1, hint: aboutExtras[x].hint}
+func (x extra) misplaced(checked *cel.Ast, by []string) *diagnose.Finding {
+	f := &diagnose.Finding{Message: x.name() + " is available only in " + aboutExtras[x].where, Line: 1, Column: 1, Hint: aboutExtras[x].hint}
 	if len(by) > 0 {
-		f.message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is available only in " + aboutExtras[x].where
+		f.Message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is available only in " + aboutExtras[x].where
 	}
 	locate(checked, func(e ast.Expr) bool {
 		return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == x.name()
@@ -91,7 +95,7 @@ func (x extra) misplaced(checked *cel.Ast, by []string) *finding {
 
 // hidden returns a finding if a loop variable hides an extra that the expression reads. If the expression reads no
 // extra, loop variables may have its name.
-func hidden(checked *cel.Ast, reads ofExtras[*finding]) *finding {
+func hidden(checked *cel.Ast, reads ofExtras[*diagnose.Finding]) *diagnose.Finding {
 	for x := range extras {
 		if reads[x] == nil {
 			continue
@@ -104,10 +108,10 @@ func hidden(checked *cel.Ast, reads ofExtras[*finding]) *finding {
 }
 
 // boundIn returns a finding for the first loop variable with the name of an extra; nil if there is none.
-func (x extra) boundIn(checked *cel.Ast) *finding {
-	f := &finding{
-		message: "a loop variable cannot have the name " + x.name() + " if the expression reads " + x.name(),
-		hint:    "rename it, for example to " + x.name()[:1],
+func (x extra) boundIn(checked *cel.Ast) *diagnose.Finding {
+	f := &diagnose.Finding{
+		Message: "a loop variable cannot have the name " + x.name() + " if the expression reads " + x.name(),
+		Hint:    "rename it, for example to " + x.name()[:1],
 	}
 	found := locate(checked, func(e ast.Expr) bool {
 		if e.Kind() != ast.ComprehensionKind {
@@ -123,13 +127,26 @@ func (x extra) boundIn(checked *cel.Ast) *finding {
 }
 
 // locate sets the position of a finding to the first part of an expression for which is returns true.
-func locate(checked *cel.Ast, is func(ast.Expr) bool, f *finding) (found bool) {
+func locate(checked *cel.Ast, is func(ast.Expr) bool, f *diagnose.Finding) (found bool) {
 	for e := range syntax.All(checked.NativeRep().Expr()) {
 		if is(e) {
-			at := checked.NativeRep().SourceInfo().GetStartLocation(e.ID())
-			f.line, f.column = at.Line(), at.Column()+1
+			*f = f.At(checked.NativeRep(), e)
 			return true
 		}
 	}
 	return false
+}
+
+// misplaced returns the finding about an extra that the target does not have. If the target is nearly right, the hint
+// shows the correct target.
+func (r *Program) misplaced(x extra, f diagnose.Finding) diagnose.Finding {
+	target := r.source.rule.Target
+	if group := groupOf(target.APIVersion); x != referencesExtra || !slices.Contains([]string{"", "core"}, group) {
+		return f
+	}
+	if kind := policy.Closest(target.Kind, []string{"ConfigMap", "Secret"}); kind != "" {
+		f.Message += fmt.Sprintf(", not about %s %s", target.APIVersion, target.Kind)
+		f.Hint = fmt.Sprintf("write target: {apiVersion: v1, kind: %s}", kind)
+	}
+	return f
 }

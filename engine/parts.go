@@ -5,6 +5,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
@@ -25,7 +26,7 @@ func (v *view) part(e ast.Expr, depth int, needed bool) []Part {
 		return []Part{part}
 	}
 	if value := v.value(e); types.IsError(value) {
-		part.Err = shorten(advise(value.(*types.Err))).Error()
+		part.Err = shorten(diagnose.EvaluationError(value.(*types.Err))).Error()
 	} else {
 		part.Value = display(value)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -170,4 +171,20 @@ func shorten(text string) error {
 		text = strings.ToValidUTF8(text[:longestError-3], "") + "..."
 	}
 	return errors.New(text)
+}
+
+func wrongResult(checked *cel.Ast, wants result) []diagnose.Finding {
+	t, hint := checked.OutputType(), wants.example()
+	text, isText := syntax.StringLiteral(checked.NativeRep().Expr())
+	switch {
+	case wants == lifetime && t.Kind() == cel.IntKind:
+		hint = "days(7) is seven days, duration('90s') ninety seconds"
+	case isText && strings.ContainsAny(text, "(."):
+		hint = "write the expression without quotes: " + text
+	case wants == eligibility && t.TypeName() == "optional_type" && !wants.accepts(t.Parameters()[0]):
+		hint = "to test whether there is a value, add .hasValue()"
+	case wants == eligibility && t.TypeName() == "optional_type":
+		hint = "set a default for a missing value: add .orValue(false)"
+	}
+	return diagnose.Whole(fmt.Sprintf("returns %s, but %s must return %s", syntax.TypeName(cel.FormatCELType(t)), wants.field(), wants.wants()), hint)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
@@ -105,10 +106,10 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		key = append(key, "owner")
 	}
 	if len(problems) == 0 && r.images {
-		problems = r.misfits(d)
+		problems = r.imageProblems(d)
 	}
 	if len(problems) == 0 && r.ReadsReferences() {
-		problems = r.misreadings(d)
+		problems = r.referenceProblems(d)
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -143,7 +144,7 @@ func (r *Program) ofNamespace() *Program {
 func (s *scope) problems() []policy.Problem {
 	var problems []policy.Problem
 	for i, v := range s.variables {
-		problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.text, v.findings)...)
+		problems = append(problems, diagnose.Problems(fmt.Sprintf("spec.variables[%d].expression", i), v.text, v.findings)...)
 	}
 	return problems
 }
@@ -155,15 +156,18 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 		return []policy.Problem{{Path: path, Message: "missing", Hint: e.wants.example()}}
 	}
 	c := r.compiler.expression(e.text, e.wants, s)
-	if c.program == nil {
-		return problemsAt(path, e.text, r.findings(c))
+	if c.program == nil && r.images {
+		return diagnose.Problems(path, e.text, diagnose.AboutImages(c.findings))
 	}
-	if f := forbidden(r.source.rule.Target, c.program.fields); f != nil {
-		return problemsAt(path, e.text, []finding{*f})
+	if c.program == nil {
+		return diagnose.Problems(path, e.text, c.findings)
+	}
+	if findings := forbidden(r.source.rule.Target, c.program.fields); findings != nil {
+		return diagnose.Problems(path, e.text, findings)
 	}
 	for x, at := range c.program.at {
 		if at != nil && !r.may[x] {
-			return problemsAt(path, e.text, []finding{r.misplaced(extra(x), *at)})
+			return diagnose.Problems(path, e.text, []diagnose.Finding{r.misplaced(extra(x), *at)})
 		}
 	}
 	switch e.wants {
@@ -186,9 +190,9 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 	return nil
 }
 
-// forbidden returns a finding if an expression reads fields of a Secret that it must not read. Sunset watches only the
+// forbidden returns findings if an expression reads fields of a Secret that it must not read. Sunset watches only the
 // metadata of Secrets, so their data is never in its memory.
-func forbidden(target v1alpha1.Target, read *fields) *finding {
+func forbidden(target v1alpha1.Target, read *fields) []diagnose.Finding {
 	if target.APIVersion != "v1" || target.Kind != "Secret" || read.within("metadata", "apiVersion", "kind") {
 		return nil
 	}
@@ -196,12 +200,9 @@ func forbidden(target v1alpha1.Target, read *fields) *finding {
 	if !read.whole {
 		what = strings.Join(read.outside("metadata", "apiVersion", "kind"), ", ")
 	}
-	return &finding{
-		message: fmt.Sprintf("only the metadata of a Secret can be read, but this reads %s", what),
-		hint: "use the name, labels, annotations, ownerReferences or references; Sunset watches only the metadata of Secrets, " +
-			"which does not include the type",
-		line: 1, column: 1,
-	}
+	return diagnose.Whole(fmt.Sprintf("only the metadata of a Secret can be read, but this reads %s", what),
+		"use the name, labels, annotations, ownerReferences or references; Sunset watches only the metadata of Secrets, "+
+			"which does not include the type")
 }
 
 // Key identifies the facts of the rule: its target, its selector, and its expressions with the variables that they use.

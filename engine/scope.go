@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -25,7 +26,7 @@ type scope struct {
 type variable struct {
 	name, text string
 	definition *cel.Ast // nil if the expression is invalid
-	findings   []finding
+	findings   []diagnose.Finding
 	reads      ofExtras[bool] // the extras that it, or a variable that it uses, reads
 	digest     string         // of the text and of the variables that it uses
 }
@@ -76,17 +77,16 @@ func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
 	if err != nil {
 		env = s.env
 		if len(v.findings) == 0 {
-			v.findings = []finding{{message: err.Error(), line: 1, column: 1}}
+			v.findings = diagnose.Whole(err.Error(), "")
 		}
 	}
 	return &scope{env: env, variables: append(slices.Clip(s.variables), v)}
 }
 
-func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, reads ofExtras[bool], findings []finding) {
+func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, reads ofExtras[bool], findings []diagnose.Finding) {
 	defer recoverAs(&findings)
 	if !identifier.MatchString(v.Name) || s.variable(v.Name) != nil {
-		return nil, reads, []finding{{message: fmt.Sprintf("the name %q is not unique, or is invalid", v.Name), line: 1, column: 1,
-			hint: "use letters, digits and _, and each name once"}}
+		return nil, reads, diagnose.Whole(fmt.Sprintf("the name %q is not unique, or is invalid", v.Name), "use letters, digits and _, and each name once")
 	}
 	checked, findings := c.check(v.Expression, anything, s)
 	if len(findings) > 0 {
@@ -94,7 +94,7 @@ func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, r
 	}
 	at := s.reads(checked)
 	if taken := hidden(checked, at); taken != nil {
-		return nil, reads, []finding{*taken}
+		return nil, reads, []diagnose.Finding{*taken}
 	}
 	for x := range extras {
 		reads[x] = at[x] != nil
@@ -139,7 +139,7 @@ func (s *scope) digestFor(text string) string {
 
 // inline expands the variables. A variable that is used more than once is evaluated once. The optimizer checks the
 // expanded expression again, so the definitions of the variables must already be expanded.
-func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
+func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []diagnose.Finding) {
 	var inlined []*cel.InlineVariable
 	total := size(checked)
 	for _, v := range slices.Backward(s.variables) {
@@ -154,15 +154,15 @@ func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
 		return checked, nil
 	}
 	if total > MaxNodes {
-		return nil, []finding{{message: fmt.Sprintf("too large after its variables are expanded: %d nodes; the limit is %d", total, MaxNodes), line: 1, column: 1}}
+		return nil, diagnose.Whole(fmt.Sprintf("too large after its variables are expanded: %d nodes; the limit is %d", total, MaxNodes), "")
 	}
 	optimizer, err := cel.NewStaticOptimizer(cel.NewInliningOptimizer(inlined...))
 	if err != nil {
-		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
+		return nil, diagnose.Whole(err.Error(), "")
 	}
 	whole, issues := optimizer.Optimize(s.env, checked)
 	if len(issues.Errors()) > 0 {
-		return nil, explainInlined(issues)
+		return nil, diagnose.Inlined(issues)
 	}
 	return whole, nil
 }

@@ -1,4 +1,4 @@
-package engine
+package diagnose
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sunset-k8s/sunset/engine/openapi"
 	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
@@ -32,7 +33,7 @@ var servedAsNull = regexp.MustCompile(`\.(creationTimestamp|eventTime|(deprecate
 
 // absence returns the replacement for a comparison of a field of the object with null: a test for the field. It is
 // empty for any other expression, for a field that may be null, and if the expression already tests for the field.
-func (d *diagnosis) absence(c complaint) (instead string) {
+func (d *diagnosis) absence(c celError) (instead string) {
 	call := d.call(c)
 	if call == nil || len(call.AsCall().Args()) != 2 {
 		return ""
@@ -56,29 +57,29 @@ func (d *diagnosis) tests(path string) bool {
 }
 
 // undefinedField explains a field that is missing in the schema of the object.
-func (d *diagnosis) undefinedField(c complaint) finding {
+func (d *diagnosis) undefinedField(c celError) Finding {
 	name := c.caught[1]
-	f := finding{message: fmt.Sprintf("the schema has no field %q", name), hint: "check the spelling", field: d.fieldOf(c)}
-	provider, ok := d.scope.env.CELTypeProvider().(*schemaTypes)
-	if !ok || len(provider.lacking[name]) != 1 {
+	f := Finding{Message: fmt.Sprintf("the schema has no field %q", name), Hint: "check the spelling", Field: d.fieldOf(c)}
+	provider, ok := d.scope.Env.CELTypeProvider().(*openapi.Types)
+	if !ok || len(provider.Lacking(name)) != 1 {
 		return f // two types lack a field of this name, and cel-go does not report which one
 	}
-	parent := provider.lacking[name][0]
-	f.message += " in " + strings.ReplaceAll(parent, "/", ".")
-	f.hint = provider.hintAt(parent, name)
+	parent := provider.Lacking(name)[0]
+	f.Message += " in " + strings.ReplaceAll(parent, "/", ".")
+	f.Hint = fieldHint(provider, parent, name)
 	return f
 }
 
 // hintAt returns the hint for a field that a type does not have: the field of the type with a similar name, the only
 // field of the object with exactly this name, or else the existing fields of the type.
-func (t *schemaTypes) hintAt(parent, name string) string {
+func fieldHint(t *openapi.Types, parent, name string) string {
 	const shown = 12
 	names, _ := t.FindStructFieldNames(parent)
 	if meant := policy.Closest(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
 	}
-	if object := t.objects[syntax.ObjectVariable]; object != nil && !strings.Contains(parent, "[]") {
-		paths := slices.DeleteFunc(pathsIn(object, syntax.ObjectVariable), func(path string) bool { return !strings.HasSuffix(path, "."+name) })
+	if object := t.Schema(syntax.ObjectVariable); object != nil && !strings.Contains(parent, "[]") {
+		paths := slices.DeleteFunc(openapi.Paths(object, syntax.ObjectVariable), func(path string) bool { return !strings.HasSuffix(path, "."+name) })
 		if len(paths) == 1 {
 			return fmt.Sprintf("did you mean %s?", paths[0])
 		}

@@ -1,4 +1,4 @@
-package engine
+package diagnose
 
 import (
 	"fmt"
@@ -26,62 +26,62 @@ const (
 // clockNames are common names for the current time.
 var clockNames = []string{"now", "time", "today", "clock", "currentTime", "current_time", "getdate", "date", "age", "ago", "since"}
 
-// otherRoots are the names of the object in other systems.
-var otherRoots = []string{"self", "this", "obj", "o", "resource", "oldObject", "item", "it", "input"}
+// foreignObjectNames are the names of the object in other systems.
+var foreignObjectNames = []string{"self", "this", "obj", "o", "resource", "oldObject", "item", "it", "input"}
 
 // unknownName explains an undeclared name of a function, a variable, or a field that is written without object.
-func (d *diagnosis) unknownName(c complaint) finding {
+func (d *diagnosis) unknownName(c celError) Finding {
 	name, after := c.caught[1], d.after(c)
 	switch {
 	case slices.Contains(clockNames, name), isClockCall.MatchString(after):
-		return finding{message: clockMessage, hint: clockHint}
+		return Finding{Message: clockMessage, Hint: clockHint}
 	case strings.HasPrefix(after, "("):
 		return d.unknownFunction(name, c)
-	case otherObjects.MatchString(after):
-		return finding{message: fmt.Sprintf("unknown name %q", otherObjects.FindString(after)), hint: "did you mean object?"}
+	case foreignObjects.MatchString(after):
+		return Finding{Message: fmt.Sprintf("unknown name %q", foreignObjects.FindString(after)), Hint: "did you mean object?"}
 	case d.isVariable(name):
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean variables.%s?", name)}
-	case otherValues[name] == presenceHint && d.presence(c.expression) != "":
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "write " + d.presence(c.expression)}
-	case otherValues[name] != "":
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: otherValues[name]}
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: fmt.Sprintf("did you mean variables.%s?", name)}
+	case foreignValues[name] == presenceHint && d.presence(c.expression) != "":
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: "write " + d.presence(c.expression)}
+	case foreignValues[name] != "":
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: foreignValues[name]}
 	case name == syntax.VariablesVariable || strings.HasPrefix(name, syntax.VariablesVariable+"."):
 		return d.unknownVariable(after)
-	case slices.Contains(otherRoots, name), policy.Closest(name, []string{syntax.ObjectVariable}) != "":
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean object?"}
+	case slices.Contains(foreignObjectNames, name), policy.Closest(name, []string{syntax.ObjectVariable}) != "":
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: "did you mean object?"}
 	case policy.Closest(name, []string{syntax.ReferencesVariable}) != "":
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: "did you mean references?"}
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: "did you mean references?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("put strings in quotes: '%s'", name)}
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: fmt.Sprintf("put strings in quotes: '%s'", name)}
 	case dashedKey.MatchString(d.before(c)):
 		key := dashedKey.FindStringSubmatch(d.before(c))
 		rest := restOfKey.FindString(after)
-		return finding{
-			message: fmt.Sprintf("unknown name %q", name),
-			hint:    fmt.Sprintf(keyHint, key[1], key[2]+rest),
+		return Finding{
+			Message: fmt.Sprintf("unknown name %q", name),
+			Hint:    fmt.Sprintf(keyHint, key[1], key[2]+rest),
 		}
 	case bareKey.MatchString(d.text):
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf(keyHint, "labels", strings.TrimSpace(d.text))}
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: fmt.Sprintf(keyHint, "labels", strings.TrimSpace(d.text))}
 	}
 	name = strings.TrimPrefix(name, ".")
 	if element := d.loopVariable(c); element != "" {
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean %s.%s, or a field of the object, such as object.status.phase?", element, name)}
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: fmt.Sprintf("did you mean %s.%s, or a field of the object, such as object.status.phase?", element, name)}
 	}
 	if meant := policy.Closest(name, slices.Sorted(maps.Keys(objectFields))); meant != "" {
-		return finding{message: fmt.Sprintf("unknown name %q", name), hint: fmt.Sprintf("did you mean %s?", objectFields[meant])}
+		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: fmt.Sprintf("did you mean %s?", objectFields[meant])}
 	}
-	f := finding{message: fmt.Sprintf("unknown name %q", name), hint: "read fields of the object, such as object.status.phase"}
+	f := Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: "read fields of the object, such as object.status.phase"}
 	switch rest := strings.TrimPrefix(after, name); {
 	case strings.TrimSpace(d.text) == name:
-		f.hint += fmt.Sprintf(", and labels as object.metadata.?labels[?'%s'].orValue('')", name)
+		f.Hint += fmt.Sprintf(", and labels as object.metadata.?labels[?'%s'].orValue('')", name)
 	case !strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, "["):
-		f.hint += fmt.Sprintf("; put strings in quotes: '%s'", name)
+		f.Hint += fmt.Sprintf("; put strings in quotes: '%s'", name)
 	}
 	return f
 }
 
 func (d *diagnosis) isVariable(name string) bool {
-	return slices.ContainsFunc(d.scope.variables, func(v variable) bool { return v.name == name })
+	return slices.Contains(d.scope.Variables, name)
 }
 
 // objectFields maps the names of common fields to their paths.
@@ -118,24 +118,24 @@ func startsUpper(name string) bool {
 	return unicode.IsUpper(r)
 }
 
-func (d *diagnosis) unknownFunction(name string, c complaint) finding {
+func (d *diagnosis) unknownFunction(name string, c celError) Finding {
 	if call := d.call(c); name == "exists" && call != nil && !call.AsCall().IsMemberFunction() && len(call.AsCall().Args()) == 1 && len(d.textsOf(call)) == 1 {
-		return finding{message: "exists() tests the elements of a list", hint: fmt.Sprintf("for a field write has(%s)", d.textsOf(call)...)}
+		return Finding{Message: "exists() tests the elements of a list", Hint: fmt.Sprintf("for a field write has(%s)", d.textsOf(call)...)}
 	}
-	if slices.Contains(d.names, name) { // a macro: cel-go expands it only with the right arguments
-		return finding{message: name + "() does not accept these arguments", hint: macroHints[name]}
+	if slices.Contains(d.scope.Functions.all, name) { // a macro: cel-go expands it only with the right arguments
+		return Finding{Message: name + "() does not accept these arguments", Hint: macroHints[name]}
 	}
-	f := finding{message: fmt.Sprintf("unknown function %s()", name), hint: functionsHint}
-	if field := d.fieldCalled(name, c); field == syntax.ReferencesVariable+"."+name || field != "" && otherFunctions[name] == "" && policy.Closest(name, d.names) == "" {
-		f.hint = "write a field without (): " + field
-	} else if loop := otherLoops[name]; loop != "" {
-		f.hint = fmt.Sprintf("did you mean %s()? %s", loop, macroHints[loop])
+	f := Finding{Message: fmt.Sprintf("unknown function %s()", name), Hint: functionsHint}
+	if field := d.fieldCalled(name, c); field == syntax.ReferencesVariable+"."+name || field != "" && foreignFunctions[name] == "" && policy.Closest(name, d.scope.Functions.all) == "" {
+		f.Hint = "write a field without (): " + field
+	} else if loop := foreignLoops[name]; loop != "" {
+		f.Hint = fmt.Sprintf("did you mean %s()? %s", loop, macroHints[loop])
 	} else if known := d.inCEL(name, c); known != "" {
-		f.hint = known
-	} else if meant := policy.Closest(name, ourNames()); meant != "" {
-		f.hint = fmt.Sprintf("did you mean %s?", signatureOf(meant))
-	} else if meant := policy.Closest(name, d.names); meant != "" {
-		f.hint = fmt.Sprintf("did you mean %s?", d.renamed(c, meant))
+		f.Hint = known
+	} else if meant := policy.Closest(name, d.scope.Functions.own); meant != "" {
+		f.Hint = fmt.Sprintf("did you mean %s?", d.scope.Functions.calls[meant])
+	} else if meant := policy.Closest(name, d.scope.Functions.all); meant != "" {
+		f.Hint = fmt.Sprintf("did you mean %s?", d.renamed(c, meant))
 	}
 	return f
 }
@@ -150,21 +150,18 @@ var macroHints = map[string]string{
 	"map":        "it takes a name and an expression, such as object.status.conditions.map(c, c.type)",
 }
 
-func (d *diagnosis) unknownVariable(after string) finding {
+func (d *diagnosis) unknownVariable(after string) Finding {
 	used := syntax.VariablesIn(after)
-	var declared []string
-	for _, v := range d.scope.variables {
-		declared = append(declared, v.name)
-	}
+	declared := d.scope.Variables
 	switch {
 	case len(used) == 0:
-		return finding{message: "variables is not an object", hint: "write variables.NAME"}
+		return Finding{Message: "variables is not an object", Hint: "write variables.NAME"}
 	case len(declared) == 0:
-		return finding{message: fmt.Sprintf("unknown variable %q", used[0]), hint: "declare it in spec.variables; a variable may use those before it"}
+		return Finding{Message: fmt.Sprintf("unknown variable %q", used[0]), Hint: "declare it in spec.variables; a variable may use those before it"}
 	}
-	f := finding{message: fmt.Sprintf("unknown variable %q", used[0]), hint: "the variables before this are: " + strings.Join(declared, ", ")}
+	f := Finding{Message: fmt.Sprintf("unknown variable %q", used[0]), Hint: "the variables before this are: " + strings.Join(declared, ", ")}
 	if meant := policy.Closest(used[0], declared); meant != "" {
-		f.hint = fmt.Sprintf("did you mean variables.%s?", meant)
+		f.Hint = fmt.Sprintf("did you mean variables.%s?", meant)
 	}
 	return f
 }

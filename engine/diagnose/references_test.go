@@ -1,4 +1,4 @@
-package engine_test
+package diagnose_test
 
 import (
 	"testing"
@@ -8,8 +8,16 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-// TestReferencesMisread: an expression that compiled here in error would return the same result for ConfigMaps in use.
-func TestReferencesMisread(t *testing.T) {
+// aboutConfigMaps returns a rule about ConfigMaps.
+func aboutConfigMaps(eligible string) v1alpha1.Rule {
+	return v1alpha1.Rule{
+		Name: "unused", Target: v1alpha1.Target{APIVersion: "v1", Kind: "ConfigMap"},
+		Eligible: eligible, StartTime: "object.metadata.creationTimestamp", TTL: "1h",
+	}
+}
+
+// TestInvalidReferences: an expression that compiled here in error would return the same result for ConfigMaps in use.
+func TestInvalidReferences(t *testing.T) {
 	const (
 		has = " (references has count, and by, a list whose elements have kind, namespace and name: " +
 			"write references.count == 0, or references.by.exists(r, r.kind == 'Pod'))"
@@ -78,8 +86,8 @@ func TestReferencesMisread(t *testing.T) {
 	}
 }
 
-// TestReferencesMisreadByVariables: the results of variables have types too.
-func TestReferencesMisreadByVariables(t *testing.T) {
+// TestInvalidReferencesInVariables: the results of variables have types too.
+func TestInvalidReferencesInVariables(t *testing.T) {
 	variables := []v1alpha1.Variable{
 		{Name: "uses", Expression: "references.count"}, {Name: "first", Expression: "references.by[0]"}, {Name: "names", Expression: "['a'].map(references, references != '')"},
 	}

@@ -1,4 +1,4 @@
-package engine
+package diagnose
 
 import (
 	"cmp"
@@ -15,66 +15,66 @@ import (
 )
 
 // noOverload explains a function or operator that does not accept operands of these types.
-func (d *diagnosis) noOverload(c complaint) finding {
+func (d *diagnosis) noOverload(c celError) Finding {
 	function, args := c.caught[1], syntax.TypeName(c.caught[2])
 	symbol, isOperator := operators.FindReverse(function)
 	switch {
 	case (symbol == "==" || symbol == "!=") && d.absence(c) != "":
-		return finding{message: absentMessage, hint: "write " + d.absence(c)}
+		return Finding{Message: absentMessage, Hint: "write " + d.absence(c)}
 	case symbol == "in":
-		return finding{message: "in does not accept " + args, hint: cmp.Or(d.valueHint(c), "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']")}
+		return Finding{Message: "in does not accept " + args, Hint: cmp.Or(d.valueHint(c), "write VALUE in LIST, such as object.status.phase in ['Succeeded', 'Failed']")}
 	case isOperator && strings.Contains(c.caught[2], "optional_type("):
-		return finding{message: fmt.Sprintf("%s does not accept %s", cmp.Or(symbol, conditional), args), hint: cmp.Or(d.operandHint(c), d.valueHint(c),
+		return Finding{Message: fmt.Sprintf("%s does not accept %s", cmp.Or(symbol, conditional), args), Hint: cmp.Or(d.operandHint(c), d.valueHint(c),
 			".? and [?] return optional values: set a default, such as object.status.?failed.orValue(0) > 0")}
 	case isOperator && symbol != "":
-		f := finding{message: fmt.Sprintf("%s does not accept %s", symbol, args), hint: d.operandHint(c)}
+		f := Finding{Message: fmt.Sprintf("%s does not accept %s", symbol, args), Hint: d.operandHint(c)}
 		has := func(name string) bool { return strings.Contains(args, name) }
 		switch {
-		case f.hint != "":
+		case f.Hint != "":
 		case bareDate.MatchString(d.code()):
-			f.hint = fmt.Sprintf("put dates in quotes: '%s'", bareDate.FindString(d.code()))
+			f.Hint = fmt.Sprintf("put dates in quotes: '%s'", bareDate.FindString(d.code()))
 		case has("string") && (has("timestamp") || has("duration") && (symbol == "+" || symbol == "-")):
-			f.hint = "times in objects are strings: convert them, such as timestamp(object.metadata.creationTimestamp)"
+			f.Hint = "times in objects are strings: convert them, such as timestamp(object.metadata.creationTimestamp)"
 		case has("duration") && !has("timestamp"):
-			f.hint = "write a duration, such as duration('1h') or days(7), not a number or a string"
+			f.Hint = "write a duration, such as duration('1h') or days(7), not a number or a string"
 		case has("Quantity"):
-			f.hint = "compare quantities with functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
+			f.Hint = "compare quantities with functions, such as quantity('2Gi').isGreaterThan(quantity('1Gi'))"
 		case has("double") && has("int") && slices.Contains([]string{"+", "-", "*", "/"}, symbol):
-			f.hint = "arithmetic needs numbers of one type: convert the integer with double(...)"
+			f.Hint = "arithmetic needs numbers of one type: convert the integer with double(...)"
 		case symbol == "==" || symbol == "!=":
-			f.hint = "only values of one type can be equal: put strings in quotes, but not numbers"
+			f.Hint = "only values of one type can be equal: put strings in quotes, but not numbers"
 		}
 		return f
 	case isOperator && function == operators.Conditional:
-		return finding{message: conditional + " does not accept " + args, hint: "CONDITION must be a bool, and both values must have one type"}
+		return Finding{Message: conditional + " does not accept " + args, Hint: "CONDITION must be a bool, and both values must have one type"}
 	case isOperator && d.conditionOf(c) != "":
-		return finding{message: "the index of a list must be a number", hint: "write " + d.conditionOf(c)}
+		return Finding{Message: "the index of a list must be a number", Hint: "write " + d.conditionOf(c)}
 	case isOperator:
-		return finding{message: "brackets do not accept " + args, hint: "index a list by number, such as object.spec.containers[0], and a map by key, such as object.metadata.labels['app']"}
+		return Finding{Message: "brackets do not accept " + args, Hint: "index a list by number, such as object.spec.containers[0], and a map by key, such as object.metadata.labels['app']"}
 	}
 	receiver, arguments, isMember := strings.Cut(args, ".(")
-	f := finding{message: fmt.Sprintf("%s() does not accept %s", function, args), hint: cmp.Or(d.inCEL(function, c), d.used(function, c))}
+	f := Finding{Message: fmt.Sprintf("%s() does not accept %s", function, args), Hint: cmp.Or(d.inCEL(function, c), d.used(function, c))}
 	switch {
 	case isMember && arguments == ")":
-		f.message = function + "() needs arguments"
+		f.Message = function + "() needs arguments"
 	case isMember:
-		f.message = fmt.Sprintf("%s has no %s(%s", receiver, function, arguments)
+		f.Message = fmt.Sprintf("%s has no %s(%s", receiver, function, arguments)
 	case args == "()":
-		f.message = function + "() needs arguments"
+		f.Message = function + "() needs arguments"
 	}
 	switch texts := d.textsOf(d.call(c)); {
 	case strings.Contains(c.caught[2], "optional_type(") && d.valueHint(c) != "":
-		f.hint = d.valueHint(c)
+		f.Hint = d.valueHint(c)
 	case receiver == "string" && d.converted(function, arguments, c) != "":
-		f.message, f.hint = fmt.Sprintf("string has no %s(%s", function, arguments), "write "+d.converted(function, arguments, c)
+		f.Message, f.Hint = fmt.Sprintf("string has no %s(%s", function, arguments), "write "+d.converted(function, arguments, c)
 	case function == "duration" && args == "(int)" && len(texts) == 1:
-		f.hint = fmt.Sprintf("write duration(string(%s) + 's')", texts...)
+		f.Hint = fmt.Sprintf("write duration(string(%s) + 's')", texts...)
 	case function == "days" && args == "(string)" && len(texts) == 1 && isNumber.MatchString(strings.Trim(texts[0].(string), "'")):
-		f.hint = fmt.Sprintf("write days(%s)", strings.Trim(texts[0].(string), "'"))
-	case slices.Contains(ourNames(), function):
-		f.hint = "write " + signatureOf(function)
+		f.Hint = fmt.Sprintf("write days(%s)", strings.Trim(texts[0].(string), "'"))
+	case d.scope.Functions.calls[function] != "":
+		f.Hint = "write " + d.scope.Functions.calls[function]
 	case function == "contains" && len(texts) == 2 && (strings.HasPrefix(receiver, "list(") || strings.HasPrefix(receiver, "map(")):
-		f.hint = fmt.Sprintf("write %[2]s in %[1]s", texts...)
+		f.Hint = fmt.Sprintf("write %[2]s in %[1]s", texts...)
 	}
 	return f
 }
@@ -82,7 +82,7 @@ func (d *diagnosis) noOverload(c complaint) finding {
 const conditional = "CONDITION ? VALUE : OTHER"
 
 // valueHint returns how to set a default for the first optional operand; empty if none is optional.
-func (d *diagnosis) valueHint(c complaint) string {
+func (d *diagnosis) valueHint(c celError) string {
 	call := d.call(c)
 	if call == nil {
 		return ""
@@ -109,10 +109,10 @@ func (d *diagnosis) valueHint(c complaint) string {
 }
 
 // noRange explains a loop over a value that has no elements.
-func (d *diagnosis) noRange(c complaint) finding {
-	f := finding{message: "a loop iterates over a list or a map, and this is " + syntax.TypeName(c.caught[1])}
+func (d *diagnosis) noRange(c celError) Finding {
+	f := Finding{Message: "a loop iterates over a list or a map, and this is " + syntax.TypeName(c.caught[1])}
 	if path := d.fieldOf(c); strings.HasPrefix(c.caught[1], "optional_type(") && path != "" {
-		f.hint = "set a default for a missing value: add .orValue([])"
+		f.Hint = "set a default for a missing value: add .orValue([])"
 	}
 	return f
 }
@@ -123,8 +123,8 @@ var converters = map[string]string{"google.protobuf.Timestamp": "timestamp", "go
 
 // converted returns a call on a string, rewritten as a call on the converted string. It is empty if no type has such a
 // function.
-func (d *diagnosis) converted(function, arguments string, c complaint) string {
-	declared, texts := d.scope.env.Functions()[function], d.textsOf(d.call(c))
+func (d *diagnosis) converted(function, arguments string, c celError) string {
+	declared, texts := d.scope.Env.Functions()[function], d.textsOf(d.call(c))
 	if declared == nil || len(texts) == 0 {
 		return ""
 	}
@@ -146,7 +146,7 @@ func (d *diagnosis) converted(function, arguments string, c complaint) string {
 
 // conditionOf returns how a rule tests the condition in object.status.conditions['Complete']; empty for any other
 // expression.
-func (d *diagnosis) conditionOf(c complaint) string {
+func (d *diagnosis) conditionOf(c celError) string {
 	call := d.call(c)
 	if syntax.Function(call) != operators.Index || syntax.Path(call.AsCall().Args()[0]) != conditionsPath {
 		return ""
@@ -161,18 +161,18 @@ func (d *diagnosis) conditionOf(c complaint) string {
 // bareDate matches a date without quotes, which CEL reads as a subtraction.
 var bareDate = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 
-func (d *diagnosis) mixedTypes(c complaint) finding {
+func (d *diagnosis) mixedTypes(c celError) Finding {
 	if f, found := d.noCondition(c); found {
 		return f
 	}
-	return finding{
-		message: fmt.Sprintf("%s and %s: the elements of a list or map must have one type", syntax.TypeName(c.caught[2]), syntax.TypeName(c.caught[1])),
-		hint:    "wrap each element in dyn(...)",
+	return Finding{
+		Message: fmt.Sprintf("%s and %s: the elements of a list or map must have one type", syntax.TypeName(c.caught[2]), syntax.TypeName(c.caught[1])),
+		Hint:    "wrap each element in dyn(...)",
 	}
 }
 
 // noCondition explains x == 'a' || 'b', and other operands of a logical operator that are not of type bool.
-func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
+func (d *diagnosis) noCondition(c celError) (f Finding, found bool) {
 	var compared ast.Expr // the first comparison that is a part of the condition
 	for e := range syntax.All(d.tree.Expr()) {
 		function := syntax.Function(e)
@@ -186,7 +186,7 @@ func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
 			if part.ID() == c.expression {
 				symbol, _ := operators.FindReverse(function)
 				text := syntax.Format(part, d.tree.SourceInfo())
-				f.message, found = fmt.Sprintf("the operands of %s must be conditions, but %s is of type %s", symbol, text, syntax.TypeName(c.caught[2])), true
+				f.Message, found = fmt.Sprintf("the operands of %s must be conditions, but %s is of type %s", symbol, text, syntax.TypeName(c.caught[2])), true
 			}
 		}
 		if !found {
@@ -194,10 +194,10 @@ func (d *diagnosis) noCondition(c complaint) (f finding, found bool) {
 		}
 	}
 	if found && strings.HasPrefix(c.caught[2], "optional_type(") {
-		f.hint = "write " + syntax.Format(d.expression(c), d.tree.SourceInfo()) + ".orValue(false)"
+		f.Hint = "write " + syntax.Format(d.expression(c), d.tree.SourceInfo()) + ".orValue(false)"
 	} else if texts := d.textsOf(compared); found && texts != nil {
 		symbol, _ := operators.FindReverse(syntax.Function(compared))
-		f.hint = fmt.Sprintf("write %s %s %s", texts[0], symbol, syntax.Format(d.expression(c), d.tree.SourceInfo()))
+		f.Hint = fmt.Sprintf("write %s %s %s", texts[0], symbol, syntax.Format(d.expression(c), d.tree.SourceInfo()))
 	}
 	return f, found
 }

@@ -1,4 +1,4 @@
-package engine
+package diagnose
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
-// otherFunctions maps functions of other languages to formats of CEL expressions for the receiver and the arguments.
-var otherFunctions = map[string]string{
+// foreignFunctions maps functions of other languages to formats of CEL expressions for the receiver and the arguments.
+var foreignFunctions = map[string]string{
 	"count": "size(%s)", "len": "size(%s)", "length": "size(%s)",
 	"empty": "size(%s) == 0", "isEmpty": "size(%s) == 0",
 	"eq": "%s == %s", "equals": "%s == %s", "ne": "%s != %s", "isNull": "!has(%s)", "not": "!(%s)", "xor": "%s != %s",
@@ -27,13 +27,13 @@ var otherFunctions = map[string]string{
 	"str": "string(%s)", "toString": "string(%s)", "atoi": "int(%s)", "parseInt": "int(%s)", "toInt": "int(%s)",
 }
 
-// otherLoops maps loop functions of other languages to those of CEL.
-var otherLoops = map[string]string{
+// foreignLoops maps loop functions of other languages to those of CEL.
+var foreignLoops = map[string]string{
 	"any": "exists", "some": "exists", "every": "all", "forEach": "all", "select": "filter", "where": "filter", "collect": "map",
 }
 
-// otherValues maps values of other languages to hints.
-var otherValues = map[string]string{
+// foreignValues maps values of other languages to hints.
+var foreignValues = map[string]string{
 	"True": "write true; put strings in quotes, such as the status of a condition: 'True'", "TRUE": "write true",
 	"False": "write false; put strings in quotes, such as the status of a condition: 'False'", "FALSE": "write false",
 	"nil": presenceHint, "None": presenceHint, "NULL": presenceHint, "Null": presenceHint, "undefined": presenceHint,
@@ -44,8 +44,8 @@ var otherValues = map[string]string{
 	"request":         "an expression cannot read a request: read fields of the object, such as object.metadata.namespace",
 }
 
-// otherObjects matches the names of the object in admission policies.
-var otherObjects = regexp.MustCompile(`^(request\.(object|oldObject)|input\.review\.object|variables\.anyObject)\b`)
+// foreignObjects matches the names of the object in admission policies.
+var foreignObjects = regexp.MustCompile(`^(request\.(object|oldObject)|input\.review\.object|variables\.anyObject)\b`)
 
 // presence returns a test for the field that is compared with nothing, an operand for an absent field; empty for none.
 func (d *diagnosis) presence(nothing int64) (instead string) {
@@ -67,8 +67,8 @@ func (d *diagnosis) presence(nothing int64) (instead string) {
 	return instead
 }
 
-// expression returns the part that a complaint is about; nil if there is none.
-func (d *diagnosis) expression(c complaint) ast.Expr {
+// expression returns the part that a error is about; nil if there is none.
+func (d *diagnosis) expression(c celError) ast.Expr {
 	if d.tree == nil {
 		return nil
 	}
@@ -80,9 +80,9 @@ func (d *diagnosis) expression(c complaint) ast.Expr {
 	return nil
 }
 
-// loopVariable returns the variable of the innermost loop around the part that a complaint is about; empty if there is
+// loopVariable returns the variable of the innermost loop around the part that a error is about; empty if there is
 // none.
-func (d *diagnosis) loopVariable(c complaint) (name string) {
+func (d *diagnosis) loopVariable(c celError) (name string) {
 	for e := range syntax.All(d.tree.Expr()) {
 		if e.Kind() != ast.ComprehensionKind || !syntax.Iterates(e.AsComprehension()) {
 			continue
@@ -96,8 +96,8 @@ func (d *diagnosis) loopVariable(c complaint) (name string) {
 	return name
 }
 
-// call returns the call that a complaint is about; nil if there is none.
-func (d *diagnosis) call(c complaint) ast.Expr {
+// call returns the call that a error is about; nil if there is none.
+func (d *diagnosis) call(c celError) ast.Expr {
 	if e := d.expression(c); e != nil && e.Kind() == ast.CallKind {
 		return e
 	}
@@ -124,7 +124,7 @@ func (d *diagnosis) textsOf(call ast.Expr) (texts []any) {
 }
 
 // fieldCalled returns the path of a field that is called as a function without arguments; empty for anything else.
-func (d *diagnosis) fieldCalled(name string, c complaint) string {
+func (d *diagnosis) fieldCalled(name string, c celError) string {
 	call := d.call(c)
 	if call == nil || !call.AsCall().IsMemberFunction() || len(call.AsCall().Args()) > 0 {
 		return ""
@@ -136,8 +136,8 @@ func (d *diagnosis) fieldCalled(name string, c complaint) string {
 }
 
 // inCEL returns what to write instead of a function of another language; empty if it is unknown.
-func (d *diagnosis) inCEL(function string, c complaint) string {
-	form, known := otherFunctions[function]
+func (d *diagnosis) inCEL(function string, c celError) string {
+	form, known := foreignFunctions[function]
 	texts := d.textsOf(d.call(c))
 	if !known || len(texts) != max(strings.Count(form, "%"), 1) {
 		return ""
@@ -146,7 +146,7 @@ func (d *diagnosis) inCEL(function string, c complaint) string {
 }
 
 // renamed returns a call as written, but with another function name.
-func (d *diagnosis) renamed(c complaint, function string) string {
+func (d *diagnosis) renamed(c celError, function string) string {
 	call := d.call(c)
 	texts := d.textsOf(call)
 	if texts == nil {
@@ -167,8 +167,8 @@ func callOf(function string, ofMember bool, texts []any) string {
 }
 
 // used returns how to call a function of a library that was called in another way.
-func (d *diagnosis) used(function string, c complaint) string {
-	declared := d.scope.env.Functions()[function]
+func (d *diagnosis) used(function string, c celError) string {
+	declared := d.scope.Env.Functions()[function]
 	call := d.call(c)
 	if declared == nil || call == nil {
 		return ""
@@ -190,7 +190,7 @@ func (d *diagnosis) used(function string, c complaint) string {
 	return "call it as " + strings.Join(signatures, ", or ")
 }
 
-// typesIn returns the types in a complaint about a call, such as (string, map(string, string)).
+// typesIn returns the types in a error about a call, such as (string, map(string, string)).
 func typesIn(list string) (all []string) {
 	depth, begin := 0, 0
 	list = strings.Trim(list, " ")
@@ -209,7 +209,7 @@ func typesIn(list string) (all []string) {
 }
 
 // operandHint returns what to write instead of the operand with the wrong type; empty if it is unknown.
-func (d *diagnosis) operandHint(c complaint) string {
+func (d *diagnosis) operandHint(c celError) string {
 	types, call := typesIn(syntax.TypeName(c.caught[2])), d.call(c)
 	if call == nil || len(types) != 2 || len(call.AsCall().Args()) != 2 {
 		return ""
@@ -259,7 +259,7 @@ func (d *diagnosis) operandHint(c complaint) string {
 var negated = map[string]string{operators.Equals: "!=", operators.NotEquals: "=="}
 
 // isSize reports whether other languages use a field of this name for the size of a value.
-func isSize(field string) bool { return field == "size" || otherFunctions[field] == "size(%s)" }
+func isSize(field string) bool { return field == "size" || foreignFunctions[field] == "size(%s)" }
 
 // zeroOf has an example value for each type.
 var zeroOf = map[string]string{"string": "''", "int": "0", "uint": "0u", "double": "0.0", "bool": "false"}

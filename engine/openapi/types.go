@@ -1,6 +1,7 @@
-package engine
+package openapi
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/google/cel-go/cel"
@@ -8,21 +9,22 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// schemaTypes returns CEL types for the parts of an OpenAPI schema, on demand: most expressions use few parts of a
+// Types returns CEL types for the parts of an OpenAPI schema, on demand: most expressions use few parts of a
 // large schema. The types are those of a decoded object, so a date-time is a string and an int-or-string is dynamic. It
 // is for a single goroutine.
-type schemaTypes struct {
+type Types struct {
 	types.Provider
 	objects map[string]*spec.Schema // by type name, which is the path: "object/status". Expressions cannot contain such a name
 	lacking map[string][]string     // for one expression, by field: the types in which the checker did not find the field
 }
 
-func newSchemaTypes(provider types.Provider) *schemaTypes {
-	return &schemaTypes{Provider: provider, objects: map[string]*spec.Schema{}, lacking: map[string][]string{}}
+// NewTypes returns types of no schema yet. All other types are those of provider.
+func NewTypes(provider types.Provider) *Types {
+	return &Types{Provider: provider, objects: map[string]*spec.Schema{}, lacking: map[string][]string{}}
 }
 
-// typeOf returns the type of the value at path.
-func (t *schemaTypes) typeOf(s *spec.Schema, path string) *cel.Type {
+// TypeOf returns the type of the value at path.
+func (t *Types) TypeOf(s *spec.Schema, path string) *cel.Type {
 	if len(s.Type) != 1 || s.Nullable || has(s, numberExtension) {
 		return cel.DynType
 	}
@@ -39,20 +41,20 @@ func (t *schemaTypes) typeOf(s *spec.Schema, path string) *cel.Type {
 		if s.Items == nil || s.Items.Schema == nil {
 			return cel.ListType(cel.DynType)
 		}
-		return cel.ListType(t.typeOf(s.Items.Schema, path+"[]"))
+		return cel.ListType(t.TypeOf(s.Items.Schema, path+"[]"))
 	case "object":
 		return t.object(s, path)
 	}
 	return cel.DynType
 }
 
-func (t *schemaTypes) object(s *spec.Schema, path string) *cel.Type {
+func (t *Types) object(s *spec.Schema, path string) *cel.Type {
 	switch a := s.AdditionalProperties; {
 	case len(s.Properties) > 0:
 		t.objects[path] = s
 		return cel.ObjectType(path)
 	case a != nil && a.Schema != nil && !has(s, openExtension):
-		return cel.MapType(cel.StringType, t.typeOf(a.Schema, path+"[]"))
+		return cel.MapType(cel.StringType, t.TypeOf(a.Schema, path+"[]"))
 	default:
 		return cel.DynType
 	}
@@ -68,8 +70,17 @@ func isOpen(s *spec.Schema) bool {
 	return has(s, openExtension) || has(s, embeddedExtension) || s.AdditionalProperties != nil
 }
 
+// Schema returns the schema of a type; nil if it is not the type of an object of a schema.
+func (t *Types) Schema(name string) *spec.Schema { return t.objects[name] }
+
+// Lacking returns the types in which the checker did not find a field since Forget.
+func (t *Types) Lacking(field string) []string { return t.lacking[field] }
+
+// Forget forgets which fields were not found. Call it before each expression.
+func (t *Types) Forget() { clear(t.lacking) }
+
 // FindStructType implements types.Provider.
-func (t *schemaTypes) FindStructType(name string) (*types.Type, bool) {
+func (t *Types) FindStructType(name string) (*types.Type, bool) {
 	if t.objects[name] == nil {
 		return t.Provider.FindStructType(name)
 	}
@@ -77,7 +88,7 @@ func (t *schemaTypes) FindStructType(name string) (*types.Type, bool) {
 }
 
 // FindStructFieldNames implements types.Provider.
-func (t *schemaTypes) FindStructFieldNames(name string) ([]string, bool) {
+func (t *Types) FindStructFieldNames(name string) ([]string, bool) {
 	s := t.objects[name]
 	if s == nil {
 		return t.Provider.FindStructFieldNames(name)
@@ -91,7 +102,7 @@ func (t *schemaTypes) FindStructFieldNames(name string) ([]string, bool) {
 }
 
 // FindStructFieldType implements types.Provider.
-func (t *schemaTypes) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+func (t *Types) FindStructFieldType(name, field string) (*types.FieldType, bool) {
 	s := t.objects[name]
 	if s == nil {
 		return t.Provider.FindStructFieldType(name, field)
@@ -106,5 +117,16 @@ func (t *schemaTypes) FindStructFieldType(name, field string) (*types.FieldType,
 		}
 		return nil, false
 	}
-	return &types.FieldType{Type: t.typeOf(&property, name+"/"+field)}, true
+	return &types.FieldType{Type: t.TypeOf(&property, name+"/"+field)}, true
+}
+
+// Paths returns the paths of all fields of a schema, including nested fields.
+func Paths(s *spec.Schema, path string) []string {
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		field := s.Properties[name]
+		paths = append(paths, path+"."+name)
+		paths = append(paths, Paths(&field, path+"."+name)...)
+	}
+	return paths
 }

@@ -1,4 +1,4 @@
-package engine
+package diagnose
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// foreign are operators and notations of other languages. cel-go's errors about them do not help. A hint may repeat
+// foreignNotations are operators and notations of other languages. cel-go's errors about them do not help. A hint may repeat
 // groups of the pattern, as in regexp.Expand.
-var foreign = []struct {
+var foreignNotations = []struct {
 	pattern       *regexp.Regexp // its first group is the foreign text; in patterns with a field, it starts at the field
 	message, hint string
 }{
@@ -74,10 +74,10 @@ const (
 
 // syntax explains a text that the parser cannot read. It recognizes notations of other languages. Otherwise it removes
 // the parser's list of expected tokens.
-func (d *diagnosis) syntax(c complaint) finding {
+func (d *diagnosis) syntax(c celError) Finding {
 	code, unclosed := codeOf(d.text)
 	if unclosed >= 0 {
-		return d.located(unclosed, finding{message: syntaxMessage + ": a quote is not closed", hint: "write the same quote at the end of the string"})
+		return d.located(unclosed, Finding{Message: syntaxMessage + ": a quote is not closed", Hint: "write the same quote at the end of the string"})
 	}
 	if f, found := d.badEscape(); found {
 		return f
@@ -90,41 +90,41 @@ func (d *diagnosis) syntax(c complaint) finding {
 	conditions := strings.Count(code, "?") - strings.Count(code, ".?") - strings.Count(code, "[?")
 	switch {
 	case strings.HasPrefix(detail, "the end") && conditions > strings.Count(code, ":"):
-		return finding{message: syntaxMessage + ": the : of CONDITION ? VALUE : OTHER is missing", hint: "write CONDITION ? VALUE : OTHER"}
+		return Finding{Message: syntaxMessage + ": the : of CONDITION ? VALUE : OTHER is missing", Hint: "write CONDITION ? VALUE : OTHER"}
 	case strings.HasPrefix(detail, "the end"):
-		return finding{message: syntaxMessage + ": the expression ends too early", hint: "something is missing after the last operator or parenthesis"}
+		return Finding{Message: syntaxMessage + ": the expression ends too early", Hint: "something is missing after the last operator or parenthesis"}
 	case detail == "extraneous input ')'":
-		return finding{message: syntaxMessage + ": one ) too many", hint: "remove it"}
+		return Finding{Message: syntaxMessage + ": one ) too many", Hint: "remove it"}
 	}
 	if misplaced := lastQuoted.FindStringSubmatch(detail); misplaced != nil {
 		detail = misplaced[1] + " is not expected here"
 	}
-	return finding{message: syntaxMessage + ": " + detail}
+	return Finding{Message: syntaxMessage + ": " + detail}
 }
 
 // lastQuoted matches the token that the parser did not expect.
 var lastQuoted = regexp.MustCompile(`^(?:extraneous input |no viable alternative at input |token recognition error at: |)('.*')$`)
 
-// IsUnreadable reports whether a problem is that an expression does not parse.
-func IsUnreadable(p policy.Problem) bool { return strings.HasPrefix(p.Message, syntaxMessage) }
+// IsSyntaxError reports whether a problem is that an expression does not parse.
+func IsSyntaxError(p policy.Problem) bool { return strings.HasPrefix(p.Message, syntaxMessage) }
 
 // foreignIn returns a finding for the first foreign notation in an expression without its strings.
-func (d *diagnosis) foreignIn(code string) (f finding, found bool) {
+func (d *diagnosis) foreignIn(code string) (f Finding, found bool) {
 	at := len(code)
-	for _, known := range foreign {
+	for _, known := range foreignNotations {
 		if match := known.pattern.FindStringSubmatchIndex(code); match != nil && match[2] < at {
 			filled := func(template string) string { return string(known.pattern.ExpandString(nil, template, d.text, match)) }
-			at, f = match[2], finding{message: syntaxMessage + ": " + filled(known.message), hint: filled(known.hint)}
+			at, f = match[2], Finding{Message: syntaxMessage + ": " + filled(known.message), Hint: filled(known.hint)}
 		}
 	}
-	return d.located(at, f), f.message != ""
+	return d.located(at, f), f.Message != ""
 }
 
 // located returns a finding with the position of an offset in the text, in bytes.
-func (d *diagnosis) located(offset int, f finding) finding {
+func (d *diagnosis) located(offset int, f Finding) Finding {
 	before := d.text[:offset]
-	f.line = strings.Count(before, "\n") + 1
-	f.column = len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
+	f.Line = strings.Count(before, "\n") + 1
+	f.Column = len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
 	return f
 }
 
@@ -148,11 +148,11 @@ var anyEscape = regexp.MustCompile(`\\.`)
 var unknownEscape = regexp.MustCompile(`^(?:[^\\]|\\[abfnrtvxXuU0-7?"'` + "`" + `\\])*(\\[^abfnrtvxXuU0-7?"'` + "`" + `\\])`)
 
 // badEscape returns a finding for the first string with such an escape sequence.
-func (d *diagnosis) badEscape() (f finding, found bool) {
+func (d *diagnosis) badEscape() (f Finding, found bool) {
 	for _, at := range literals.FindAllStringIndex(d.text, -1) {
 		literal := d.text[at[0]:at[1]]
 		if caught := unknownEscape.FindStringSubmatch(literal); caught != nil && strings.ContainsAny(literal[:1], `'"`) {
-			return d.located(at[0], finding{message: fmt.Sprintf("%s: %s is not an escape sequence", syntaxMessage, caught[1]), hint: "write " + withEscape(literal)}), true
+			return d.located(at[0], Finding{Message: fmt.Sprintf("%s: %s is not an escape sequence", syntaxMessage, caught[1]), Hint: "write " + withEscape(literal)}), true
 		}
 	}
 	return f, false

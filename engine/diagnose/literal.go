@@ -1,4 +1,4 @@
-package engine
+package diagnose
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ var isQuantity = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|
 // failing returns findings about types and literals that are wrong for every object. These are strings that cannot be
 // converted, calls of includes() on a string, which compare the whole string, and comparisons of an optional value with
 // a value that is not optional.
-func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
+func alwaysFails(env *cel.Env, tree *ast.AST) (findings []Finding) {
 	for e := range syntax.All(tree.Expr()) {
 		if syntax.Function(e) == "includes" && tree.GetType(e.AsCall().Target().ID()).Kind() == types.StringKind {
 			call := callOf("contains", true, []any{syntax.Format(e.AsCall().Target(), tree.SourceInfo()), syntax.Format(e.AsCall().Args()[0], tree.SourceInfo())})
@@ -52,10 +52,10 @@ func failing(env *cel.Env, tree *ast.AST) (findings []finding) {
 }
 
 // neverEqual finds a comparison of an optional value with null or with a field of the object. They are never equal.
-func neverEqual(tree *ast.AST, e ast.Expr) (f finding, found bool) {
+func neverEqual(tree *ast.AST, e ast.Expr) (f Finding, found bool) {
 	function := syntax.Function(e)
 	if function != operators.Equals && function != operators.NotEquals {
-		return finding{}, false
+		return Finding{}, false
 	}
 	for i, arg := range e.AsCall().Args() {
 		other, text := e.AsCall().Args()[1-i], syntax.Format(arg, tree.SourceInfo())
@@ -73,17 +73,17 @@ func neverEqual(tree *ast.AST, e ast.Expr) (f finding, found bool) {
 			return findingAt(tree, e, "an optional value and a value are never equal", hint), true
 		}
 	}
-	return finding{}, false
+	return Finding{}, false
 }
 
 func isNull(e ast.Expr) bool {
 	return e.Kind() == ast.LiteralKind && e.AsLiteral().Type() == types.NullType
 }
 
+// convert evaluates the conversion of a literal. It needs no budget, because an expression is short.
 func convert(env *cel.Env, tree *ast.AST, call ast.Expr) error {
 	part := ast.NewCheckedAST(ast.NewAST(call, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
-	options, _ := programOptions(env, call)
-	program, err := env.PlanProgram(part, options...)
+	program, err := env.PlanProgram(part)
 	if err == nil {
 		_, _, err = program.Eval(cel.NoVars())
 	}

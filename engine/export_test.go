@@ -4,6 +4,8 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // Expression is one compiled expression of any type, for tests.
@@ -98,12 +100,8 @@ func project(v any, f *fields) any {
 // CompiledCount returns how many expressions the Compiler caches.
 func (c *Compiler) CompiledCount() int { return c.compiled.kept.Len() }
 
-// Display formats a value as explanations do.
-func Display(v ref.Val) string { return display(v) }
-
 // Normalized returns a text as explanations write their parts.
 func Normalized(c *Compiler, text string) string {
-	p := &probe{compiler: c, scope: c.scope(nil)}
-	v := p.view(text)
-	return v.textOf(v.tree.Expr())
+	checked, _ := c.check(text, anything, c.scope(nil))
+	return syntax.Format(checked.NativeRep().Expr(), checked.NativeRep().SourceInfo())
 }

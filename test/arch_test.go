@@ -120,6 +120,7 @@ var pure = map[string][]string{
 	"engine":          nil, // homes lists them
 	"engine/cost":     {"github.com/google/cel-go"},
 	"engine/diagnose": {"github.com/google/cel-go", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/kube-openapi/pkg/validation/spec"},
+	"engine/explain":  {"github.com/google/cel-go"},
 	"engine/openapi":  {"github.com/google/cel-go", "k8s.io/apimachinery/pkg/runtime/schema", "k8s.io/kube-openapi"},
 	"engine/syntax":   {"github.com/google/cel-go"},
 

@@ -82,8 +82,7 @@ func isNull(e ast.Expr) bool {
 
 // convert evaluates the conversion of a literal. It needs no budget, because an expression is short.
 func convert(env *cel.Env, tree *ast.AST, call ast.Expr) error {
-	part := ast.NewCheckedAST(ast.NewAST(call, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
-	program, err := env.PlanProgram(part)
+	program, err := env.PlanProgram(syntax.Part(tree, call))
 	if err == nil {
 		_, _, err = program.Eval(cel.NoVars())
 	}

@@ -73,6 +73,11 @@ func IsConstant(e ast.Expr) bool {
 	return true
 }
 
+// Part returns a part of a checked tree as a checked tree of its own.
+func Part(tree *ast.AST, e ast.Expr) *ast.AST {
+	return ast.NewCheckedAST(ast.NewAST(e, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
+}
+
 // Iterates reports whether a comprehension iterates over elements. cel.bind does not.
 func Iterates(c ast.ComprehensionExpr) bool {
 	over := c.IterRange()

@@ -1,4 +1,4 @@
-package engine
+package explain
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 )
 
 // operandsOf returns the operands of an expression, in the order of the text. The operand of a loop is its range.
-func (v *view) operandsOf(e ast.Expr) []ast.Expr {
+func (s *source) operandsOf(e ast.Expr) []ast.Expr {
 	switch e.Kind() {
 	case ast.SelectKind:
 		return []ast.Expr{e.AsSelect().Operand()}
@@ -32,15 +32,15 @@ func (v *view) operandsOf(e ast.Expr) []ast.Expr {
 		}
 		return []ast.Expr{c.IterRange()}
 	case ast.CallKind:
-		return v.argumentsOf(e)
+		return s.argumentsOf(e)
 	}
 	return nil
 }
 
 // argumentsOf returns the operands of a call, the receiver first. The macro optMap() expands to a condition; its only
 // operand is the value that it maps.
-func (v *view) argumentsOf(e ast.Expr) []ast.Expr {
-	if _, isMacro := v.tree.SourceInfo().GetMacroCall(e.ID()); isMacro && syntax.Function(e) == operators.Conditional {
+func (s *source) argumentsOf(e ast.Expr) []ast.Expr {
+	if _, isMacro := s.tree.SourceInfo().GetMacroCall(e.ID()); isMacro && syntax.Function(e) == operators.Conditional {
 		return []ast.Expr{e.AsCall().Args()[0].AsCall().Target()}
 	}
 	return syntax.Operands(e.AsCall())
@@ -56,9 +56,9 @@ func boundBy(e ast.Expr) (name string, ok bool) {
 	return c.AccuVar(), !syntax.Iterates(c) && !strings.HasPrefix(c.AccuVar(), "@")
 }
 
-// needs reports whether the next operand is needed, given the results of the operands before it. Operands that were not
-// needed have a nil result.
-func needs(e ast.Expr, before []ref.Val) bool {
+// isNeeded reports whether the next operand is needed, given the results of the operands before it. Operands that were
+// not needed have a nil result.
+func isNeeded(e ast.Expr, before []ref.Val) bool {
 	if len(before) == 0 {
 		return true
 	}

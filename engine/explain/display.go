@@ -1,4 +1,4 @@
-package engine
+package explain
 
 import (
 	"fmt"
@@ -16,15 +16,12 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// widest is the maximum number of characters of a displayed value.
-const widest = 60
+// maxWidth is the maximum number of characters of a displayed value.
+const maxWidth = 60
 
-// none is the display of an optional value that is empty.
-const none = "none"
-
-// display formats a value for people. Strings are quoted and truncated. For a list or map that does not fit, display
-// prints the number of elements.
-func display(v ref.Val) string {
+// Display formats a value for people. Strings are quoted and truncated. For a list or map that does not fit, Display
+// prints the number of elements. An optional value is displayed as its value, or as none.
+func Display(v ref.Val) string {
 	switch x := v.(type) {
 	case types.String:
 		return strconv.Quote(cut(string(x)))
@@ -34,9 +31,9 @@ func display(v ref.Val) string {
 		return policy.FormatTTL(x.Duration)
 	case *types.Optional:
 		if !x.HasValue() {
-			return none
+			return "none"
 		}
-		return display(x.GetValue())
+		return Display(x.GetValue())
 	case traits.Mapper:
 		return displayMap(x)
 	case traits.Lister:
@@ -63,10 +60,10 @@ func displayList(list traits.Lister) string {
 	var shown []string
 	for i := list.Iterator(); i.HasNext() == types.True; {
 		element := i.Next()
-		if len(shown) == widest || isContainer(element) {
+		if len(shown) == maxWidth || isContainer(element) {
 			return counted("[", list.Size(), "element", "]")
 		}
-		shown = append(shown, display(element))
+		shown = append(shown, Display(element))
 	}
 	return fitting("[", shown, "element", "]")
 }
@@ -76,10 +73,10 @@ func displayMap(m traits.Mapper) string {
 	for i := m.Iterator(); i.HasNext() == types.True; {
 		key := i.Next()
 		value, _ := m.Find(key)
-		if len(shown) == widest || isContainer(value) {
+		if len(shown) == maxWidth || isContainer(value) {
 			return counted("{", m.Size(), "field", "}")
 		}
-		shown = append(shown, display(key)+": "+display(value))
+		shown = append(shown, Display(key)+": "+Display(value))
 	}
 	slices.Sort(shown)
 	return fitting("{", shown, "field", "}")
@@ -96,7 +93,7 @@ func isContainer(v ref.Val) bool {
 // fitting returns the whole list or map if it fits, and otherwise its size.
 func fitting(open string, shown []string, unit, shut string) string {
 	text := open + strings.Join(shown, ", ") + shut
-	if utf8.RuneCountInString(text) > widest {
+	if utf8.RuneCountInString(text) > maxWidth {
 		return counted(open, types.Int(len(shown)), unit, shut)
 	}
 	return text
@@ -109,25 +106,9 @@ func counted(open string, size ref.Val, unit, shut string) string {
 	return fmt.Sprintf("%s%v %s%s", open, size, unit, shut)
 }
 
-// displayTime formats the result of startTime.
-func displayTime(t time.Time) string {
-	if t.IsZero() {
-		return none
-	}
-	return display(types.Timestamp{Time: t})
-}
-
-// displayTTL formats the result of ttlExpression.
-func displayTTL(d time.Duration) string {
-	if d == policy.NeverTTL {
-		return none
-	}
-	return display(types.Duration{Duration: d})
-}
-
 func cut(text string) string {
-	if utf8.RuneCountInString(text) <= widest {
+	if utf8.RuneCountInString(text) <= maxWidth {
 		return text
 	}
-	return string([]rune(text)[:widest-3]) + "..."
+	return string([]rune(text)[:maxWidth-3]) + "..."
 }

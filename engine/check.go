@@ -25,7 +25,7 @@ func (r *Program) Check(schema *spec.Schema) []policy.Problem {
 		return nil
 	}
 	provider := openapi.NewTypes(r.compiler.base.CELTypeProvider())
-	env, err := r.compiler.base.Extend(append(extraVariables(), // variables used by other rules of the policy may read any extra
+	env, err := r.compiler.base.Extend(append(declareContextVars(), // variables used by other rules of the policy may read any context variable
 		cel.CustomTypeProvider(provider),
 		cel.Variable(syntax.ObjectVariable, provider.TypeOf(schema, syntax.ObjectVariable)))...)
 	if err != nil {

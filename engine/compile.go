@@ -13,13 +13,13 @@ import (
 
 // program is an expression that is ready to run. It is immutable.
 type program struct {
-	run          cel.Program
-	loops        bool // it has a comprehension that iterates, so it runs under a deadline
-	fields       *fields
-	extras       ofExtras[*fields]           // the fields of each extra that it reads
-	instructions int                         // of its regular expressions
-	size         int                         // of the compiled tree, in nodes
-	at           ofExtras[*diagnose.Finding] // where it, or a variable that it uses, reads each extra; nil if it does not
+	run           cel.Program
+	loops         bool // it has a comprehension that iterates, so it runs under a deadline
+	fields        *fields
+	contextFields perContextVar[*fields]           // the fields of each context variable that it reads
+	instructions  int                              // of its regular expressions
+	size          int                              // of the compiled tree, in nodes
+	at            perContextVar[*diagnose.Finding] // where it, or a variable that it uses, reads each context variable; nil if it does not
 }
 
 // compiled is the result of compiling an expression: a program, or the findings if it is invalid.
@@ -56,8 +56,8 @@ func (c *Compiler) compile(text string, wants result, s *scope) (p *program, fin
 	if len(findings) > 0 {
 		return nil, findings
 	}
-	at := s.reads(checked)
-	if taken := hidden(checked, at); taken != nil {
+	at := s.contextVarsRead(checked)
+	if taken := hiddenContextVar(checked, at); taken != nil {
 		return nil, []diagnose.Finding{*taken}
 	}
 	inlined, findings := s.inline(checked)
@@ -92,7 +92,7 @@ func plan(env *cel.Env, checked *cel.Ast) (*program, []diagnose.Finding) {
 		return nil, diagnose.Whole(err.Error(), "")
 	}
 	p := &program{run: run, loops: loops, instructions: instructionsIn(tree), size: nodes(tree)}
-	p.fields, p.extras = fieldsRead(tree)
+	p.fields, p.contextFields = fieldsRead(tree)
 	return p, nil
 }
 
@@ -101,7 +101,7 @@ func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, l
 	options = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard(env))}
 	loops, binds := comprehensionsOf(tree)
 	if binds {
-		options = append(options, cel.CustomDecoratorV2(settle))
+		options = append(options, cel.CustomDecoratorV2(freezeAttributes))
 	}
 	if loops {
 		options = append(options, cel.CustomDecoratorV2(countSteps(stepsOf(tree))), cel.InterruptCheckFrequency(interruptFrequency))

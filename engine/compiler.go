@@ -34,9 +34,9 @@ type Compiler struct {
 	functions *diagnose.Functions
 	deadline  time.Duration
 
-	scopes   *memo[*scope]
-	compiled *memo[*compiled]
-	extents  *memo[extent]
+	scopes   *cache[*scope]
+	compiled *cache[*compiled]
+	extents  *cache[extent]
 }
 
 // NewCompiler builds the CEL environment, which takes a few milliseconds.
@@ -59,6 +59,6 @@ func NewCompiler(options Options) (*Compiler, error) {
 	if options.CacheSize < 0 {
 		return nil, fmt.Errorf("cache size %d: must be positive", options.CacheSize)
 	}
-	c.scopes, c.compiled, c.extents = newMemo[*scope](options.CacheSize), newMemo[*compiled](options.CacheSize), newMemo[extent](options.CacheSize/8)
+	c.scopes, c.compiled, c.extents = newCache[*scope](options.CacheSize), newCache[*compiled](options.CacheSize), newCache[extent](options.CacheSize/8)
 	return c, nil
 }

@@ -38,7 +38,7 @@ func newBase() (*cel.Env, error) {
 // newEnvironment returns the environment in which expressions run. There, object is dynamic: expressions run on the
 // decoded object, and a schema does not affect them.
 func newEnvironment(base *cel.Env) (*cel.Env, error) {
-	env, err := base.Extend(append(extraVariables(), cel.VariableWithDoc(syntax.ObjectVariable, cel.DynType, objectDoc))...)
+	env, err := base.Extend(append(declareContextVars(), cel.VariableWithDoc(syntax.ObjectVariable, cel.DynType, objectDoc))...)
 	if err != nil {
 		return nil, fmt.Errorf("declare object and the other variables: %w", err)
 	}

@@ -67,7 +67,7 @@ func (r *Program) ExplainIn(ctx context.Context, around Surroundings, object map
 	ctx, cancel := context.WithTimeoutCause(ctx, explainTimeoutFactor*r.compiler.deadline, ErrDeadline)
 	defer cancel()
 	explainer := explain.New(&partEvaluator{
-		ctx: ctx, compiler: r.compiler, scope: r.compiler.scope(r.source.variables), object: object, extras: e.input.extras,
+		ctx: ctx, compiler: r.compiler, scope: r.compiler.scope(r.source.variables), object: object, contextVars: e.input.contextVars,
 	})
 	for i, x := range expressions {
 		if x.wants != anything && !explanations[i].Skipped {
@@ -132,25 +132,25 @@ func (r *Program) value(e *Evaluator, wants result) (text string, more bool, err
 		_, err = ownTTL(e.input.object)
 	case eligibility:
 		var eligible bool
-		eligible, err = ask(e, r.eligible, wants, toBool)
+		eligible, err = evalAs(e, r.eligible, wants, toBool)
 		return displayed(types.Bool(eligible), eligible, err)
 	case start:
 		var t time.Time
-		t, err = ask(e, r.startTime, wants, toTime)
+		t, err = evalAs(e, r.startTime, wants, toTime)
 		v = optionalTime("", t, nil)
 	case lifetime:
 		var ttl time.Duration
-		ttl, err = ask(e, r.ttlExpression, wants, toTTL)
+		ttl, err = evalAs(e, r.ttlExpression, wants, toTTL)
 		if v = types.OptionalNone; ttl != policy.NeverTTL {
 			v = types.Duration{Duration: ttl}
 		}
 	case grouping:
 		var group string
-		group, err = ask(e, r.groupBy, wants, toGroup)
+		group, err = evalAs(e, r.groupBy, wants, toGroup)
 		v = types.String(group)
 	case outcoming:
 		var outcome string
-		outcome, err = ask(e, r.outcome, wants, toOutcome)
+		outcome, err = evalAs(e, r.outcome, wants, toOutcome)
 		v = types.String(outcome)
 	}
 	return displayed(v, wants != anything, err)

@@ -499,7 +499,7 @@ func TestExplainWhatRefers(t *testing.T) {
 		"references are known": {referredBy(web), []string{
 			"eligible = true\n  references.count = 1 (1:1)\n", "startTime = 2026-03-01T12:00:00Z\n",
 		}},
-		"references are unknown": {&engine.References{Doubt: errors.New("no permission to list Pods")}, []string{
+		"references are unknown": {&engine.References{Incomplete: errors.New("no permission to list Pods")}, []string{
 			"eligible = error: references are unknown: no permission to list Pods\n", "startTime = not needed\n",
 		}},
 	} {

@@ -98,7 +98,7 @@ func project(v any, f *fields) any {
 }
 
 // CompiledCount returns how many expressions the Compiler caches.
-func (c *Compiler) CompiledCount() int { return c.compiled.kept.Len() }
+func (c *Compiler) CompiledCount() int { return c.compiled.entries.Len() }
 
 // Normalized returns a text as explanations write their parts.
 func Normalized(c *Compiler, text string) string {

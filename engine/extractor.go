@@ -81,7 +81,7 @@ func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference
 		defer e.end()
 	}
 	read := func(v ref.Val) ([]Reference, error) { return e.toReferences(x, v) }
-	found, err := ask(e, x.program, naming, read)
+	found, err := evalAs(e, x.program, naming, read)
 	if err != nil {
 		return nil, e.shared(err)
 	}

@@ -19,11 +19,11 @@ var _ explain.Evaluator = (*partEvaluator)(nil)
 // partEvaluator evaluates single parts of expressions on one object. It evaluates each part separately, with the limits
 // of a whole rule: expressions have no side effects, so a part has the same result outside of its expression.
 type partEvaluator struct {
-	ctx      context.Context
-	compiler *Compiler
-	scope    *scope
-	object   map[string]any
-	extras   ofExtras[map[string]any]
+	ctx         context.Context
+	compiler    *Compiler
+	scope       *scope
+	object      map[string]any
+	contextVars perContextVar[map[string]any]
 }
 
 // Check implements explain.Evaluator. The expressions of a Program compile.
@@ -78,7 +78,7 @@ func (p *partEvaluator) run(ctx context.Context, part *ast.AST, lookup func(stri
 	if err != nil {
 		return nil, err
 	}
-	frame, err := interpreter.NewExecutionFrame(&partInput{input: input{object: p.object, extras: p.extras}, lookup: lookup})
+	frame, err := interpreter.NewExecutionFrame(&partInput{input: input{object: p.object, contextVars: p.contextVars}, lookup: lookup})
 	if err != nil {
 		return nil, err
 	}

@@ -22,21 +22,21 @@ type Program struct {
 	selector labels.Selector // nil selects every object
 
 	eligible      *program
-	startTime     *program       // nil in mark mode: the start is a mark on the object
-	ttlExpression *program       // nil if the rule has a fixed ttl
-	groupBy       *program       // nil without groups
-	outcome       *program       // nil if deletions are not counted by outcome
-	owner         bool           // the facts name the owner of the object
-	images        bool           // the rule is about images of nodes
-	may           ofExtras[bool] // the extras that the rule may read
-	mark          string         // the key of the rule among the marks of an object
-	confined      bool           // the rule sees only the kind of referrers outside of the namespace of the object
+	startTime     *program            // nil in mark mode: the start is a mark on the object
+	ttlExpression *program            // nil if the rule has a fixed ttl
+	groupBy       *program            // nil without groups
+	outcome       *program            // nil if deletions are not counted by outcome
+	owner         bool                // the facts name the owner of the object
+	images        bool                // the rule is about images of nodes
+	allowedVars   perContextVar[bool] // the context variables that the rule may read
+	mark          string              // the key of the rule among the marks of an object
+	kindsOnly     bool                // the rule sees only the kind of referrers outside of the namespace of the object
 
-	loops    bool // an expression runs under the deadline
-	fields   *fields
-	extras   ofExtras[*fields] // the fields that it reads of each extra
-	compiler *Compiler
-	source   source
+	loops         bool // an expression runs under the deadline
+	fields        *fields
+	contextFields perContextVar[*fields] // the fields that it reads of each context variable
+	compiler      *Compiler
+	source        source
 }
 
 // source holds what a rule was compiled from.
@@ -82,10 +82,10 @@ func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path 
 func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Program, []policy.Problem) {
 	s := d.scope
 	r := &Program{
-		compiler: c, fields: &fields{}, extras: nothingOfExtras(), images: aboutImages(rule.Target),
+		compiler: c, fields: &fields{}, contextFields: noFields(), images: aboutImages(rule.Target),
 		source: source{rule: rule, variables: d.variables, path: path},
 	}
-	r.may = ofExtras[bool]{nodeExtra: r.images, referencesExtra: isReferredTo(rule.Target)}
+	r.allowedVars = perContextVar[bool]{nodeVar: r.images, referencesVar: isReferredTo(rule.Target)}
 	problems := s.problems()
 	selector, err := selectorOf(rule.Target.Selector, path+".target.selector")
 	if err != nil {
@@ -132,11 +132,11 @@ func (r *Program) marked(mark string) *Program {
 // ofNamespace returns the rule as a rule of a RetentionPolicy, which cannot read the names of objects in other
 // namespaces.
 func (r *Program) ofNamespace() *Program {
-	if !listsReferrers(r.extras[referencesExtra]) {
+	if !listsReferrers(r.contextFields[referencesVar]) {
 		return r
 	}
 	own := *r
-	own.confined, own.key = true, digest(r.key, "namespace")
+	own.kindsOnly, own.key = true, digest(r.key, "namespace")
 	return &own
 }
 
@@ -166,8 +166,8 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 		return diagnose.Problems(path, e.text, findings)
 	}
 	for x, at := range c.program.at {
-		if at != nil && !r.may[x] {
-			return diagnose.Problems(path, e.text, []diagnose.Finding{r.misplaced(extra(x), *at)})
+		if at != nil && !r.allowedVars[x] {
+			return diagnose.Problems(path, e.text, []diagnose.Finding{r.misplaced(contextVar(x), *at)})
 		}
 	}
 	switch e.wants {
@@ -184,8 +184,8 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 	}
 	r.loops = r.loops || c.program.loops
 	r.fields.add(c.program.fields)
-	for x, read := range c.program.extras {
-		r.extras[x].add(read)
+	for x, read := range c.program.contextFields {
+		r.contextFields[x].add(read)
 	}
 	return nil
 }
@@ -230,14 +230,14 @@ func (r *Program) OnNodes() bool { return r.images }
 
 // NodeReads lists the fields of the variable node that the rule reads, as Reads does for the object. If one of them
 // changes, the facts about every image may change. If the list is empty, they depend only on the image.
-func (r *Program) NodeReads() []string { return r.extras[nodeExtra].paths() }
+func (r *Program) NodeReads() []string { return r.contextFields[nodeVar].paths() }
 
 // ReadsNode reports whether the rule reads the variable node.
-func (r *Program) ReadsNode() bool { return !r.extras[nodeExtra].isEmpty() }
+func (r *Program) ReadsNode() bool { return !r.contextFields[nodeVar].isEmpty() }
 
 // ReadsReferences reports whether the rule reads the variable references. If the references to an object change, its
 // facts may change.
-func (r *Program) ReadsReferences() bool { return !r.extras[referencesExtra].isEmpty() }
+func (r *Program) ReadsReferences() bool { return !r.contextFields[referencesVar].isEmpty() }
 
 // Facts returns the facts about one object. To evaluate many objects, use an Evaluator.
 func (r *Program) Facts(ctx context.Context, object map[string]any) policy.Facts {
@@ -259,13 +259,13 @@ func selectorText(s labels.Selector) string {
 
 var _ cel.Activation = (*input)(nil)
 
-// input holds the variables of an evaluation: the object and the extras. It also counts the bytes that the evaluation
+// input holds the variables of an evaluation: the object and the context variables. It also counts the bytes that the evaluation
 // builds, and the steps of its loops.
 type input struct {
-	object map[string]any
-	extras ofExtras[map[string]any]
-	built  int
-	steps  int
+	object      map[string]any
+	contextVars perContextVar[map[string]any]
+	built       int
+	steps       int
 }
 
 // ResolveName implements cel.Activation.
@@ -276,8 +276,8 @@ func (i *input) ResolveName(name string) (any, bool) {
 	case builtVariable:
 		return i, true
 	}
-	if x, ok := extraNamed(name); ok {
-		return i.extras[x], true
+	if x, ok := contextVarNamed(name); ok {
+		return i.contextVars[x], true
 	}
 	return nil, false
 }

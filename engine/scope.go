@@ -27,8 +27,8 @@ type variable struct {
 	name, text string
 	definition *cel.Ast // nil if the expression is invalid
 	findings   []diagnose.Finding
-	reads      ofExtras[bool] // the extras that it, or a variable that it uses, reads
-	digest     string         // of the text and of the variables that it uses
+	reads      perContextVar[bool] // the context variables that it, or a variable that it uses, reads
+	digest     string              // of the text and of the variables that it uses
 }
 
 // scope declares the variables. Each may use the variables before it.
@@ -83,7 +83,7 @@ func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
 	return &scope{env: env, variables: append(slices.Clip(s.variables), v)}
 }
 
-func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, reads ofExtras[bool], findings []diagnose.Finding) {
+func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, reads perContextVar[bool], findings []diagnose.Finding) {
 	defer recoverAs(&findings)
 	if !identifier.MatchString(v.Name) || s.variable(v.Name) != nil {
 		return nil, reads, diagnose.Whole(fmt.Sprintf("the name %q is not unique, or is invalid", v.Name), "use letters, digits and _, and each name once")
@@ -92,11 +92,11 @@ func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, r
 	if len(findings) > 0 {
 		return nil, reads, findings
 	}
-	at := s.reads(checked)
-	if taken := hidden(checked, at); taken != nil {
+	at := s.contextVarsRead(checked)
+	if taken := hiddenContextVar(checked, at); taken != nil {
 		return nil, reads, []diagnose.Finding{*taken}
 	}
-	for x := range extras {
+	for x := range contextVars {
 		reads[x] = at[x] != nil
 	}
 	definition, findings = s.inline(checked)

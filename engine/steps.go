@@ -41,24 +41,26 @@ func nodes(tree ast.Expr) int {
 func countSteps(steps map[int64]int) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		if n, ok := steps[i.ID()]; ok {
-			return &turn{InterpretableV2: i, steps: n}, nil
+			return &iteration{InterpretableV2: i, steps: n}, nil
 		}
 		return i, nil
 	}
 }
 
 // turn is one iteration of a loop.
-type turn struct {
+type iteration struct {
 	interpreter.InterpretableV2
 	steps int
 }
 
 // Eval implements interpreter.Interpretable.
-func (c *turn) Eval(vars interpreter.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
+func (c *iteration) Eval(vars interpreter.Activation) ref.Val {
+	return c.Exec(interpreter.AsFrame(vars))
+}
 
 // Exec implements interpreter.InterpretableV2. It panics, because an error does not end the loop: || and exists()
 // continue after an error.
-func (c *turn) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (c *iteration) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	budget := budgetOf(frame)
 	if budget.steps += c.steps; budget.steps > MaxSteps {
 		panic(interpreter.EvalCancelledError{Message: errSteps.Error(), Cause: interpreter.CostLimitExceeded})
@@ -67,4 +69,4 @@ func (c *turn) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 }
 
 // tookTooMany reports whether an evaluation ended because of its steps.
-func tookTooMany(err error) bool { return errors.As(err, &interpreter.EvalCancelledError{}) }
+func exceededSteps(err error) bool { return errors.As(err, &interpreter.EvalCancelledError{}) }

@@ -24,7 +24,7 @@ func (r *Program) imageProblems(d *declared) []policy.Problem {
 	for _, e := range r.source.expressions() {
 		_, findings := r.compiler.checked(e.text, e.wants, typed.scope)
 		findings = append(diagnose.ImageFunctions(r.compiler.base, e.text), findings...)
-		for _, v := range r.source.uses(e.text) {
+		for _, v := range r.source.variablesUsed(e.text) {
 			for _, f := range append(diagnose.ImageFunctions(r.compiler.base, v.Expression), typed.findings[v.Name]...) {
 				f.Message, f.Line, f.Column = "variables."+v.Name+": "+f.Message, 1, 1
 				findings = append(findings, f)
@@ -44,7 +44,7 @@ func (r *Program) referenceProblems(d *declared) []policy.Problem {
 	}
 	problems := d.referenceProblems(typed)
 	for _, e := range r.source.expressions() {
-		if c := r.compiler.expression(e.text, e.wants, d.scope); c.program.at[referencesExtra] != nil {
+		if c := r.compiler.expression(e.text, e.wants, d.scope); c.program.at[referencesVar] != nil {
 			problems = append(problems, diagnose.Problems(e.path(r.source.path), e.text, r.compiler.referenceFindings(e.text, e.wants, typed.scope))...)
 		}
 	}
@@ -56,7 +56,7 @@ func (d *declared) referenceProblems(t *typed) []policy.Problem {
 	if t.problems == nil {
 		t.problems = []policy.Problem{}
 		for i, v := range d.scope.variables {
-			if v.reads[referencesExtra] {
+			if v.reads[referencesVar] {
 				t.problems = append(t.problems, diagnose.Problems(fmt.Sprintf("spec.variables[%d].expression", i), v.text, d.compiler.referenceFindings(v.text, anything, t.scope))...)
 			}
 		}
@@ -71,7 +71,7 @@ func (c *Compiler) referenceFindings(text string, wants result, s *scope) (findi
 }
 
 // uses returns the variables that a text uses, directly or through other variables, in the order of the policy.
-func (s *source) uses(text string) []v1alpha1.Variable {
+func (s *source) variablesUsed(text string) []v1alpha1.Variable {
 	var all []v1alpha1.Variable
 	for _, v := range slices.Backward(s.variables) {
 		if slices.Contains(syntax.VariablesIn(text), v.Name) {

@@ -9,15 +9,15 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// settle makes bound values immutable, as the CEL specification requires. cel-go v0.31.0 uses an empty list that
+// freezeAttributes makes bound values immutable, as the CEL specification requires. cel-go v0.31.0 uses an empty list that
 // cel.bind binds as an accumulator: with l bound to [], size(l + [1]) is 1, and afterwards size(l) is 1 too. Variables
 // that an expression uses twice are bound in the same way.
-func settle(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func freezeAttributes(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	a, ok := i.(interpreter.InterpretableAttribute)
 	if !ok || isAccumulator(a.Attr()) {
 		return i, nil
 	}
-	return &settled{a}, nil
+	return &frozenAttribute{a}, nil
 }
 
 // isAccumulator reports whether an attribute is the accumulator of a macro, which must stay mutable.
@@ -26,17 +26,17 @@ func isAccumulator(a interpreter.Attribute) bool {
 	return ok && len(named.CandidateVariableNames()) == 1 && strings.HasPrefix(named.CandidateVariableNames()[0], "@result")
 }
 
-type settled struct {
+type frozenAttribute struct {
 	interpreter.InterpretableAttribute
 }
 
 // Exec implements interpreter.InterpretableV2.
-func (s *settled) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (s *frozenAttribute) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	return immutable(s.InterpretableAttribute.Exec(frame))
 }
 
 // Eval implements interpreter.Interpretable.
-func (s *settled) Eval(vars interpreter.Activation) ref.Val {
+func (s *frozenAttribute) Eval(vars interpreter.Activation) ref.Val {
 	return immutable(s.InterpretableAttribute.Eval(vars))
 }
 

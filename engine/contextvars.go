@@ -13,20 +13,20 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// extra is a variable besides object. Only some rules have it, and their facts depend on it.
-type extra int
+// contextVar is a variable besides object. Only some rules have it, and their facts depend on it.
+type contextVar int
 
 const (
-	nodeExtra       extra = iota // the node of an image
-	referencesExtra              // the objects that refer to a ConfigMap or Secret
-	extras
+	nodeVar       contextVar = iota // the node of an image
+	referencesVar                   // the objects that refer to a ConfigMap or Secret
+	contextVars
 )
 
-// ofExtras holds one value for each extra.
-type ofExtras[T any] [extras]T
+// perContextVar holds one value for each contextVar.
+type perContextVar[T any] [contextVars]T
 
-// aboutExtras describes each extra.
-var aboutExtras = ofExtras[struct{ name, doc, where, hint string }]{
+// contextVarInfo describes each contextVar.
+var contextVarInfo = perContextVar[struct{ name, doc, where, hint string }]{
 	{
 		name:  syntax.NodeVariable,
 		doc:   "In rules about images: the node of the image, with node.name, node.labels and, if known, node.imageFs.",
@@ -42,11 +42,11 @@ var aboutExtras = ofExtras[struct{ name, doc, where, hint string }]{
 	},
 }
 
-func (x extra) name() string { return aboutExtras[x].name }
+func (x contextVar) name() string { return contextVarInfo[x].name }
 
-// extraNamed returns the extra with this name; false for none.
-func extraNamed(name string) (extra, bool) {
-	for x := range extras {
+// contextVarNamed returns the contextVar with this name; false for none.
+func contextVarNamed(name string) (contextVar, bool) {
+	for x := range contextVars {
 		if x.name() == name {
 			return x, true
 		}
@@ -54,20 +54,20 @@ func extraNamed(name string) (extra, bool) {
 	return 0, false
 }
 
-func extraVariables() []cel.EnvOption {
+func declareContextVars() []cel.EnvOption {
 	var options []cel.EnvOption
-	for _, about := range aboutExtras {
+	for _, about := range contextVarInfo {
 		options = append(options, cel.VariableWithDoc(about.name, cel.DynType, about.doc))
 	}
 	return options
 }
 
-// reads returns, for each extra, a finding that only some rules have it. The finding points at the place where the
-// expression reads the extra or uses a variable that reads it. It is nil for an extra that the expression does not
-// read.
-func (s *scope) reads(checked *cel.Ast) (at ofExtras[*diagnose.Finding]) {
+// contextVarsRead returns, for each contextVar, a finding that only some rules have it. The finding points at the place
+// where the expression reads it or uses a variable that reads it. It is nil for a contextVar that the expression does
+// not read.
+func (s *scope) contextVarsRead(checked *cel.Ast) (at perContextVar[*diagnose.Finding]) {
 	_, read := fieldsRead(checked.NativeRep().Expr())
-	for x := range extras {
+	for x := range contextVars {
 		var variables []string
 		for _, v := range s.variables {
 			if v.reads[x] && mentions(checked, v.name) {
@@ -81,11 +81,11 @@ func (s *scope) reads(checked *cel.Ast) (at ofExtras[*diagnose.Finding]) {
 	return at
 }
 
-// misplaced returns the finding that only some rules have an extra.
-func (x extra) misplaced(checked *cel.Ast, by []string) *diagnose.Finding {
-	f := &diagnose.Finding{Message: x.name() + " is available only in " + aboutExtras[x].where, Line: 1, Column: 1, Hint: aboutExtras[x].hint}
+// misplaced returns the finding that only some rules have a contextVar.
+func (x contextVar) misplaced(checked *cel.Ast, by []string) *diagnose.Finding {
+	f := &diagnose.Finding{Message: x.name() + " is available only in " + contextVarInfo[x].where, Line: 1, Column: 1, Hint: contextVarInfo[x].hint}
 	if len(by) > 0 {
-		f.Message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is available only in " + aboutExtras[x].where
+		f.Message = "variables." + strings.Join(by, ", variables.") + " reads " + x.name() + ", which is available only in " + contextVarInfo[x].where
 	}
 	locate(checked, func(e ast.Expr) bool {
 		return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == x.name()
@@ -93,22 +93,22 @@ func (x extra) misplaced(checked *cel.Ast, by []string) *diagnose.Finding {
 	return f
 }
 
-// hidden returns a finding if a loop variable hides an extra that the expression reads. If the expression reads no
-// extra, loop variables may have its name.
-func hidden(checked *cel.Ast, reads ofExtras[*diagnose.Finding]) *diagnose.Finding {
-	for x := range extras {
+// hiddenContextVar returns a finding if a loop variable hides a contextVar that the expression reads. If the expression
+// reads none, loop variables may have its name.
+func hiddenContextVar(checked *cel.Ast, reads perContextVar[*diagnose.Finding]) *diagnose.Finding {
+	for x := range contextVars {
 		if reads[x] == nil {
 			continue
 		}
-		if f := x.boundIn(checked); f != nil {
+		if f := x.loopVariableFinding(checked); f != nil {
 			return f
 		}
 	}
 	return nil
 }
 
-// boundIn returns a finding for the first loop variable with the name of an extra; nil if there is none.
-func (x extra) boundIn(checked *cel.Ast) *diagnose.Finding {
+// loopVariableFinding returns a finding for the first loop variable with the name of a contextVar; nil if there is none.
+func (x contextVar) loopVariableFinding(checked *cel.Ast) *diagnose.Finding {
 	f := &diagnose.Finding{
 		Message: "a loop variable cannot have the name " + x.name() + " if the expression reads " + x.name(),
 		Hint:    "rename it, for example to " + x.name()[:1],
@@ -137,11 +137,11 @@ func locate(checked *cel.Ast, is func(ast.Expr) bool, f *diagnose.Finding) (foun
 	return false
 }
 
-// misplaced returns the finding about an extra that the target does not have. If the target is nearly right, the hint
+// misplaced returns the finding about a contextVar that the target does not have. If the target is nearly right, the hint
 // shows the correct target.
-func (r *Program) misplaced(x extra, f diagnose.Finding) diagnose.Finding {
+func (r *Program) misplaced(x contextVar, f diagnose.Finding) diagnose.Finding {
 	target := r.source.rule.Target
-	if group := groupOf(target.APIVersion); x != referencesExtra || !slices.Contains([]string{"", "core"}, group) {
+	if group := groupOf(target.APIVersion); x != referencesVar || !slices.Contains([]string{"", "core"}, group) {
 		return f
 	}
 	if kind := policy.Closest(target.Kind, []string{"ConfigMap", "Secret"}); kind != "" {

@@ -58,28 +58,28 @@ func (a *alias) read() {
 	a.elements.read()
 }
 
-// reader finds the fields of the object that a checked expression reads. It runs the expression with aliases instead of
+// fieldAnalysis finds the fields of the object that a checked expression reads. It runs the expression with aliases instead of
 // values. It may report more fields than necessary, but never fewer: an unknown function reads all of its arguments.
-type reader struct {
-	object    *fields
-	extras    ofExtras[*fields]
-	functions map[string][]string // the fields of their first argument that our functions read
+type fieldAnalysis struct {
+	object        *fields
+	contextFields perContextVar[*fields]
+	functions     map[string][]string // the fields of their first argument that our functions read
 }
 
-// fieldsRead returns the fields of the object and of the extras that the expression reads. Evaluation on only these
+// fieldsRead returns the fields of the object and of the context variables that the expression reads. Evaluation on only these
 // fields has the same result.
-func fieldsRead(e ast.Expr) (object *fields, around ofExtras[*fields]) {
-	r := &reader{object: &fields{}, extras: nothingOfExtras(), functions: map[string][]string{}}
+func fieldsRead(e ast.Expr) (object *fields, around perContextVar[*fields]) {
+	r := &fieldAnalysis{object: &fields{}, contextFields: noFields(), functions: map[string][]string{}}
 	for _, f := range Functions() {
 		if f.reads != nil {
 			r.functions[f.Name] = f.reads
 		}
 	}
 	r.run(e, nil).read()
-	return r.object, r.extras
+	return r.object, r.contextFields
 }
 
-func nothingOfExtras() (around ofExtras[*fields]) {
+func noFields() (around perContextVar[*fields]) {
 	for x := range around {
 		around[x] = &fields{}
 	}
@@ -87,9 +87,9 @@ func nothingOfExtras() (around ofExtras[*fields]) {
 }
 
 // count returns the number of fields found so far.
-func (r *reader) count() int {
+func (r *fieldAnalysis) count() int {
 	n := r.object.count()
-	for _, f := range r.extras {
+	for _, f := range r.contextFields {
 		n += f.count()
 	}
 	return n
@@ -107,7 +107,7 @@ func (l locals) with(name string, value *alias) locals {
 	return append(slices.Clip(l), local{name, value})
 }
 
-func (r *reader) ident(name string, vars locals) *alias {
+func (r *fieldAnalysis) ident(name string, vars locals) *alias {
 	for _, v := range slices.Backward(vars) {
 		if v.name == name {
 			return v.value
@@ -117,13 +117,13 @@ func (r *reader) ident(name string, vars locals) *alias {
 	if name == syntax.ObjectVariable {
 		return &alias{nodes: []*fields{r.object}}
 	}
-	if x, ok := extraNamed(name); ok {
-		return &alias{nodes: []*fields{r.extras[x]}}
+	if x, ok := contextVarNamed(name); ok {
+		return &alias{nodes: []*fields{r.contextFields[x]}}
 	}
 	return nil // the name of a type
 }
 
-func (r *reader) run(e ast.Expr, vars locals) *alias {
+func (r *fieldAnalysis) run(e ast.Expr, vars locals) *alias {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return r.ident(e.AsIdent(), vars)
@@ -155,7 +155,7 @@ func (r *reader) run(e ast.Expr, vars locals) *alias {
 }
 
 // container returns a list or map literal.
-func (r *reader) container(elements []ast.Expr, vars locals) *alias {
+func (r *fieldAnalysis) container(elements []ast.Expr, vars locals) *alias {
 	var one *alias
 	for _, e := range elements {
 		one = one.or(r.run(e, vars))
@@ -163,7 +163,7 @@ func (r *reader) container(elements []ast.Expr, vars locals) *alias {
 	return &alias{elements: one}
 }
 
-func (r *reader) call(c ast.CallExpr, vars locals) *alias {
+func (r *fieldAnalysis) call(c ast.CallExpr, vars locals) *alias {
 	args := syntax.Operands(c)
 	switch name := c.FunctionName(); name {
 	case operators.Index, operators.OptIndex, operators.OptSelect:
@@ -184,7 +184,7 @@ func (r *reader) call(c ast.CallExpr, vars locals) *alias {
 }
 
 // index handles a[i], a[?i] and a.?i.
-func (r *reader) index(args []ast.Expr, vars locals) *alias {
+func (r *fieldAnalysis) index(args []ast.Expr, vars locals) *alias {
 	container := r.run(args[0], vars)
 	if args[1].Kind() == ast.LiteralKind {
 		if name, ok := args[1].AsLiteral().(types.String); ok {
@@ -195,7 +195,7 @@ func (r *reader) index(args []ast.Expr, vars locals) *alias {
 	return container.at(anyField)
 }
 
-func (r *reader) oneOf(args []ast.Expr, vars locals) *alias {
+func (r *fieldAnalysis) oneOf(args []ast.Expr, vars locals) *alias {
 	var one *alias
 	for _, a := range args {
 		one = one.or(r.run(a, vars))
@@ -205,7 +205,7 @@ func (r *reader) oneOf(args []ast.Expr, vars locals) *alias {
 
 // function marks all arguments as read. Of the first argument of our own functions it marks only the fields that they
 // declare.
-func (r *reader) function(name string, args []ast.Expr, vars locals) *alias {
+func (r *fieldAnalysis) function(name string, args []ast.Expr, vars locals) *alias {
 	paths, ours := r.functions[name]
 	for i, a := range args {
 		v := r.run(a, vars)
@@ -225,7 +225,7 @@ func (r *reader) function(name string, args []ast.Expr, vars locals) *alias {
 // rounds limits the search for what the accumulator of a comprehension may be. No macro needs more than two rounds.
 const rounds = 8
 
-func (r *reader) comprehension(c ast.ComprehensionExpr, vars locals) *alias {
+func (r *fieldAnalysis) comprehension(c ast.ComprehensionExpr, vars locals) *alias {
 	element := r.run(c.IterRange(), vars).at(anyField)
 	inner := vars.with(c.IterVar(), element)
 	if c.HasIterVar2() {

@@ -118,33 +118,39 @@ func (d *diagnosis) translate(c celError) Finding {
 // nameStart returns the column where the name of a function begins, for an error that points at its opening
 // parenthesis.
 func (d *diagnosis) nameStart(c celError) int {
-	lines := strings.Split(d.text, "\n")
-	if c.line < 1 || c.line > len(lines) {
+	before, after := d.split(c)
+	if !strings.HasPrefix(after, "(") {
 		return c.column
 	}
-	line := []rune(lines[c.line-1])
-	if c.column >= len(line) || line[c.column] != '(' {
-		return c.column
-	}
-	return syntax.NameStart(line, c.column)
+	line := []rune(before)
+	return syntax.NameStart(line, len(line))
 }
 
-// after returns the text from the position of the error to the end.
-func (d *diagnosis) after(c celError) string {
+// split returns the line before the position of an error, and the text from the position to the end.
+func (d *diagnosis) split(c celError) (before, after string) {
 	lines := strings.SplitAfter(d.text, "\n")
 	if c.line < 1 || c.line > len(lines) {
-		return ""
+		return "", ""
 	}
 	line := []rune(lines[c.line-1])
-	return string(line[min(c.column, len(line)):]) + strings.Join(lines[c.line:], "")
+	at := min(c.column, len(line))
+	return string(line[:at]), string(line[at:]) + strings.Join(lines[c.line:], "")
 }
 
-// before returns the line up to the position of the error.
-func (d *diagnosis) before(c celError) string {
-	lines := strings.Split(d.text, "\n")
-	if c.line < 1 || c.line > len(lines) {
-		return ""
+// after returns the text from the position of an error to the end.
+func (d *diagnosis) after(c celError) string {
+	_, after := d.split(c)
+	return after
+}
+
+// EvaluationError translates an error of an evaluation into the terms of docs/cel.md and adds a hint.
+func EvaluationError(err error) string {
+	text := syntax.TypeName(err.Error())
+	switch {
+	case strings.Contains(text, "no such key: "):
+		text += "; if the field can be absent, use .?field or has()"
+	case strings.HasSuffix(text, "no such overload"):
+		text += "; times in objects are strings: convert them, such as timestamp(object.metadata.creationTimestamp)"
 	}
-	line := []rune(lines[c.line-1])
-	return string(line[:min(c.column, len(line))])
+	return text
 }

@@ -36,7 +36,7 @@ func (s *Scope) Check(text string) (*cel.Ast, []Finding) {
 	return checked, nil
 }
 
-// lint finds expressions that cel-go accepts and Sunset rejects, whatever the types.
+// lint finds expressions that cel-go accepts and Sunset rejects, independent of types.
 func (d *diagnosis) lint() []Finding {
 	var findings []Finding
 	add := func(e ast.Expr, message, hint string) {

@@ -59,7 +59,7 @@ func neverEqual(tree *ast.AST, e ast.Expr) (f Finding, found bool) {
 	}
 	for i, arg := range e.AsCall().Args() {
 		other, text := e.AsCall().Args()[1-i], syntax.Format(arg, tree.SourceInfo())
-		if tree.GetType(arg.ID()).TypeName() != "optional_type" || len(text) > longestHint {
+		if tree.GetType(arg.ID()).TypeName() != "optional_type" || len(text) > maxHintLength {
 			continue
 		}
 		switch {
@@ -87,48 +87,4 @@ func convert(env *cel.Env, tree *ast.AST, call ast.Expr) error {
 		_, _, err = program.Eval(cel.NoVars())
 	}
 	return err
-}
-
-// orders are the operators that compare strings alphabetically.
-var orders = []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals}
-
-var isTimeField = regexp.MustCompile(`(Time|Timestamp)$`)
-
-// asText finds a comparison by order with a string that is a number or a quantity: '9' sorts after '10', and '512Mi'
-// after '1Gi'.
-func asText(e ast.Expr, d *diagnosis) (message, hint string) {
-	function := syntax.Function(e)
-	if !slices.Contains(orders, function) {
-		return "", ""
-	}
-	args, symbol := e.AsCall().Args(), strings.Trim(function, "_")
-	for i, arg := range args {
-		text, isText := syntax.StringLiteral(arg)
-		if !isText || !isQuantity.MatchString(text) {
-			continue
-		}
-		if isNumber.MatchString(text) && isTimeField.MatchString(syntax.Path(args[1-i])) {
-			continue // the order of times in RFC 3339 is alphabetical
-		}
-		return fmt.Sprintf("%s compares strings alphabetically, but '%s' is a number", symbol, text), d.asNumbers(e, i, text)
-	}
-	return "", ""
-}
-
-// ofQuantities matches maps of quantities. Their values may have a unit even if the rule compares them with a number
-// without one.
-var ofQuantities = regexp.MustCompile(`\b(requests|limits|capacity|allocatable|allocatedResources|hard|used)\b`)
-
-// asNumbers returns a hint for comparing a string as a number. comparison uses one of the orders. Its operand i is
-// number, written with or without quotes, and its other operand is the string.
-func (d *diagnosis) asNumbers(comparison ast.Expr, i int, number string) string {
-	symbol := strings.Trim(syntax.Function(comparison), "_")
-	text := syntax.Format(comparison.AsCall().Args()[1-i], d.tree.SourceInfo())
-	if sides := []string{number, number}; isNumber.MatchString(number) && !strings.Contains(number, ".") && !ofQuantities.MatchString(text) {
-		sides[1-i] = "int(" + text + ")"
-		return fmt.Sprintf("write %s %s %s", sides[0], symbol, sides[1])
-	}
-	sides := []string{"quantity('" + number + "')", "quantity('" + number + "')"}
-	sides[1-i] = "quantity(" + text + ")"
-	return fmt.Sprintf("write %s.compareTo(%s) %s 0", sides[0], sides[1], symbol)
 }

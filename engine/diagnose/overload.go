@@ -81,33 +81,6 @@ func (d *diagnosis) noOverload(c celError) Finding {
 
 const conditional = "CONDITION ? VALUE : OTHER"
 
-// valueHint returns how to set a default for the first optional operand; empty if none is optional.
-func (d *diagnosis) valueHint(c celError) string {
-	call := d.call(c)
-	if call == nil {
-		return ""
-	}
-	operands, function := syntax.Operands(call.AsCall()), syntax.Function(call)
-	for i, t := range typesIn(strings.Replace(strings.Replace(syntax.TypeName(c.caught[2]), ".()", "", 1), ".(", ", ", 1)) {
-		if !strings.HasPrefix(strings.TrimPrefix(t, "("), "optional(") || i >= len(operands) || len(syntax.Format(operands[i], d.tree.SourceInfo())) > longestHint {
-			continue
-		}
-		text := syntax.Format(operands[i], d.tree.SourceInfo())
-		switch {
-		case function == operators.LogicalNot || function == operators.Conditional:
-			text += ".orValue(false)"
-		case function == "size" || function == operators.In && i == 1:
-			text += ".orValue([])"
-		case slices.Contains([]string{"timestamp", "duration", "int", "double", "quantity", "days"}, function):
-			text += ".optMap(v, " + function + "(v))"
-		default:
-			text += ".orValue('')"
-		}
-		return ".? and [?] return optional values: set a default, such as " + text
-	}
-	return ""
-}
-
 // noRange explains a loop over a value that has no elements.
 func (d *diagnosis) noRange(c celError) Finding {
 	f := Finding{Message: "a loop iterates over a list or a map, and this is " + syntax.TypeName(c.caught[1])}

@@ -31,7 +31,8 @@ var foreignObjectNames = []string{"self", "this", "obj", "o", "resource", "oldOb
 
 // unknownName explains an undeclared name of a function, a variable, or a field that is written without object.
 func (d *diagnosis) unknownName(c celError) Finding {
-	name, after := c.caught[1], d.after(c)
+	name := c.caught[1]
+	before, after := d.split(c)
 	switch {
 	case slices.Contains(clockNames, name), isClockCall.MatchString(after):
 		return Finding{Message: clockMessage, Hint: clockHint}
@@ -53,8 +54,8 @@ func (d *diagnosis) unknownName(c celError) Finding {
 		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: "did you mean references?"}
 	case startsUpper(name) && !strings.HasPrefix(after, name+"."):
 		return Finding{Message: fmt.Sprintf("unknown name %q", name), Hint: fmt.Sprintf("put strings in quotes: '%s'", name)}
-	case dashedKey.MatchString(d.before(c)):
-		key := dashedKey.FindStringSubmatch(d.before(c))
+	case dashedKey.MatchString(before):
+		key := dashedKey.FindStringSubmatch(before)
 		rest := restOfKey.FindString(after)
 		return Finding{
 			Message: fmt.Sprintf("unknown name %q", name),

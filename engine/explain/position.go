@@ -15,14 +15,16 @@ func (s *source) start(e ast.Expr) common.Location {
 	first := int32(math.MaxInt32)
 	var visit func(ast.Expr)
 	visit = func(e ast.Expr) {
-		if r, ok := info.GetOffsetRange(e.ID()); ok {
-			first = min(first, r.Start)
-		}
-		if call, ok := info.GetMacroCall(e.ID()); ok {
-			ast.PreOrderVisit(call, ast.NewExprVisitor(visit))
+		for part := range syntax.All(e) {
+			if r, ok := info.GetOffsetRange(part.ID()); ok {
+				first = min(first, r.Start)
+			}
+			if call, ok := info.GetMacroCall(part.ID()); ok {
+				visit(call)
+			}
 		}
 	}
-	ast.PreOrderVisit(e, ast.NewExprVisitor(visit))
+	visit(e)
 	return info.GetLocationByOffset(s.nameBefore(first))
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/engine/openapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
@@ -78,7 +79,7 @@ func BenchmarkCompileAgain(b *testing.B) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	s, err := engine.SchemaOf(openAPI(b), jobKind)
+	s, err := openapi.SchemaOf(openAPI(b), jobKind)
 	expect.NoError(b, err)
 	compiled := mustCompile(b, fixture.Compiler(b), rule())
 	for b.Loop() {

@@ -13,8 +13,8 @@ import (
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// onOutcome binds a function that answers a question about the outcome of an object.
-func onOutcome(name string, answer func(outcome) bool) functions.UnaryOp {
+// onOutcome binds a function that tests the outcome of an object.
+func onOutcome(name string, test func(outcome) bool) functions.UnaryOp {
 	return func(v ref.Val) ref.Val {
 		object, err := objectOf(v)
 		if err != nil {
@@ -24,7 +24,7 @@ func onOutcome(name string, answer func(outcome) bool) functions.UnaryOp {
 		if err != nil {
 			return failure(name, err)
 		}
-		return types.Bool(answer(o))
+		return types.Bool(test(o))
 	}
 }
 

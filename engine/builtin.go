@@ -64,7 +64,7 @@ func needed(object, metadata map[string]any) string {
 	} else if textOf(metadata, "name") == "kube-root-ca.crt" {
 		return "Pods verify the API server with it"
 	}
-	return neededAnyway(metadata)
+	return neededByMetadata(metadata)
 }
 
 // neededSecret returns the reason that holds for Secrets only. The type is present in files, and where the caller asked
@@ -85,8 +85,8 @@ func neededSecret(object, metadata map[string]any) string {
 
 const helmNeeds = "Helm stores a release in it"
 
-// neededAnyway returns the reason that holds for ConfigMaps and Secrets alike.
-func neededAnyway(metadata map[string]any) string {
+// neededByMetadata returns the reason that holds for ConfigMaps and Secrets alike.
+func neededByMetadata(metadata map[string]any) string {
 	if strings.HasPrefix(textOf(metadata, "name"), helmRelease) || textOf(mapOf(metadata, "labels"), "owner") == "helm" {
 		return helmNeeds
 	}

@@ -81,7 +81,7 @@ func TestBuiltInHolds(t *testing.T) {
 }
 
 func TestANeededOwnerDoesNotGo(t *testing.T) {
-	err := engine.MayGo(decode(t, `{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: kube-system}}`), engine.Allowed{Unfinished: true, Managed: true})
+	err := engine.CheckOwnerDeletion(decode(t, `{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: kube-system}}`), engine.Allowed{Unfinished: true, Managed: true})
 	if err == nil || err.Error() != "is held" {
 		t.Errorf("%v", err)
 	}

@@ -9,10 +9,13 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
+	"github.com/sunset-k8s/sunset/engine/openapi"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
-// Check compares the rule with the schema of its target, as SchemaOf returns it. It returns warnings: fields that the
+// Check compares the rule with the schema of its target, as openapi.SchemaOf returns it. It returns warnings: fields that the
 // schema does not have, comparisons between types that differ, and a groupBy that puts all objects into one group.
 // Warnings never change what the rule does, because a schema may be older than the objects. Check omits expressions
 // that CEL's checker rejects but that work at run time. It does not warn about optional fields that are read without
@@ -21,19 +24,19 @@ func (r *Program) Check(schema *spec.Schema) []policy.Problem {
 	if schema == nil {
 		return nil
 	}
-	provider := newSchemaTypes(r.compiler.base.CELTypeProvider())
-	env, err := r.compiler.base.Extend(append(extraVariables(), // variables used by other rules of the policy may read any extra
+	provider := openapi.NewTypes(r.compiler.base.CELTypeProvider())
+	env, err := r.compiler.base.Extend(append(declareContextVars(), // variables used by other rules of the policy may read any context variable
 		cel.CustomTypeProvider(provider),
-		cel.Variable(objectVariable, provider.typeOf(schema, objectVariable)))...)
+		cel.Variable(syntax.ObjectVariable, provider.TypeOf(schema, syntax.ObjectVariable)))...)
 	if err != nil {
 		return []policy.Problem{{Path: r.source.path, Message: fmt.Sprintf("the schema cannot be used: %v", err)}}
 	}
 	s, findings := r.compiler.declareFor(r.source.variables, &scope{env: env})
 	var problems []policy.Problem
-	isUnsure := func(f finding) bool { return f.unsure }
+	isUnsure := func(f diagnose.Finding) bool { return f.Unsure }
 	for i, v := range r.source.variables {
 		found := slices.DeleteFunc(findings[v.Name], isUnsure)
-		problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.Expression, found)...)
+		problems = append(problems, diagnose.Problems(fmt.Sprintf("spec.variables[%d].expression", i), v.Expression, found)...)
 	}
 	for _, e := range r.source.expressions() {
 		_, findings := r.compiler.checked(e.text, e.wants, s)
@@ -43,16 +46,16 @@ func (r *Program) Check(schema *spec.Schema) []policy.Problem {
 		if e.wants == grouping && len(findings) == 0 {
 			findings = s.oneGroup(e.text)
 		}
-		problems = append(problems, problemsAt(e.path(r.source.path), e.text, slices.DeleteFunc(findings, isUnsure))...)
+		problems = append(problems, diagnose.Problems(e.path(r.source.path), e.text, slices.DeleteFunc(findings, isUnsure))...)
 	}
 	return problems
 }
 
 // checked type-checks the text and returns its type, or the dynamic type if there are findings.
-func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, findings []finding) {
+func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, findings []diagnose.Finding) {
 	defer recoverAs(&findings)
-	if provider, ok := s.env.CELTypeProvider().(*schemaTypes); ok {
-		clear(provider.lacking)
+	if types, ok := s.env.CELTypeProvider().(*openapi.Types); ok {
+		types.Forget()
 	}
 	t = cel.DynType
 	checked, findings := c.check(text, wants, s)
@@ -63,16 +66,16 @@ func (c *Compiler) checked(text string, wants result, s *scope) (t *cel.Type, fi
 }
 
 // oneGroup finds a groupBy that returns the same value for all objects.
-func (s *scope) oneGroup(text string) []finding {
+func (s *scope) oneGroup(text string) []diagnose.Finding {
 	parsed, issues := s.env.Parse(text)
-	if len(issues.Errors()) > 0 || !isConstant(parsed.NativeRep().Expr()) {
+	if len(issues.Errors()) > 0 || !syntax.IsConstant(parsed.NativeRep().Expr()) {
 		return nil
 	}
 	hint := grouping.example()
-	if key, isText := literalOf(parsed.NativeRep().Expr()); isText && isName.MatchString(key) {
+	if key, isText := syntax.StringLiteral(parsed.NativeRep().Expr()); isText && isName.MatchString(key) {
 		hint = fmt.Sprintf("write object.metadata.?labels[?'%s'].orValue('')", key)
 	}
-	return []finding{{message: "all objects are in one group", hint: hint, line: 1, column: 1}}
+	return diagnose.Whole("all objects are in one group", hint)
 }
 
 var isName = regexp.MustCompile(`^\w[\w./-]*$`)
@@ -82,14 +85,14 @@ var isName = regexp.MustCompile(`^\w[\w./-]*$`)
 var looksLikeTime = regexp.MustCompile(`(?i)(time|timestamp|date|at|since|until|expir\w*|\w+ed)$`)
 
 // noTime finds a startTime that reads a string field of the object whose name does not look like a time.
-func (s *scope) noTime(text string, schema *spec.Schema) []finding {
+func (s *scope) noTime(text string, schema *spec.Schema) []diagnose.Finding {
 	parsed, issues := s.env.Parse(text)
 	if len(issues.Errors()) > 0 {
 		return nil
 	}
-	path := pathOf(parsed.NativeRep().Expr())
+	path := syntax.Path(parsed.NativeRep().Expr())
 	steps := strings.Split(path, ".")
-	if steps[0] != objectVariable || looksLikeTime.MatchString(path) {
+	if steps[0] != syntax.ObjectVariable || looksLikeTime.MatchString(path) {
 		return nil
 	}
 	for _, step := range steps[1:] {
@@ -102,5 +105,5 @@ func (s *scope) noTime(text string, schema *spec.Schema) []finding {
 	if !schema.Type.Contains("string") || len(schema.Type) != 1 || schema.Format != "" {
 		return nil
 	}
-	return []finding{{message: path + " is a string, not a time", hint: start.example(), line: 1, column: 1}}
+	return diagnose.Whole(path+" is a string, not a time", start.example())
 }

@@ -6,23 +6,26 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+
+	"github.com/sunset-k8s/sunset/engine/diagnose"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // program is an expression that is ready to run. It is immutable.
 type program struct {
-	run          cel.Program
-	loops        bool // it has a comprehension that iterates, so it runs under a deadline
-	fields       *fields
-	extras       ofExtras[*fields]  // the fields of each extra that it reads
-	instructions int                // of its regular expressions
-	size         int                // of the compiled tree, in nodes
-	at           ofExtras[*finding] // where it, or a variable that it uses, reads each extra; nil if it does not
+	run           cel.Program
+	loops         bool // it has a comprehension that iterates, so it runs under a deadline
+	fields        *fields
+	contextFields perContextVar[*fields]           // the fields of each context variable that it reads
+	instructions  int                              // of its regular expressions
+	size          int                              // of the compiled tree, in nodes
+	at            perContextVar[*diagnose.Finding] // where it, or a variable that it uses, reads each context variable; nil if it does not
 }
 
 // compiled is the result of compiling an expression: a program, or the findings if it is invalid.
 type compiled struct {
 	program  *program
-	findings []finding
+	findings []diagnose.Finding
 }
 
 // interruptFrequency is the number of comprehension steps between two checks of the deadline.
@@ -47,15 +50,15 @@ func (p *program) bytes() int {
 	return least + perNode*p.size + perInstruction*p.instructions
 }
 
-func (c *Compiler) compile(text string, wants result, s *scope) (p *program, findings []finding) {
+func (c *Compiler) compile(text string, wants result, s *scope) (p *program, findings []diagnose.Finding) {
 	defer recoverAs(&findings)
 	checked, findings := c.check(text, wants, s)
 	if len(findings) > 0 {
 		return nil, findings
 	}
-	at := s.reads(checked)
-	if taken := hidden(checked, at); taken != nil {
-		return nil, []finding{*taken}
+	at := s.contextVarsRead(checked)
+	if taken := hiddenContextVar(checked, at); taken != nil {
+		return nil, []diagnose.Finding{*taken}
 	}
 	inlined, findings := s.inline(checked)
 	if len(findings) > 0 {
@@ -69,38 +72,27 @@ func (c *Compiler) compile(text string, wants result, s *scope) (p *program, fin
 }
 
 // check parses and type-checks the text.
-func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []finding) {
-	d := diagnosis{text: text, names: c.names, scope: s}
-	parsed, issues := s.env.Parse(text)
-	if len(issues.Errors()) > 0 {
-		return nil, d.explain(issues)
+func (c *Compiler) check(text string, wants result, s *scope) (*cel.Ast, []diagnose.Finding) {
+	in := diagnose.Scope{Env: s.env, Functions: c.functions}
+	for _, v := range s.variables {
+		in.Variables = append(in.Variables, v.name)
 	}
-	d.tree = parsed.NativeRep()
-	if findings := d.lint(); len(findings) > 0 {
-		return nil, findings
+	checked, findings := in.Check(text)
+	if checked != nil && !wants.accepts(checked.OutputType()) {
+		return nil, wrongResult(checked, wants)
 	}
-	checked, issues := s.env.Check(parsed)
-	if len(issues.Errors()) > 0 {
-		return nil, d.explain(issues)
-	}
-	if findings := failing(s.env, checked.NativeRep()); len(findings) > 0 {
-		return nil, findings
-	}
-	if t := checked.OutputType(); !wants.accepts(t) {
-		return nil, []finding{wrongResult(d.tree.Expr(), wants, t)}
-	}
-	return checked, nil
+	return checked, findings
 }
 
-func plan(env *cel.Env, checked *cel.Ast) (*program, []finding) {
+func plan(env *cel.Env, checked *cel.Ast) (*program, []diagnose.Finding) {
 	tree := checked.NativeRep().Expr()
 	options, loops := programOptions(env, tree)
 	run, err := env.Program(checked, options...)
 	if err != nil {
-		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
+		return nil, diagnose.Whole(err.Error(), "")
 	}
 	p := &program{run: run, loops: loops, instructions: instructionsIn(tree), size: nodes(tree)}
-	p.fields, p.extras = fieldsRead(tree)
+	p.fields, p.contextFields = fieldsRead(tree)
 	return p, nil
 }
 
@@ -109,7 +101,7 @@ func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, l
 	options = []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(guard(env))}
 	loops, binds := comprehensionsOf(tree)
 	if binds {
-		options = append(options, cel.CustomDecoratorV2(settle))
+		options = append(options, cel.CustomDecoratorV2(freezeAttributes))
 	}
 	if loops {
 		options = append(options, cel.CustomDecoratorV2(countSteps(stepsOf(tree))), cel.InterruptCheckFrequency(interruptFrequency))
@@ -119,28 +111,22 @@ func programOptions(env *cel.Env, tree ast.Expr) (options []cel.ProgramOption, l
 
 // comprehensionsOf reports whether there is a comprehension that iterates, and one that does not: cel.bind.
 func comprehensionsOf(tree ast.Expr) (loops, binds bool) {
-	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
+	for e := range syntax.All(tree) {
 		if e.Kind() != ast.ComprehensionKind {
-			return
+			continue
 		}
-		if goesOver(e.AsComprehension()) {
+		if syntax.Iterates(e.AsComprehension()) {
 			loops = true
 		} else {
 			binds = true
 		}
-	}))
+	}
 	return loops, binds
 }
 
-// goesOver reports whether a comprehension iterates over elements. cel.bind does not.
-func goesOver(c ast.ComprehensionExpr) bool {
-	over := c.IterRange()
-	return over.Kind() != ast.ListKind || over.AsList().Size() > 0
-}
-
 // recoverAs turns a panic of the CEL library into a finding: a bug in the library must not end the process.
-func recoverAs(findings *[]finding) {
+func recoverAs(findings *[]diagnose.Finding) {
 	if r := recover(); r != nil {
-		*findings = []finding{{message: fmt.Sprintf("internal error: %v", r), line: 1, column: 1}}
+		*findings = diagnose.Whole(fmt.Sprintf("internal error: %v", r), "")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/cel-go/cel"
+
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 )
 
 const (
@@ -27,14 +29,14 @@ type Options struct {
 
 // Compiler compiles rules. It is safe for concurrent use. One Compiler is enough for a process.
 type Compiler struct {
-	base     *cel.Env // without the variable object
-	env      *cel.Env
-	names    names
-	deadline time.Duration
+	base      *cel.Env // without the variable object
+	env       *cel.Env
+	functions *diagnose.Functions
+	deadline  time.Duration
 
-	scopes   *memo[*scope]
-	compiled *memo[*compiled]
-	extents  *memo[extent]
+	scopes   *cache[*scope]
+	compiled *cache[*compiled]
+	extents  *cache[extent]
 }
 
 // NewCompiler builds the CEL environment, which takes a few milliseconds.
@@ -53,10 +55,10 @@ func NewCompiler(options Options) (*Compiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Compiler{base: base, env: env, names: namesOf(env), deadline: options.EvalDeadline}
+	c := &Compiler{base: base, env: env, functions: diagnose.NewFunctions(env, signatures()), deadline: options.EvalDeadline}
 	if options.CacheSize < 0 {
 		return nil, fmt.Errorf("cache size %d: must be positive", options.CacheSize)
 	}
-	c.scopes, c.compiled, c.extents = newMemo[*scope](options.CacheSize), newMemo[*compiled](options.CacheSize), newMemo[extent](options.CacheSize/8)
+	c.scopes, c.compiled, c.extents = newCache[*scope](options.CacheSize), newCache[*compiled](options.CacheSize), newCache[extent](options.CacheSize/8)
 	return c, nil
 }

@@ -3,6 +3,9 @@ package engine
 import (
 	"github.com/google/cel-go/cel"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
+	"github.com/sunset-k8s/sunset/engine/openapi"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -20,9 +23,9 @@ type declared struct {
 // typed holds variables with the types that they have under a schema.
 type typed struct {
 	scope    *scope
-	findings map[string][]finding // by the name of the variable
-	err      error                // set if the schema cannot be used
-	misread  []policy.Problem     // problems of the variables that read references; nil until a rule reads them
+	findings map[string][]diagnose.Finding // by the name of the variable
+	err      error                         // set if the schema cannot be used
+	problems []policy.Problem              // of the variables that read references; nil until a rule reads them
 }
 
 func (c *Compiler) declared(variables []v1alpha1.Variable) *declared {
@@ -31,11 +34,11 @@ func (c *Compiler) declared(variables []v1alpha1.Variable) *declared {
 
 // under returns the variables as typed by the schemas with this name. declare declares the types of the variables
 // beside them, such as object.
-func (d *declared) under(name string, declare func(*schemaTypes) []cel.EnvOption) *typed {
+func (d *declared) under(name string, declare func(*openapi.Types) []cel.EnvOption) *typed {
 	if known := d.known[name]; known != nil {
 		return known
 	}
-	provider := newSchemaTypes(d.compiler.base.CELTypeProvider())
+	provider := openapi.NewTypes(d.compiler.base.CELTypeProvider())
 	t := &typed{}
 	var env *cel.Env
 	if env, t.err = d.compiler.base.Extend(append(declare(provider), cel.CustomTypeProvider(provider))...); t.err == nil {
@@ -47,12 +50,12 @@ func (d *declared) under(name string, declare func(*schemaTypes) []cel.EnvOption
 
 // declareFor declares variables with the types that they have under the schema of a scope, and returns the findings of
 // each.
-func (c *Compiler) declareFor(variables []v1alpha1.Variable, s *scope) (*scope, map[string][]finding) {
-	all := map[string][]finding{}
+func (c *Compiler) declareFor(variables []v1alpha1.Variable, s *scope) (*scope, map[string][]diagnose.Finding) {
+	all := map[string][]diagnose.Finding{}
 	for _, v := range variables {
 		t, findings := c.checked(v.Expression, anything, s)
 		all[v.Name] = findings
-		env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.Name, t))
+		env, err := s.env.Extend(cel.Variable(syntax.VariableName(v.Name), t))
 		if err != nil {
 			continue // such a rule does not compile
 		}

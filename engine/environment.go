@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/sunset-k8s/sunset/engine/cost"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // EnvironmentVersion counts the changes to the meaning of expressions: a function that returns a different result, a
@@ -16,20 +17,13 @@ const EnvironmentVersion = 1
 
 // Limits of an expression, checked when it is compiled.
 const (
-	MaxExpressionSize = 10240 // characters
-	MaxDepth          = 100   // nested parentheses, calls and operators
-	MaxNodes          = 10000 // of the syntax tree, after variables and macros are expanded
-	MaxNesting        = 2     // nested comprehensions (all, exists, map, filter, ...)
+	MaxExpressionSize = syntax.MaxExpressionSize
+	MaxDepth          = syntax.MaxDepth
+	MaxNodes          = syntax.MaxNodes
+	MaxNesting        = syntax.MaxNesting
 	MaxRange          = cost.MaxRange
 	MaxRegexSize      = 10_000 // instructions of a compiled regular expression
 	MaxPrecision      = cost.MaxPrecision
-)
-
-const (
-	objectVariable     = "object"
-	nodeVariable       = "node"
-	referencesVariable = "references"
-	variablesVariable  = "variables"
 )
 
 // newBase returns the environment without the variable object, so that the variable can be declared with a type.
@@ -44,7 +38,7 @@ func newBase() (*cel.Env, error) {
 // newEnvironment returns the environment in which expressions run. There, object is dynamic: expressions run on the
 // decoded object, and a schema does not affect them.
 func newEnvironment(base *cel.Env) (*cel.Env, error) {
-	env, err := base.Extend(append(extraVariables(), cel.VariableWithDoc(objectVariable, cel.DynType, objectDoc))...)
+	env, err := base.Extend(append(declareContextVars(), cel.VariableWithDoc(syntax.ObjectVariable, cel.DynType, objectDoc))...)
 	if err != nil {
 		return nil, fmt.Errorf("declare object and the other variables: %w", err)
 	}
@@ -91,6 +85,15 @@ func libraryOptions() []cel.EnvOption {
 		library.Format(),
 		library.SemverLib(library.SemverVersion(1)),
 	}
+}
+
+// signatures returns one signature of each of our functions.
+func signatures() []string {
+	var all []string
+	for _, f := range Functions() {
+		all = append(all, f.Signatures[0])
+	}
+	return all
 }
 
 func functionOptions() []cel.EnvOption {

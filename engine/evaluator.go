@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -20,15 +21,15 @@ var ErrDeadline = errors.New("took too long")
 // Evaluator evaluates rules on one object at a time. Each goroutine needs its own. It reuses memory between
 // evaluations, which otherwise cost about twice as much.
 type Evaluator struct {
-	ctx      context.Context
-	deadline time.Duration
-	input    input
-	frame    *interpreter.ExecutionFrame
-	watch    *watch            // nil until the first expression with a loop
-	last     error             // the previous error: many objects fail in the same way, and share it
-	node     map[string]any    // the node of the images to evaluate
-	referred *References       // the known references to the object
-	texts    map[string]string // groups, outcomes and kinds of owners, which many objects share
+	ctx        context.Context
+	deadline   time.Duration
+	input      input
+	frame      *interpreter.ExecutionFrame
+	watch      *watch            // nil until the first expression with a loop
+	last       error             // the previous error: many objects fail in the same way, and share it
+	node       map[string]any    // the node of the images to evaluate
+	references *References       // the known references to the object
+	texts      map[string]string // groups, outcomes and kinds of owners, which many objects share
 }
 
 // watch interrupts a frame. Its timer runs only while an expression with a loop runs.
@@ -79,9 +80,9 @@ func (e *Evaluator) Facts(r *Program, object map[string]any) policy.Facts {
 	return e.facts(r, object)
 }
 
-// NotAsked returns the Facts of a rule without evaluating its expressions. If the rule selects the object, they contain
+// UnevaluatedFacts returns the Facts of a rule without evaluating its expressions. If the rule selects the object, they contain
 // the error.
-func (e *Evaluator) NotAsked(r *Program, object map[string]any, err error) policy.Facts {
+func (e *Evaluator) UnevaluatedFacts(r *Program, object map[string]any, err error) policy.Facts {
 	facts := markedBy(r, object)
 	if r.selects(object) {
 		facts.Selected, facts.Err = true, err
@@ -104,15 +105,15 @@ func (e *Evaluator) facts(r *Program, object map[string]any) policy.Facts {
 	}
 	object = visible(object)
 	e.input.object, e.input.built, e.input.steps = object, 0, 0
-	facts, err := e.judge(r, object, marked)
-	e.input.object, e.input.extras = nil, ofExtras[map[string]any]{}
+	facts, err := e.evaluate(r, object, marked)
+	e.input.object, e.input.contextVars = nil, perContextVar[map[string]any]{}
 	if err != nil {
 		return policy.Facts{Selected: true, Err: e.shared(err), Marked: marked.Marked, Start: marked.Start}
 	}
 	return facts
 }
 
-func (e *Evaluator) judge(r *Program, object map[string]any, facts policy.Facts) (policy.Facts, error) {
+func (e *Evaluator) evaluate(r *Program, object map[string]any, facts policy.Facts) (policy.Facts, error) {
 	facts.Selected = true
 	if err := e.provide(r); err != nil {
 		return facts, err
@@ -124,7 +125,7 @@ func (e *Evaluator) judge(r *Program, object map[string]any, facts policy.Facts)
 		defer e.end()
 	}
 	var err error
-	if facts.Eligible, err = ask(e, r.eligible, eligibility, toBool); err != nil || !facts.Eligible {
+	if facts.Eligible, err = evalAs(e, r.eligible, eligibility, toBool); err != nil || !facts.Eligible {
 		return facts, err
 	}
 	if facts.NotBefore, err = e.notBefore(r, object); err != nil {
@@ -132,7 +133,7 @@ func (e *Evaluator) judge(r *Program, object map[string]any, facts policy.Facts)
 	}
 	switch {
 	case r.startTime != nil:
-		if facts.Start, err = ask(e, r.startTime, start, toTime); err != nil {
+		if facts.Start, err = evalAs(e, r.startTime, start, toTime); err != nil {
 			return facts, err
 		}
 	case r.images:
@@ -146,7 +147,7 @@ func (e *Evaluator) judge(r *Program, object map[string]any, facts policy.Facts)
 		return facts, err
 	}
 	if r.ttlExpression != nil {
-		if facts.TTL, err = ask(e, r.ttlExpression, lifetime, toTTL); err != nil {
+		if facts.TTL, err = evalAs(e, r.ttlExpression, lifetime, toTTL); err != nil {
 			return facts, err
 		}
 	}
@@ -154,13 +155,13 @@ func (e *Evaluator) judge(r *Program, object map[string]any, facts policy.Facts)
 		facts.Owner = e.ownerOf(object)
 	}
 	if r.groupBy != nil {
-		if facts.Group, err = ask(e, r.groupBy, grouping, toGroup); err != nil {
+		if facts.Group, err = evalAs(e, r.groupBy, grouping, toGroup); err != nil {
 			return facts, err
 		}
 		facts.Group = e.intern(facts.Group)
 	}
 	if r.outcome != nil {
-		facts.Outcome, err = ask(e, r.outcome, outcoming, toOutcome)
+		facts.Outcome, err = evalAs(e, r.outcome, outcoming, toOutcome)
 		facts.Outcome = e.intern(facts.Outcome)
 	}
 	return facts, err
@@ -181,13 +182,13 @@ func (e *Evaluator) intern(text string) string {
 	return text
 }
 
-// ask evaluates one expression and converts its result.
-func ask[T any](e *Evaluator, p *program, wants result, read func(ref.Val) (T, error)) (T, error) {
+// evalAs evaluates one expression and converts its result.
+func evalAs[T any](e *Evaluator, p *program, wants result, read func(ref.Val) (T, error)) (T, error) {
 	v, _, err := p.run.Eval(e.frame)
 	if err == nil {
-		var answer T
-		if answer, err = read(v); err == nil {
-			return answer, nil
+		var result T
+		if result, err = read(v); err == nil {
+			return result, nil
 		}
 	}
 	var none T
@@ -228,10 +229,10 @@ func (e *Evaluator) explain(wants result, err error) error {
 	if errors.Is(err, interpreter.InterruptError{}) {
 		return fmt.Errorf("%s: %w", wants.field(), interruption(e.watch.ctx, e.deadline))
 	}
-	if tookTooMany(err) {
+	if exceededSteps(err) {
 		return fmt.Errorf("%s: %w", wants.field(), errSteps)
 	}
-	return shorten(wants.field() + ": " + advise(err))
+	return shorten(wants.field() + ": " + diagnose.EvaluationError(err))
 }
 
 // interruption returns the reason why the evaluation under this context was interrupted.
@@ -241,18 +242,6 @@ func interruption(ctx context.Context, deadline time.Duration) error {
 		return fmt.Errorf("%w: more than %s", ErrDeadline, deadline)
 	}
 	return cause
-}
-
-// advise translates an error of cel-go into the terms of docs/cel.md and adds a hint.
-func advise(err error) string {
-	text := typeName(err.Error())
-	switch {
-	case strings.Contains(text, "no such key: "):
-		text += "; if the field can be absent, use .?field or has()"
-	case strings.HasSuffix(text, "no such overload"):
-		text += "; times in objects are strings: convert them, such as timestamp(object.metadata.creationTimestamp)"
-	}
-	return text
 }
 
 // shared returns the previous error if it has the same text.

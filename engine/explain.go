@@ -3,11 +3,13 @@ package engine
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/sunset-k8s/sunset/engine/explain"
+	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -22,21 +24,11 @@ type Explanation struct {
 	Parts   []Part // in the order of the text, each followed by its own parts
 }
 
-// Part is a sub-expression and its result. A loop is one part: its iterations are not listed. Sub-expressions that do
-// not depend on the object, such as literals, are not parts.
-type Part struct {
-	Text     string `json:"text"`               // on one line, with the quotes and spaces of docs/cel.md
-	Variable string `json:"variable,omitempty"` // the variable whose expression contains this part; empty for the rule's own
-	Line     int    `json:"line"`               // its position in that expression, from 1
-	Column   int    `json:"column"`             // from 1
-	Depth    int    `json:"depth"`              // 0 for the parts of the expression itself
-	Value    string `json:"value,omitempty"`    // for people; empty if it failed or was not needed
-	Err      string `json:"error,omitempty"`    // the error of this part or of a part below it
-	Skipped  bool   `json:"skipped,omitempty"`  // not evaluated, because the result does not depend on it: the right side of false && ...
-}
+// Part is a sub-expression of an explained expression and its result.
+type Part = explain.Part
 
-// patience is the deadline for explaining a rule, as a multiple of the deadline for evaluating it.
-const patience = 20
+// explainTimeoutFactor is the deadline for explaining a rule, as a multiple of the deadline for evaluating it.
+const explainTimeoutFactor = 20
 
 // Explain returns the result of each expression of the rule for the object, and of each of its parts. The results are
 // the same as in Facts. It returns nil if the rule's selector does not match. It is meant for people: it compiles and
@@ -64,27 +56,30 @@ func (r *Program) ExplainIn(ctx context.Context, around Surroundings, object map
 	if tag != "" {
 		object = withTag(object, tag)
 	}
-	questions := r.questions(object)
-	explanations, asked := r.answers(e, object, questions)
-	if !asked {
+	expressions := r.explained(object)
+	explanations, started := r.explain(e, object, expressions)
+	if !started {
 		return explanations
 	}
 	for i := range explanations {
 		explanations[i].Tag = tag
 	}
-	p, done := r.newProbe(ctx, object, e.input.extras)
-	defer done()
-	for i := range explanations {
-		if q := questions[i]; q.wants != anything && !explanations[i].Skipped {
-			explanations[i].Parts = p.partsOf(q.text)
+	ctx, cancel := context.WithTimeoutCause(ctx, explainTimeoutFactor*r.compiler.deadline, ErrDeadline)
+	defer cancel()
+	explainer := explain.New(&partEvaluator{
+		ctx: ctx, compiler: r.compiler, scope: r.compiler.scope(r.source.variables), object: object, contextVars: e.input.contextVars,
+	})
+	for i, x := range expressions {
+		if x.wants != anything && !explanations[i].Skipped {
+			explanations[i].Parts = explainer.Parts(x.text)
 		}
 	}
 	return explanations
 }
 
-// questions returns the expressions that Facts evaluates, in its order. If the object's own TTL is invalid, it is
+// explained returns the expressions that Facts evaluates, in its order. If the object's own TTL is invalid, it is
 // inserted before the TTL of the rule, with the result type anything.
-func (r *Program) questions(object map[string]any) []expression {
+func (r *Program) explained(object map[string]any) []expression {
 	all := r.source.expressions()
 	if _, err := ownTTL(object); err == nil {
 		return all
@@ -96,12 +91,12 @@ func (r *Program) questions(object map[string]any) []expression {
 	return slices.Insert(all, at, expression{text: textOf(mapOf(mapOf(object, "metadata"), "annotations"), v1alpha1.TTLAnnotation)})
 }
 
-// answers evaluates all of them under one deadline, as Facts does. If the evaluation cannot start, the first answer has
-// the error.
-func (r *Program) answers(e *Evaluator, object map[string]any, questions []expression) (answers []Explanation, asked bool) {
-	answers = make([]Explanation, len(questions))
-	for i, q := range questions {
-		answers[i] = Explanation{Field: fieldOf(q), Text: q.text, Skipped: true}
+// explain evaluates all of them under one deadline, as Facts does. If the evaluation cannot start, the first explanation
+// has the error.
+func (r *Program) explain(e *Evaluator, object map[string]any, expressions []expression) (explanations []Explanation, started bool) {
+	explanations = make([]Explanation, len(expressions))
+	for i, x := range expressions {
+		explanations[i] = Explanation{Field: fieldOf(x), Text: x.text, Skipped: true}
 	}
 	e.input.object, e.input.built = object, 0
 	err := e.provide(r)
@@ -109,55 +104,61 @@ func (r *Program) answers(e *Evaluator, object map[string]any, questions []expre
 		err = e.begin(r.loops)
 	}
 	if err != nil {
-		answers[0].Err, answers[0].Skipped = err, false
-		return answers, false
+		explanations[0].Err, explanations[0].Skipped = err, false
+		return explanations, false
 	}
 	if r.loops {
 		defer e.end()
 	}
-	more := true
-	for i, q := range questions {
-		if answers[i].Skipped = !more; more {
-			answers[i].Value, more, answers[i].Err = r.answer(e, q.wants)
-		}
+	for i, more := 0, true; i < len(expressions) && more; i++ {
+		explanations[i].Skipped = false
+		explanations[i].Value, more, explanations[i].Err = r.value(e, expressions[i].wants)
 	}
-	return answers, true
+	return explanations, true
 }
 
-func fieldOf(q expression) string {
-	if q.wants == anything {
+func fieldOf(x expression) string {
+	if x.wants == anything {
 		return "annotation " + v1alpha1.TTLAnnotation
 	}
-	return q.wants.field()
+	return x.wants.field()
 }
 
-// answer returns the result of one expression, and whether to evaluate the next.
-func (r *Program) answer(e *Evaluator, wants result) (text string, more bool, err error) {
+// value returns the result of one expression, and whether to evaluate the next.
+func (r *Program) value(e *Evaluator, wants result) (text string, more bool, err error) {
+	var v ref.Val
 	switch wants {
 	case anything:
 		_, err = ownTTL(e.input.object)
 	case eligibility:
-		more, err = ask(e, r.eligible, wants, toBool)
-		text = strconv.FormatBool(more)
+		var eligible bool
+		eligible, err = evalAs(e, r.eligible, wants, toBool)
+		return displayed(types.Bool(eligible), eligible, err)
 	case start:
 		var t time.Time
-		t, err = ask(e, r.startTime, wants, toTime)
-		text, more = displayTime(t), true
+		t, err = evalAs(e, r.startTime, wants, toTime)
+		v = optionalTime("", t, nil)
 	case lifetime:
 		var ttl time.Duration
-		ttl, err = ask(e, r.ttlExpression, wants, toTTL)
-		text, more = displayTTL(ttl), true
+		ttl, err = evalAs(e, r.ttlExpression, wants, toTTL)
+		if v = types.OptionalNone; ttl != policy.NeverTTL {
+			v = types.Duration{Duration: ttl}
+		}
 	case grouping:
 		var group string
-		group, err = ask(e, r.groupBy, wants, toGroup)
-		text, more = display(types.String(group)), true
+		group, err = evalAs(e, r.groupBy, wants, toGroup)
+		v = types.String(group)
 	case outcoming:
 		var outcome string
-		outcome, err = ask(e, r.outcome, wants, toOutcome)
-		text, more = display(types.String(outcome)), true
+		outcome, err = evalAs(e, r.outcome, wants, toOutcome)
+		v = types.String(outcome)
 	}
-	if err != nil {
+	return displayed(v, wants != anything, err)
+}
+
+func displayed(v ref.Val, more bool, err error) (string, bool, error) {
+	if err != nil || v == nil {
 		return "", false, err
 	}
-	return text, more, nil
+	return explain.Display(v), more, nil
 }

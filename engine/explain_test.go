@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/engine/explain"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
@@ -376,7 +377,7 @@ func TestExplainVariables(t *testing.T) {
 			}
 			seen++
 			v, err := alone.Value(object)
-			if (err != nil) != (p.Err != "") || err == nil && engine.Display(v) != p.Value {
+			if (err != nil) != (p.Err != "") || err == nil && explain.Display(v) != p.Value {
 				t.Errorf("%s returns %v, %v\nbut is explained as %+v", definition, v, err, p)
 			}
 		}
@@ -397,7 +398,7 @@ func checkPart(t *testing.T, c *engine.Compiler, p engine.Part, object map[strin
 		return
 	}
 	v, err := alone.Value(object)
-	if (err != nil) != (p.Err != "") || err == nil && engine.Display(v) != p.Value {
+	if (err != nil) != (p.Err != "") || err == nil && explain.Display(v) != p.Value {
 		t.Errorf("%+v\nseparately returns %v, %v", p, v, err)
 	}
 }
@@ -424,7 +425,7 @@ func isUnneeded(t *testing.T, c *engine.Compiler, e engine.Explanation, p engine
 	}
 	v, err := whole.Value(object)
 	v2, err2 := without.Value(object)
-	if (err == nil) != (err2 == nil) || err == nil && engine.Display(v) != engine.Display(v2) {
+	if (err == nil) != (err2 == nil) || err == nil && explain.Display(v) != explain.Display(v2) {
 		t.Errorf("%s\nreturns %v, %v\nbut without %s it returns %v, %v", text, v, err, p.Text, v2, err2)
 	}
 	return true
@@ -498,7 +499,7 @@ func TestExplainWhatRefers(t *testing.T) {
 		"references are known": {referredBy(web), []string{
 			"eligible = true\n  references.count = 1 (1:1)\n", "startTime = 2026-03-01T12:00:00Z\n",
 		}},
-		"references are unknown": {&engine.References{Doubt: errors.New("no permission to list Pods")}, []string{
+		"references are unknown": {&engine.References{Incomplete: errors.New("no permission to list Pods")}, []string{
 			"eligible = error: references are unknown: no permission to list Pods\n", "startTime = not needed\n",
 		}},
 	} {

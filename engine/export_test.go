@@ -1,12 +1,11 @@
 package engine
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // Expression is one compiled expression of any type, for tests.
@@ -99,20 +98,10 @@ func project(v any, f *fields) any {
 }
 
 // CompiledCount returns how many expressions the Compiler caches.
-func (c *Compiler) CompiledCount() int { return c.compiled.kept.Len() }
-
-// Display formats a value as explanations do.
-func Display(v ref.Val) string { return display(v) }
+func (c *Compiler) CompiledCount() int { return c.compiled.entries.Len() }
 
 // Normalized returns a text as explanations write their parts.
 func Normalized(c *Compiler, text string) string {
-	p := &probe{compiler: c, scope: c.scope(nil)}
-	v := p.view(text)
-	return v.textOf(v.tree.Expr())
+	checked, _ := c.check(text, anything, c.scope(nil))
+	return syntax.Format(checked.NativeRep().Expr(), checked.NativeRep().SourceInfo())
 }
-
-// OtherFunctions returns functions of other languages that have another name in CEL.
-func OtherFunctions() []string { return slices.Collect(maps.Keys(otherFunctions)) }
-
-// Names returns the functions and macros that expressions can call.
-func (c *Compiler) Names() []string { return c.names }

@@ -10,6 +10,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -38,11 +40,11 @@ func (c *Compiler) Extractor(names, path string) (*Extractor, []policy.Problem) 
 	}
 	compiled := c.expression(names, naming, c.scope(nil))
 	if compiled.program == nil {
-		return nil, problemsAt(path, names, compiled.findings)
+		return nil, diagnose.Problems(path, names, compiled.findings)
 	}
 	for _, at := range compiled.program.at {
 		if at != nil {
-			return nil, problemsAt(path, names, []finding{*at})
+			return nil, diagnose.Problems(path, names, []diagnose.Finding{*at})
 		}
 	}
 	return &Extractor{key: digest("references", names), program: compiled.program}, nil
@@ -79,7 +81,7 @@ func (e *Evaluator) References(x *Extractor, object map[string]any) ([]Reference
 		defer e.end()
 	}
 	read := func(v ref.Val) ([]Reference, error) { return e.toReferences(x, v) }
-	found, err := ask(e, x.program, naming, read)
+	found, err := evalAs(e, x.program, naming, read)
 	if err != nil {
 		return nil, e.shared(err)
 	}
@@ -155,6 +157,6 @@ func textIn(m traits.Mapper, key string) (string, error) {
 	case types.String:
 		return string(x), nil
 	default:
-		return "", fmt.Errorf("%s is %s, must be string", key, typeName(x.Type().TypeName()))
+		return "", fmt.Errorf("%s is %s, must be string", key, syntax.TypeName(x.Type().TypeName()))
 	}
 }

@@ -55,32 +55,32 @@ func finisherOf(object map[string]any) (*finisher, error) {
 	if _, has := status["conditions"]; has {
 		return &anyKind, nil
 	}
-	if own := ownWord(status); own != "" {
-		return nil, unjudged{fmt.Sprintf("%s reports its end in status.%s, whose values Sunset does not know", kind, own), fmt.Sprintf("compare it in the rule, for example object.status.%s == 'Done'", own)}
+	if own := endField(status); own != "" {
+		return nil, unknownEndError{fmt.Sprintf("%s reports its end in status.%s, whose values Sunset does not know", kind, own), fmt.Sprintf("compare it in the rule, for example object.status.%s == 'Done'", own)}
 	}
 	if isBuiltIn(group) {
-		return nil, unjudged{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write another condition, for example object.metadata.?labels[?'temporary'].hasValue()"}
+		return nil, unknownEndError{fmt.Sprintf("%s %s never finishes", textOf(object, "apiVersion"), kind), "write another condition, for example object.metadata.?labels[?'temporary'].hasValue()"}
 	}
 	return &anyKind, nil // a custom resource without a status: no controller has updated it yet
 }
 
-// unjudged is the error for an object whose end Sunset cannot determine. hint says what to write in a rule instead.
-type unjudged struct{ why, hint string }
+// unknownEndError is the error for an object whose end Sunset cannot determine. hint says what to write in a rule instead.
+type unknownEndError struct{ reason, hint string }
 
-func (u unjudged) Error() string { return u.why + "; " + u.hint }
+func (u unknownEndError) Error() string { return u.reason + "; " + u.hint }
 
 // Finished reports whether an object has finished, as finished(object) does in a rule. It returns an error if Sunset
 // cannot determine that.
 func Finished(object map[string]any) (bool, error) {
 	o, err := outcomeOf(object)
-	if u := (unjudged{}); errors.As(err, &u) {
-		return false, errors.New(u.why)
+	if u := (unknownEndError{}); errors.As(err, &u) {
+		return false, errors.New(u.reason)
 	}
 	return o != running, err
 }
 
-// ownWord returns the status field in which a kind without conditions reports its end; empty if there is none.
-func ownWord(status map[string]any) string {
+// endField returns the status field in which a kind without conditions reports its end; empty if there is none.
+func endField(status map[string]any) string {
 	for _, field := range [...]string{"phase", "state"} {
 		if textOf(status, field) != "" {
 			return field

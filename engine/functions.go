@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/google/cel-go/cel"
-)
+import "github.com/google/cel-go/cel"
 
 // Function is a function that Sunset adds to CEL, with its documentation.
 type Function struct {
@@ -58,14 +56,14 @@ func Functions() []Function {
 // its status.
 func endReads() []string { return []string{"apiVersion", "kind", "status"} }
 
-func aboutOutcome(name, doc string, answer func(outcome) bool, examples ...Example) Function {
+func aboutOutcome(name, doc string, test func(outcome) bool, examples ...Example) Function {
 	return Function{
 		Name:       name,
 		Signatures: []string{name + "(object) -> bool"},
 		Doc:        doc,
 		Examples:   examples,
 		overloads: []cel.FunctionOpt{
-			cel.Overload(name+"_object", []*cel.Type{cel.DynType}, cel.BoolType, cel.UnaryBinding(onOutcome(name, answer))),
+			cel.Overload(name+"_object", []*cel.Type{cel.DynType}, cel.BoolType, cel.UnaryBinding(onOutcome(name, test))),
 		},
 		reads: endReads(),
 	}

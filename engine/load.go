@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -87,11 +88,8 @@ func (c *Compiler) checkReferences(p *policy.Policy) []policy.Problem {
 
 // forbiddenOf returns the problem of an Extractor that reads fields that it must not read from this kind.
 func (x *Extractor) forbiddenOf(kind schema.GroupVersionKind, names, path string) []policy.Problem {
-	f := forbidden(v1alpha1.Target{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}, x.program.fields)
-	if f == nil {
-		return nil
-	}
-	return problemsAt(path, names, []finding{*f})
+	target := v1alpha1.Target{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
+	return diagnose.Problems(path, names, forbidden(target, x.program.fields))
 }
 
 // markLength is long enough to distinguish the rules that mark one object.

@@ -18,7 +18,7 @@ type sign struct {
 	isCopy func(value string, object, metadata map[string]any) bool
 }
 
-// ErrManaged is wrapped by the error of MayGo for an owner that another controller manages.
+// ErrManaged is wrapped by the error of CheckOwnerDeletion for an owner that another controller manages.
 var ErrManaged = errors.New("is managed by another controller")
 
 var signs = [...]sign{

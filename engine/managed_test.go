@@ -65,11 +65,11 @@ spec: {template: {metadata: {labels: {kueue.x-k8s.io/multikueue-origin: m}}}}`, 
 				if got := engine.Manager(object); (test.says == "") != (got == "") || !strings.Contains(got, test.says) {
 					t.Errorf("%s: says %q, want %q", how, got, test.says)
 				}
-				err = engine.MayGo(object, engine.Allowed{Unfinished: true})
+				err = engine.CheckOwnerDeletion(object, engine.Allowed{Unfinished: true})
 				if errors.Is(err, engine.ErrManaged) != (test.want != "") {
 					t.Errorf("%s, as an owner: %v", how, err)
 				}
-				if err := engine.MayGo(object, engine.Allowed{Unfinished: true, Managed: true}); err != nil {
+				if err := engine.CheckOwnerDeletion(object, engine.Allowed{Unfinished: true, Managed: true}); err != nil {
 					t.Errorf("%s, as an owner that the rule allows: %v", how, err)
 				}
 			}

@@ -54,15 +54,15 @@ func (e *Evaluator) owner(reference map[string]any) (*policy.Owner, bool) {
 	return &policy.Owner{Kind: gv.WithKind(e.intern(kind)), Name: strings.Clone(name), UID: types.UID(strings.Clone(uid))}, true
 }
 
-// ErrUnfinished is wrapped by the error of MayGo for an owner that has not finished, or for which that is unknown.
+// ErrUnfinished is wrapped by the error of CheckOwnerDeletion for an owner that has not finished, or for which that is unknown.
 var ErrUnfinished = errors.New("has not finished")
 
 // Allowed says which owners a rule may delete even though they are unfinished or managed by another controller.
 type Allowed struct{ Unfinished, Managed bool }
 
-// MayGo returns nil if nothing about an object itself prevents its deletion as an owner. Allowed.Unfinished permits the
+// CheckOwnerDeletion returns nil if nothing about an object itself prevents its deletion as an owner. Allowed.Unfinished permits the
 // deletion of an owner that still runs. The error is a predicate that follows the name of the object.
-func MayGo(object map[string]any, allowed Allowed) error {
+func CheckOwnerDeletion(object map[string]any, allowed Allowed) error {
 	flags := flagsOf(object, mapOf(object, "metadata"))
 	switch {
 	case flags.IsHeld():

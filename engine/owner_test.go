@@ -14,7 +14,7 @@ import (
 	"github.com/sunset-k8s/sunset/test/fixture"
 )
 
-func lettingOwnersGo() v1alpha1.Rule {
+func deletingOwners() v1alpha1.Rule {
 	r := rule()
 	r.Delete = &v1alpha1.Delete{What: v1alpha1.DeleteOwner}
 	return r
@@ -53,7 +53,7 @@ func TestFactsNameTheOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := object(t, "job-complete")
 			job["metadata"].(map[string]any)["ownerReferences"] = decode(t, "all: "+test.references)["all"]
-			got := factsOf(t, lettingOwnersGo(), job)
+			got := factsOf(t, deletingOwners(), job)
 			if diff := cmp.Diff(test.want, got.Owner); diff != "" || !got.Eligible || got.Err != nil {
 				t.Errorf("%+v; owner -want +got\n%s", got, diff)
 			}
@@ -65,7 +65,7 @@ func TestFactsNameTheOwner(t *testing.T) {
 }
 
 func TestTheOwnerIsRead(t *testing.T) {
-	program := mustCompile(t, fixture.Compiler(t), lettingOwnersGo())
+	program := mustCompile(t, fixture.Compiler(t), deletingOwners())
 	if !program.Owns() || !slices.Contains(program.Reads(), "metadata.ownerReferences") {
 		t.Errorf("owns %v, reads %v", program.Owns(), program.Reads())
 	}

@@ -21,13 +21,13 @@ func splitReference(reference string) (repository, tag string) {
 }
 
 // ofReference binds a function of a reference to an image.
-func ofReference(name string, answer func(repository, tag string) string) functions.UnaryOp {
+func ofReference(name string, part func(repository, tag string) string) functions.UnaryOp {
 	return func(v ref.Val) ref.Val {
 		text, ok := v.(types.String)
 		if !ok {
 			return failure(name, fmt.Errorf("needs an image reference, such as 'registry.example.com/team/app:v1', but got %s", v.Type().TypeName()))
 		}
-		return types.String(answer(splitReference(string(text))))
+		return types.String(part(splitReference(string(text))))
 	}
 }
 

@@ -17,9 +17,9 @@ type References struct {
 	Count int
 	// By lists these objects. It is called only for rules that read the list. nil means an empty list.
 	By func() []Referrer
-	// Doubt is the reason why there may be more references; nil if Count is complete. If it is set, a rule that reads
+	// Incomplete is the reason why there may be more references; nil if Count is complete. If it is set, a rule that reads
 	// references returns only this error.
-	Doubt error
+	Incomplete error
 	// Since is the time since when, as far as is known, at most Count objects refer to it.
 	Since time.Time
 }
@@ -36,31 +36,31 @@ func isReferredTo(t v1alpha1.Target) bool {
 	return t.APIVersion == "v1" && (t.Kind == "ConfigMap" || t.Kind == "Secret")
 }
 
-var errUnfollowed = errors.New("reference tracking is disabled")
+var errNotTracked = errors.New("reference tracking is disabled")
 
 // SetReferences sets the references to the objects that are evaluated next, until the next call. By default, and after
 // nil, the references are unknown, and the facts of rules that read references contain policy.ErrReferencesUnknown.
-func (e *Evaluator) SetReferences(r *References) { e.referred = r }
+func (e *Evaluator) SetReferences(r *References) { e.references = r }
 
-// provide sets the extras that a rule reads.
+// provide sets the context variables that a rule reads.
 func (e *Evaluator) provide(r *Program) error {
 	if r.images {
-		e.input.extras[nodeExtra] = e.node
+		e.input.contextVars[nodeVar] = e.node
 	}
 	if !r.ReadsReferences() {
 		return nil
 	}
-	if e.referred == nil {
-		return unknown(errUnfollowed)
+	if e.references == nil {
+		return unknown(errNotTracked)
 	}
-	if e.referred.Doubt != nil {
-		return unknown(e.referred.Doubt)
+	if e.references.Incomplete != nil {
+		return unknown(e.references.Incomplete)
 	}
-	seen := e.referred
-	if r.confined {
+	seen := e.references
+	if r.kindsOnly {
 		seen = seen.within(textOf(mapOf(e.input.object, "metadata"), "namespace"))
 	}
-	e.input.extras[referencesExtra] = seen.object(r.extras[referencesExtra])
+	e.input.contextVars[referencesVar] = seen.object(r.contextFields[referencesVar])
 	return nil
 }
 
@@ -79,8 +79,8 @@ func (e *Evaluator) notBefore(r *Program, object map[string]any) (time.Time, err
 	if err != nil {
 		return time.Time{}, fmt.Errorf("metadata.creationTimestamp: %w", err)
 	}
-	if e.referred.Since.After(since) {
-		since = e.referred.Since
+	if e.references.Since.After(since) {
+		since = e.references.Since
 	}
 	if since.IsZero() {
 		return since, nil

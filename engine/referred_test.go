@@ -194,9 +194,9 @@ func TestUnknownReferencesAreDoubt(t *testing.T) {
 		err        string
 	}{
 		"tracking is disabled":    {nil, "references are unknown: reference tracking is disabled"},
-		"there may be more":       {&engine.References{Doubt: errors.New("no permission to list Pods")}, "references are unknown: no permission to list Pods"},
-		"there are some":          {&engine.References{Count: 3, Doubt: errors.New("no permission to list Pods")}, "references are unknown: no permission to list Pods"},
-		"the reason is very long": {&engine.References{Doubt: long}, "references are unknown: " + strings.Repeat("x", 253) + "..."},
+		"there may be more":       {&engine.References{Incomplete: errors.New("no permission to list Pods")}, "references are unknown: no permission to list Pods"},
+		"there are some":          {&engine.References{Count: 3, Incomplete: errors.New("no permission to list Pods")}, "references are unknown: no permission to list Pods"},
+		"the reason is very long": {&engine.References{Incomplete: long}, "references are unknown: " + strings.Repeat("x", 253) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := newAsking(t, "references.count == 0 || true").facts(test.references)

@@ -3,7 +3,7 @@ package engine
 import (
 	"fmt"
 	"regexp"
-	"regexp/syntax"
+	regexsyntax "regexp/syntax"
 	"sync/atomic"
 
 	"github.com/google/cel-go/common/ast"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/sunset-k8s/sunset/engine/cost"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // guardRegex charges a call of matches(), find() or findAll() for the text that it searches, and limits the regular
@@ -59,11 +60,10 @@ func compileRegex(v ref.Val) (*regexp.Regexp, int, error) {
 	case len(pattern) > MaxExpressionSize:
 		return nil, 0, fmt.Errorf("the regular expression is longer than %d characters", MaxExpressionSize)
 	}
-	tree, err := syntax.Parse(string(pattern), syntax.Perl)
+	size, err := sizeOfRegex(string(pattern))
 	if err != nil {
 		return nil, 0, err
 	}
-	size := instructions(tree)
 	if size > MaxRegexSize {
 		return nil, 0, fmt.Errorf("the regular expression has %d instructions; the limit is %d", size, MaxRegexSize)
 	}
@@ -71,16 +71,24 @@ func compileRegex(v ref.Val) (*regexp.Regexp, int, error) {
 	return re, size, err
 }
 
-// instructions estimates how many instructions a compiled regular expression has. The parser limits nested repetitions.
-func instructions(re *syntax.Regexp) int {
+// sizeOfRegex estimates how many instructions a compiled regular expression has. The parser limits nested repetitions.
+func sizeOfRegex(pattern string) (int, error) {
+	re, err := regexsyntax.Parse(pattern, regexsyntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	return instructions(re), nil
+}
+
+func instructions(re *regexsyntax.Regexp) int {
 	n := 1
-	if re.Op == syntax.OpLiteral {
+	if re.Op == regexsyntax.OpLiteral {
 		n = len(re.Rune)
 	}
 	for _, sub := range re.Sub {
 		n += instructions(sub)
 	}
-	if re.Op == syntax.OpRepeat {
+	if re.Op == regexsyntax.OpRepeat {
 		n *= max(re.Min, re.Max, 1)
 	}
 	return n
@@ -89,23 +97,19 @@ func instructions(re *syntax.Regexp) int {
 // instructionsIn returns the sum of the instructions of all regular expressions that are literals in an expression.
 func instructionsIn(tree ast.Expr) int {
 	sum := 0
-	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
-		switch functionOf(e) {
+	for e := range syntax.All(tree) {
+		switch syntax.Function(e) {
 		case cost.MatchesFunction, cost.FindFunction, cost.FindAllFunction:
 		default:
-			return
+			continue
 		}
 		for _, arg := range e.AsCall().Args() {
-			if arg.Kind() != ast.LiteralKind {
-				continue
-			}
-			if pattern, ok := arg.AsLiteral().(types.String); ok {
-				if re, err := syntax.Parse(string(pattern), syntax.Perl); err == nil {
-					sum += instructions(re)
-				}
+			if pattern, ok := syntax.StringLiteral(arg); ok {
+				size, _ := sizeOfRegex(pattern)
+				sum += size
 			}
 		}
-	}))
+	}
 	return sum
 }
 
@@ -125,11 +129,11 @@ func priceOfPattern(args cost.Operands, most int) int {
 	if price > most || len(pattern) > MaxExpressionSize {
 		return price
 	}
-	tree, err := syntax.Parse(string(pattern), syntax.Perl)
+	size, err := sizeOfRegex(string(pattern))
 	if err != nil {
 		return price
 	}
-	size := min(instructions(tree), MaxRegexSize)
+	size = min(size, MaxRegexSize)
 	return price + size*instructionPrice + cost.Times(cost.LengthOf(args[0]), weightOf(size))
 }
 

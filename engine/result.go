@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,6 +11,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -158,24 +159,7 @@ func unexpected(r result, v ref.Val) error {
 	if v == types.NullValue {
 		return fmt.Errorf("returned null, must return %s", r.wants())
 	}
-	return fmt.Errorf("returned %s, must return %s", typeName(v.Type().TypeName()), r.wants())
-}
-
-// typeNames replaces names of CEL types with those in docs/cel.md.
-var typeNames = strings.NewReplacer("optional_type", "optional", "google.protobuf.Timestamp", "timestamp",
-	"google.protobuf.Duration", "duration", "null_type", "null")
-
-// dynamic matches the name of a type that is known only at run time. schemaPath matches the type of a part of an
-// object.
-var (
-	dynamic    = regexp.MustCompile(`\bdyn\b`)
-	schemaPath = regexp.MustCompile(`\b(?:object|node)(?:/[\w\[\]]+)+`)
-)
-
-// typeName translates a CEL type, or a text of cel-go that contains types, to the names in docs/cel.md.
-func typeName(s string) string {
-	s = schemaPath.ReplaceAllStringFunc(typeNames.Replace(s), func(path string) string { return strings.ReplaceAll(path, "/", ".") })
-	return dynamic.ReplaceAllString(s, "any")
+	return fmt.Errorf("returned %s, must return %s", syntax.TypeName(v.Type().TypeName()), r.wants())
 }
 
 // longestError limits the text of an error, which may quote the object.
@@ -187,4 +171,20 @@ func shorten(text string) error {
 		text = strings.ToValidUTF8(text[:longestError-3], "") + "..."
 	}
 	return errors.New(text)
+}
+
+func wrongResult(checked *cel.Ast, wants result) []diagnose.Finding {
+	t, hint := checked.OutputType(), wants.example()
+	text, isText := syntax.StringLiteral(checked.NativeRep().Expr())
+	switch {
+	case wants == lifetime && t.Kind() == cel.IntKind:
+		hint = "days(7) is seven days, duration('90s') ninety seconds"
+	case isText && strings.ContainsAny(text, "(."):
+		hint = "write the expression without quotes: " + text
+	case wants == eligibility && t.TypeName() == "optional_type" && !wants.accepts(t.Parameters()[0]):
+		hint = "to test whether there is a value, add .hasValue()"
+	case wants == eligibility && t.TypeName() == "optional_type":
+		hint = "set a default for a missing value: add .orValue(false)"
+	}
+	return diagnose.Whole(fmt.Sprintf("returns %s, but %s must return %s", syntax.TypeName(cel.FormatCELType(t)), wants.field(), wants.wants()), hint)
 }

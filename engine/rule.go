@@ -9,6 +9,8 @@ import (
 	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -20,21 +22,21 @@ type Program struct {
 	selector labels.Selector // nil selects every object
 
 	eligible      *program
-	startTime     *program       // nil in mark mode: the start is a mark on the object
-	ttlExpression *program       // nil if the rule has a fixed ttl
-	groupBy       *program       // nil without groups
-	outcome       *program       // nil if deletions are not counted by outcome
-	owner         bool           // the facts name the owner of the object
-	images        bool           // the rule is about images of nodes
-	may           ofExtras[bool] // the extras that the rule may read
-	mark          string         // the key of the rule among the marks of an object
-	confined      bool           // the rule sees only the kind of referrers outside of the namespace of the object
+	startTime     *program            // nil in mark mode: the start is a mark on the object
+	ttlExpression *program            // nil if the rule has a fixed ttl
+	groupBy       *program            // nil without groups
+	outcome       *program            // nil if deletions are not counted by outcome
+	owner         bool                // the facts name the owner of the object
+	images        bool                // the rule is about images of nodes
+	allowedVars   perContextVar[bool] // the context variables that the rule may read
+	mark          string              // the key of the rule among the marks of an object
+	kindsOnly     bool                // the rule sees only the kind of referrers outside of the namespace of the object
 
-	loops    bool // an expression runs under the deadline
-	fields   *fields
-	extras   ofExtras[*fields] // the fields that it reads of each extra
-	compiler *Compiler
-	source   source
+	loops         bool // an expression runs under the deadline
+	fields        *fields
+	contextFields perContextVar[*fields] // the fields that it reads of each context variable
+	compiler      *Compiler
+	source        source
 }
 
 // source holds what a rule was compiled from.
@@ -80,10 +82,10 @@ func (c *Compiler) Rule(rule v1alpha1.Rule, variables []v1alpha1.Variable, path 
 func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Program, []policy.Problem) {
 	s := d.scope
 	r := &Program{
-		compiler: c, fields: &fields{}, extras: nothingOfExtras(), images: aboutImages(rule.Target),
+		compiler: c, fields: &fields{}, contextFields: noFields(), images: aboutImages(rule.Target),
 		source: source{rule: rule, variables: d.variables, path: path},
 	}
-	r.may = ofExtras[bool]{nodeExtra: r.images, referencesExtra: isReferredTo(rule.Target)}
+	r.allowedVars = perContextVar[bool]{nodeVar: r.images, referencesVar: isReferredTo(rule.Target)}
 	problems := s.problems()
 	selector, err := selectorOf(rule.Target.Selector, path+".target.selector")
 	if err != nil {
@@ -104,10 +106,10 @@ func (c *Compiler) ruleWith(rule v1alpha1.Rule, d *declared, path string) (*Prog
 		key = append(key, "owner")
 	}
 	if len(problems) == 0 && r.images {
-		problems = r.misfits(d)
+		problems = r.imageProblems(d)
 	}
 	if len(problems) == 0 && r.ReadsReferences() {
-		problems = r.misreadings(d)
+		problems = r.referenceProblems(d)
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -130,11 +132,11 @@ func (r *Program) marked(mark string) *Program {
 // ofNamespace returns the rule as a rule of a RetentionPolicy, which cannot read the names of objects in other
 // namespaces.
 func (r *Program) ofNamespace() *Program {
-	if !listsReferrers(r.extras[referencesExtra]) {
+	if !listsReferrers(r.contextFields[referencesVar]) {
 		return r
 	}
 	own := *r
-	own.confined, own.key = true, digest(r.key, "namespace")
+	own.kindsOnly, own.key = true, digest(r.key, "namespace")
 	return &own
 }
 
@@ -142,7 +144,7 @@ func (r *Program) ofNamespace() *Program {
 func (s *scope) problems() []policy.Problem {
 	var problems []policy.Problem
 	for i, v := range s.variables {
-		problems = append(problems, problemsAt(fmt.Sprintf("spec.variables[%d].expression", i), v.text, v.findings)...)
+		problems = append(problems, diagnose.Problems(fmt.Sprintf("spec.variables[%d].expression", i), v.text, v.findings)...)
 	}
 	return problems
 }
@@ -154,15 +156,18 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 		return []policy.Problem{{Path: path, Message: "missing", Hint: e.wants.example()}}
 	}
 	c := r.compiler.expression(e.text, e.wants, s)
-	if c.program == nil {
-		return problemsAt(path, e.text, r.findings(c))
+	if c.program == nil && r.images {
+		return diagnose.Problems(path, e.text, diagnose.AboutImages(c.findings))
 	}
-	if f := forbidden(r.source.rule.Target, c.program.fields); f != nil {
-		return problemsAt(path, e.text, []finding{*f})
+	if c.program == nil {
+		return diagnose.Problems(path, e.text, c.findings)
+	}
+	if findings := forbidden(r.source.rule.Target, c.program.fields); findings != nil {
+		return diagnose.Problems(path, e.text, findings)
 	}
 	for x, at := range c.program.at {
-		if at != nil && !r.may[x] {
-			return problemsAt(path, e.text, []finding{r.misplaced(extra(x), *at)})
+		if at != nil && !r.allowedVars[x] {
+			return diagnose.Problems(path, e.text, []diagnose.Finding{r.misplaced(contextVar(x), *at)})
 		}
 	}
 	switch e.wants {
@@ -179,15 +184,15 @@ func (r *Program) add(e expression, s *scope) []policy.Problem {
 	}
 	r.loops = r.loops || c.program.loops
 	r.fields.add(c.program.fields)
-	for x, read := range c.program.extras {
-		r.extras[x].add(read)
+	for x, read := range c.program.contextFields {
+		r.contextFields[x].add(read)
 	}
 	return nil
 }
 
-// forbidden returns a finding if an expression reads fields of a Secret that it must not read. Sunset watches only the
+// forbidden returns findings if an expression reads fields of a Secret that it must not read. Sunset watches only the
 // metadata of Secrets, so their data is never in its memory.
-func forbidden(target v1alpha1.Target, read *fields) *finding {
+func forbidden(target v1alpha1.Target, read *fields) []diagnose.Finding {
 	if target.APIVersion != "v1" || target.Kind != "Secret" || read.within("metadata", "apiVersion", "kind") {
 		return nil
 	}
@@ -195,12 +200,9 @@ func forbidden(target v1alpha1.Target, read *fields) *finding {
 	if !read.whole {
 		what = strings.Join(read.outside("metadata", "apiVersion", "kind"), ", ")
 	}
-	return &finding{
-		message: fmt.Sprintf("only the metadata of a Secret can be read, but this reads %s", what),
-		hint: "use the name, labels, annotations, ownerReferences or references; Sunset watches only the metadata of Secrets, " +
-			"which does not include the type",
-		line: 1, column: 1,
-	}
+	return diagnose.Whole(fmt.Sprintf("only the metadata of a Secret can be read, but this reads %s", what),
+		"use the name, labels, annotations, ownerReferences or references; Sunset watches only the metadata of Secrets, "+
+			"which does not include the type")
 }
 
 // Key identifies the facts of the rule: its target, its selector, and its expressions with the variables that they use.
@@ -228,14 +230,14 @@ func (r *Program) OnNodes() bool { return r.images }
 
 // NodeReads lists the fields of the variable node that the rule reads, as Reads does for the object. If one of them
 // changes, the facts about every image may change. If the list is empty, they depend only on the image.
-func (r *Program) NodeReads() []string { return r.extras[nodeExtra].paths() }
+func (r *Program) NodeReads() []string { return r.contextFields[nodeVar].paths() }
 
 // ReadsNode reports whether the rule reads the variable node.
-func (r *Program) ReadsNode() bool { return !r.extras[nodeExtra].isEmpty() }
+func (r *Program) ReadsNode() bool { return !r.contextFields[nodeVar].isEmpty() }
 
 // ReadsReferences reports whether the rule reads the variable references. If the references to an object change, its
 // facts may change.
-func (r *Program) ReadsReferences() bool { return !r.extras[referencesExtra].isEmpty() }
+func (r *Program) ReadsReferences() bool { return !r.contextFields[referencesVar].isEmpty() }
 
 // Facts returns the facts about one object. To evaluate many objects, use an Evaluator.
 func (r *Program) Facts(ctx context.Context, object map[string]any) policy.Facts {
@@ -257,25 +259,25 @@ func selectorText(s labels.Selector) string {
 
 var _ cel.Activation = (*input)(nil)
 
-// input holds the variables of an evaluation: the object and the extras. It also counts the bytes that the evaluation
+// input holds the variables of an evaluation: the object and the context variables. It also counts the bytes that the evaluation
 // builds, and the steps of its loops.
 type input struct {
-	object map[string]any
-	extras ofExtras[map[string]any]
-	built  int
-	steps  int
+	object      map[string]any
+	contextVars perContextVar[map[string]any]
+	built       int
+	steps       int
 }
 
 // ResolveName implements cel.Activation.
 func (i *input) ResolveName(name string) (any, bool) {
 	switch name {
-	case objectVariable:
+	case syntax.ObjectVariable:
 		return i.object, true
 	case builtVariable:
 		return i, true
 	}
-	if x, ok := extraNamed(name); ok {
-		return i.extras[x], true
+	if x, ok := contextVarNamed(name); ok {
+		return i.contextVars[x], true
 	}
 	return nil, false
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/engine/openapi"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 	"github.com/sunset-k8s/sunset/test/expect"
 	"github.com/sunset-k8s/sunset/test/fixture"
@@ -106,7 +106,7 @@ func TestCheck(t *testing.T) {
 		"a list of fields of different types":     {"dyn(object.status.succeeded) in [dyn(object.status.phase), dyn(1)]", nil},
 		"a field of the value of a variable":      {"variables.conditions[0].type == 'a' && variables.conditions[0].nothing == 'a'", []string{`spec.rules[0].eligible:1:63: the schema has no field "nothing" in object.status.conditions[] (it has lastTransitionTime, status, type)`}},
 	}
-	s, err := engine.SchemaOf(openAPI(t), jobKind)
+	s, err := openapi.SchemaOf(openAPI(t), jobKind)
 	expect.NoError(t, err)
 	variables := []v1alpha1.Variable{{Name: "phase", Expression: "object.status.phase"}, {Name: "conditions", Expression: "object.status.conditions"}}
 	c := fixture.Compiler(t)
@@ -125,7 +125,7 @@ func TestCheck(t *testing.T) {
 
 // TestCheckOfStartTime: a string is not a time, unless its format or its name says that it is.
 func TestCheckOfStartTime(t *testing.T) {
-	s, err := engine.SchemaOf(openAPI(t), jobKind)
+	s, err := openapi.SchemaOf(openAPI(t), jobKind)
 	expect.NoError(t, err)
 	s.Properties["status"].Properties["endedAt"] = *spec.StringProperty()
 	for start, warned := range map[string]bool{
@@ -142,7 +142,7 @@ func TestCheckOfStartTime(t *testing.T) {
 }
 
 func TestCheckOfVariables(t *testing.T) {
-	s, err := engine.SchemaOf(openAPI(t), jobKind)
+	s, err := openapi.SchemaOf(openAPI(t), jobKind)
 	expect.NoError(t, err)
 	r := rule()
 	r.Eligible = "variables.bad.more == 1"
@@ -155,16 +155,16 @@ func TestCheckOfVariables(t *testing.T) {
 func TestSchemaOf(t *testing.T) {
 	doc := openAPI(t)
 	before, _ := json.Marshal(doc)
-	if _, err := engine.SchemaOf(doc, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}); err != nil {
+	if _, err := openapi.SchemaOf(doc, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}); err != nil {
 		t.Errorf("a schema that contains only itself: %v", err)
 	}
-	if _, err := engine.SchemaOf(doc, schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}); err == nil {
+	if _, err := openapi.SchemaOf(doc, schema.GroupVersionKind{Group: "batch", Version: "v2", Kind: "Job"}); err == nil {
 		t.Error("found a version that does not exist")
 	}
-	if _, err := engine.SchemaOf(nil, jobKind); err == nil {
+	if _, err := openapi.SchemaOf(nil, jobKind); err == nil {
 		t.Error("found a schema without a document")
 	}
-	s, err := engine.SchemaOf(doc, jobKind)
+	s, err := openapi.SchemaOf(doc, jobKind)
 	expect.NoError(t, err)
 	if _, err := json.Marshal(s); err != nil { // does not end if the schema contains itself
 		t.Error(err)

@@ -5,12 +5,13 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
 
+	"github.com/sunset-k8s/sunset/engine/diagnose"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
 
@@ -25,9 +26,9 @@ type scope struct {
 type variable struct {
 	name, text string
 	definition *cel.Ast // nil if the expression is invalid
-	findings   []finding
-	reads      ofExtras[bool] // the extras that it, or a variable that it uses, reads
-	digest     string         // of the text and of the variables that it uses
+	findings   []diagnose.Finding
+	reads      perContextVar[bool] // the context variables that it, or a variable that it uses, reads
+	digest     string              // of the text and of the variables that it uses
 }
 
 // scope declares the variables. Each may use the variables before it.
@@ -72,31 +73,30 @@ func (c *Compiler) declare(s *scope, declared v1alpha1.Variable) *scope {
 	if v.definition != nil {
 		t = v.definition.OutputType()
 	}
-	env, err := s.env.Extend(cel.Variable(variablesVariable+"."+v.name, t))
+	env, err := s.env.Extend(cel.Variable(syntax.VariableName(v.name), t))
 	if err != nil {
 		env = s.env
 		if len(v.findings) == 0 {
-			v.findings = []finding{{message: err.Error(), line: 1, column: 1}}
+			v.findings = diagnose.Whole(err.Error(), "")
 		}
 	}
 	return &scope{env: env, variables: append(slices.Clip(s.variables), v)}
 }
 
-func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, reads ofExtras[bool], findings []finding) {
+func (c *Compiler) define(s *scope, v v1alpha1.Variable) (definition *cel.Ast, reads perContextVar[bool], findings []diagnose.Finding) {
 	defer recoverAs(&findings)
 	if !identifier.MatchString(v.Name) || s.variable(v.Name) != nil {
-		return nil, reads, []finding{{message: fmt.Sprintf("the name %q is not unique, or is invalid", v.Name), line: 1, column: 1,
-			hint: "use letters, digits and _, and each name once"}}
+		return nil, reads, diagnose.Whole(fmt.Sprintf("the name %q is not unique, or is invalid", v.Name), "use letters, digits and _, and each name once")
 	}
 	checked, findings := c.check(v.Expression, anything, s)
 	if len(findings) > 0 {
 		return nil, reads, findings
 	}
-	at := s.reads(checked)
-	if taken := hidden(checked, at); taken != nil {
-		return nil, reads, []finding{*taken}
+	at := s.contextVarsRead(checked)
+	if taken := hiddenContextVar(checked, at); taken != nil {
+		return nil, reads, []diagnose.Finding{*taken}
 	}
-	for x := range extras {
+	for x := range contextVars {
 		reads[x] = at[x] != nil
 	}
 	definition, findings = s.inline(checked)
@@ -113,19 +113,16 @@ func (s *scope) variable(name string) *variable {
 	return nil
 }
 
-// used matches variables.NAME. A match inside a string has no effect.
-var used = regexp.MustCompile(`\b` + variablesVariable + `\s*\.\s*([a-zA-Z_][a-zA-Z0-9_]*)`)
-
 // digestFor returns a digest of the variables that the text names: with equal digests, the text means the same in two
 // scopes. It omits other variables, so that a change of one does not affect the text.
 func (s *scope) digestFor(text string) string {
-	if !strings.Contains(text, variablesVariable) {
+	if !strings.Contains(text, syntax.VariablesVariable) {
 		return ""
 	}
 	var digests []string
 	complete := !strings.Contains(text, "//") // a comment may be between variables and its dot
-	for _, match := range used.FindAllStringSubmatch(text, -1) {
-		v := s.variable(match[1])
+	for _, name := range syntax.VariablesIn(text) {
+		v := s.variable(name)
 		if v == nil {
 			complete = false // the hint lists the declared names
 			continue
@@ -142,7 +139,7 @@ func (s *scope) digestFor(text string) string {
 
 // inline expands the variables. A variable that is used more than once is evaluated once. The optimizer checks the
 // expanded expression again, so the definitions of the variables must already be expanded.
-func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
+func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []diagnose.Finding) {
 	var inlined []*cel.InlineVariable
 	total := size(checked)
 	for _, v := range slices.Backward(s.variables) {
@@ -151,21 +148,21 @@ func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
 		}
 		total += size(v.definition)
 		// Expressions cannot contain the alias, so it hides no name.
-		inlined = append(inlined, cel.NewInlineVariableWithAlias(variablesVariable+"."+v.name, "@"+v.name, v.definition))
+		inlined = append(inlined, cel.NewInlineVariableWithAlias(syntax.VariableName(v.name), "@"+v.name, v.definition))
 	}
 	if len(inlined) == 0 {
 		return checked, nil
 	}
 	if total > MaxNodes {
-		return nil, []finding{{message: fmt.Sprintf("too large after its variables are expanded: %d nodes; the limit is %d", total, MaxNodes), line: 1, column: 1}}
+		return nil, diagnose.Whole(fmt.Sprintf("too large after its variables are expanded: %d nodes; the limit is %d", total, MaxNodes), "")
 	}
 	optimizer, err := cel.NewStaticOptimizer(cel.NewInliningOptimizer(inlined...))
 	if err != nil {
-		return nil, []finding{{message: err.Error(), line: 1, column: 1}}
+		return nil, diagnose.Whole(err.Error(), "")
 	}
 	whole, issues := optimizer.Optimize(s.env, checked)
 	if len(issues.Errors()) > 0 {
-		return nil, explainInlined(issues)
+		return nil, diagnose.Inlined(issues)
 	}
 	return whole, nil
 }
@@ -174,7 +171,7 @@ func (s *scope) inline(checked *cel.Ast) (*cel.Ast, []finding) {
 func mentions(checked *cel.Ast, name string) bool {
 	found := false
 	for _, reference := range checked.NativeRep().ReferenceMap() {
-		found = found || reference.Name == variablesVariable+"."+name
+		found = found || reference.Name == syntax.VariableName(name)
 	}
 	return found
 }

@@ -2,13 +2,12 @@ package engine
 
 import (
 	"fmt"
-	"regexp/syntax"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/types"
 
 	"github.com/sunset-k8s/sunset/engine/cost"
+	"github.com/sunset-k8s/sunset/engine/syntax"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
@@ -58,7 +57,7 @@ func (c *Compiler) Size(p *policy.Policy) int {
 // uses, it includes all variables.
 func (c *Compiler) written(text string, variables map[string]extent) extent {
 	sum := c.extentOf(text)
-	if !strings.Contains(text, variablesVariable) {
+	if !strings.Contains(text, syntax.VariablesVariable) {
 		return sum
 	}
 	if strings.Contains(text, "//") {
@@ -68,11 +67,11 @@ func (c *Compiler) written(text string, variables map[string]extent) extent {
 		return sum
 	}
 	met := map[string]bool{}
-	for _, match := range used.FindAllStringSubmatch(text, -1) {
-		if !met[match[1]] { // a variable is evaluated once
-			sum = sum.plus(variables[match[1]])
+	for _, name := range syntax.VariablesIn(text) {
+		if !met[name] { // a variable is evaluated once
+			sum = sum.plus(variables[name])
 		}
-		met[match[1]] = true
+		met[name] = true
 	}
 	return sum
 }
@@ -87,7 +86,9 @@ func (c *Compiler) extentOf(text string) extent {
 	return c.extents.get(digest(text), func() (extent, int) {
 		parsed, issues := c.env.Parse(text)
 		if len(issues.Errors()) == 0 {
-			ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(node ast.Expr) { e = e.plus(extentOfNode(node)) }))
+			for node := range syntax.All(parsed.NativeRep().Expr()) {
+				e = e.plus(extentOfNode(node))
+			}
 		}
 		return e, bytesOfExtent
 	})
@@ -100,12 +101,10 @@ func extentOfNode(node ast.Expr) extent {
 	switch node.Kind() {
 	case ast.CallKind, ast.ListKind, ast.MapKind, ast.ComprehensionKind:
 		return extent{calls: 1}
-	case ast.LiteralKind:
-		if text, ok := node.AsLiteral().(types.String); ok { // which may be a regular expression
-			if re, err := syntax.Parse(string(text), syntax.Perl); err == nil {
-				return extent{bytes: instructionSize * max(0, instructions(re)-len(text))}
-			}
-		}
+	}
+	if text, ok := syntax.StringLiteral(node); ok { // which may be a regular expression
+		size, _ := sizeOfRegex(text)
+		return extent{bytes: instructionSize * max(0, size-len(text))}
 	}
 	return extent{}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/sunset-k8s/sunset/engine/syntax"
 )
 
 // MaxSteps is the maximum number of steps of the loops of one rule on one object: each iteration counts one step for
@@ -18,18 +20,20 @@ var errSteps = fmt.Errorf("the loops of the rule take more than %d steps on this
 // stepsOf returns the steps of one iteration of each loop, by the id of the expression that the loop repeats.
 func stepsOf(tree ast.Expr) map[int64]int {
 	all := map[int64]int{}
-	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.ComprehensionKind && goesOver(e.AsComprehension()) {
+	for e := range syntax.All(tree) {
+		if e.Kind() == ast.ComprehensionKind && syntax.Iterates(e.AsComprehension()) {
 			step := e.AsComprehension().LoopStep()
 			all[step.ID()] = nodes(step)
 		}
-	}))
+	}
 	return all
 }
 
 func nodes(tree ast.Expr) int {
 	n := 0
-	ast.PreOrderVisit(tree, ast.NewExprVisitor(func(ast.Expr) { n++ }))
+	for range syntax.All(tree) {
+		n++
+	}
 	return n
 }
 
@@ -37,24 +41,26 @@ func nodes(tree ast.Expr) int {
 func countSteps(steps map[int64]int) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		if n, ok := steps[i.ID()]; ok {
-			return &turn{InterpretableV2: i, steps: n}, nil
+			return &iteration{InterpretableV2: i, steps: n}, nil
 		}
 		return i, nil
 	}
 }
 
 // turn is one iteration of a loop.
-type turn struct {
+type iteration struct {
 	interpreter.InterpretableV2
 	steps int
 }
 
 // Eval implements interpreter.Interpretable.
-func (c *turn) Eval(vars interpreter.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
+func (c *iteration) Eval(vars interpreter.Activation) ref.Val {
+	return c.Exec(interpreter.AsFrame(vars))
+}
 
 // Exec implements interpreter.InterpretableV2. It panics, because an error does not end the loop: || and exists()
 // continue after an error.
-func (c *turn) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (c *iteration) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	budget := budgetOf(frame)
 	if budget.steps += c.steps; budget.steps > MaxSteps {
 		panic(interpreter.EvalCancelledError{Message: errSteps.Error(), Cause: interpreter.CostLimitExceeded})
@@ -63,4 +69,4 @@ func (c *turn) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 }
 
 // tookTooMany reports whether an evaluation ended because of its steps.
-func tookTooMany(err error) bool { return errors.As(err, &interpreter.EvalCancelledError{}) }
+func exceededSteps(err error) bool { return errors.As(err, &interpreter.EvalCancelledError{}) }

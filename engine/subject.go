@@ -114,3 +114,8 @@ func IsMirror(object map[string]any) bool {
 	_, mirror := mapOf(mapOf(object, "metadata"), "annotations")[v1alpha1.MirrorPodAnnotation]
 	return mirror && isPod(object)
 }
+
+// aboutImages reports whether a target is images of nodes, at any version.
+func aboutImages(target v1alpha1.Target) bool {
+	return target.Kind == v1alpha1.ImageKind.Kind && groupOf(target.APIVersion) == v1alpha1.ImageKind.Group
+}

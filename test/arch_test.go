@@ -118,7 +118,11 @@ var pure = map[string][]string{
 	"policy/ledger":   {"k8s.io/apimachinery"},
 	"policy/agentapi": {"k8s.io/apimachinery"},
 	"engine":          nil, // homes lists them
-	"engine/cost":     nil,
+	"engine/cost":     {"github.com/google/cel-go"},
+	"engine/diagnose": {"github.com/google/cel-go", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/kube-openapi/pkg/validation/spec"},
+	"engine/explain":  {"github.com/google/cel-go"},
+	"engine/openapi":  {"github.com/google/cel-go", "k8s.io/apimachinery/pkg/runtime/schema", "k8s.io/kube-openapi"},
+	"engine/syntax":   {"github.com/google/cel-go"},
 
 	"controllers/kube/references":         {"k8s.io/apimachinery", "k8s.io/utils/clock"},
 	"controllers/kube/references/extract": {"k8s.io/apimachinery"},

@@ -56,7 +56,7 @@ func (a *allowance) ask(e *engine.Evaluator, q retention.RuleSet, namespace stri
 		case i < general:
 			facts[i] = e.Facts(rule, object)
 		case took >= left:
-			facts[i] = e.NotAsked(rule, object, errNoTime)
+			facts[i] = e.UnevaluatedFacts(rule, object, errNoTime)
 		default:
 			began := a.clock.Now()
 			facts[i] = e.Facts(rule, object)

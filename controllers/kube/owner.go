@@ -163,7 +163,7 @@ func mayGo(i policy.Intent, t policy.Target, s policy.Subject, object map[string
 	if !beyond {
 		allowed = engine.Allowed{Unfinished: i.Rule.AllowUnfinished, Managed: i.Rule.AllowManaged}
 	}
-	switch err := engine.MayGo(object, allowed); {
+	switch err := engine.CheckOwnerDeletion(object, allowed); {
 	case errors.Is(err, engine.ErrUnfinished) && beyond:
 		return refused("owner %s %w, and is cluster-scoped, but the object that it owns is namespaced", owner, err)
 	case errors.Is(err, engine.ErrUnfinished):

@@ -167,7 +167,7 @@ func (m *reevaluator) ask(kept *remembered) (row *index.FactRow, mayChange bool,
 func (m *reevaluator) referencesTo(s policy.Subject) *engine.References {
 	target := references.Target{Kind: references.Kind(m.kind.Kind), Namespace: s.Namespace, Name: s.Name}
 	uses := m.changes.index.Of(target)
-	return &engine.References{Count: uses.Count, Doubt: uses.Doubt, Since: uses.Since, By: func() []engine.Referrer {
+	return &engine.References{Count: uses.Count, Incomplete: uses.Doubt, Since: uses.Since, By: func() []engine.Referrer {
 		names := m.changes.index.By(target)
 		by := make([]engine.Referrer, len(names))
 		for i, name := range names {

@@ -6,19 +6,19 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/openapi"
+	clientopenapi "k8s.io/client-go/openapi"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/engine/openapi"
 	"github.com/sunset-k8s/sunset/policy"
 )
 
 // Checker type-checks each rule once against the OpenAPI documents of the cluster. It reports warnings, which never change what
 // a rule does.
 type Checker struct {
-	documents openapi.Client
+	documents clientopenapi.Client
 	clock     clock.Clock
 	// Changed is called when there are new warnings.
 	Changed func()
@@ -31,7 +31,7 @@ type Checker struct {
 }
 
 // NewChecker returns a Checker that reads the documents of the client.
-func NewChecker(documents openapi.Client, c clock.Clock) *Checker {
+func NewChecker(documents clientopenapi.Client, c clock.Clock) *Checker {
 	return &Checker{documents: documents, clock: c, wake: make(chan struct{}, 1), warnings: map[string][]policy.Problem{}}
 }
 
@@ -127,7 +127,7 @@ func (c *Checker) unchecked() map[schema.GroupVersionKind][]string {
 }
 
 func (c *Checker) check(gvk schema.GroupVersionKind, keys []string, document *spec3.OpenAPI) error {
-	schema, err := engine.SchemaOf(document, gvk)
+	schema, err := openapi.SchemaOf(document, gvk)
 	if err != nil {
 		return err
 	}

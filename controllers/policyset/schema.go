@@ -5,17 +5,17 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/openapi"
+	clientopenapi "k8s.io/client-go/openapi"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/engine/openapi"
 )
 
 // Schemas reads schemas of kinds from the OpenAPI documents of the cluster, for engine.Program.Check. Each document has several
 // megabytes, and is read and parsed once. Schemas is not safe for concurrent use.
 type Schemas struct {
-	Documents openapi.Client
+	Documents clientopenapi.Client
 	read      map[schema.GroupVersion]read
 }
 
@@ -38,11 +38,11 @@ func (s *Schemas) Of(kind schema.GroupVersionKind) (*spec.Schema, error) {
 	if known.err != nil {
 		return nil, known.err
 	}
-	return engine.SchemaOf(known.document, kind)
+	return openapi.SchemaOf(known.document, kind)
 }
 
 // document reads the OpenAPI document of one group and version.
-func document(documents openapi.Client, gv schema.GroupVersion) (*spec3.OpenAPI, error) {
+func document(documents clientopenapi.Client, gv schema.GroupVersion) (*spec3.OpenAPI, error) {
 	paths, err := documents.Paths()
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func TestExplainLooksAtTheOwnerInFiles(t *testing.T) {
 }
 
 const (
-	lettingOwnersGo = `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
+	deletingOwners = `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
 		"spec":{"mode":"Enforce","rules":[{"name":"pods","target":{"apiVersion":"v1","kind":"Pod"},"eligible":"true",
 		"startTime":"object.metadata.creationTimestamp","ttl":"1h","delete":{"what":"Owner"}}]}}`
 	ownedPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"dev","uid":"u-p","resourceVersion":"5",
@@ -58,7 +58,7 @@ func TestExplainLooksAtALiveOwner(t *testing.T) {
 		"no such name": {"", "its owner Job/j "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newExplained(t, lettingOwnersGo)
+			s := newExplained(t, deletingOwners)
 			s.store("/api/v1/namespaces/dev/pods/p", ownedPod)
 			if test.owner != "" {
 				s.store(devJobsPath+"/j", test.owner)

@@ -65,7 +65,7 @@ func (in *Input) ownerState(o *policy.Owner, rule *policy.Rule) (OwnerState, str
 	if !beyond {
 		allowed = engine.Allowed{Unfinished: rule.AllowUnfinished, Managed: rule.AllowManaged}
 	}
-	switch err := engine.MayGo(object, allowed); {
+	switch err := engine.CheckOwnerDeletion(object, allowed); {
 	case beyond && rule.Namespace != "":
 		return OwnerStays, "its owner " + o.String() + " is cluster-scoped, and a RetentionPolicy deletes only in its own namespace"
 	case errors.Is(err, engine.ErrUnfinished) && !beyond:

@@ -30,14 +30,14 @@ func (in *Input) references() *References {
 		return nil
 	}
 	r := &References{Count: known.Count, By: []engine.Referrer{}}
-	if known.Doubt != nil {
-		r.Unknown = known.Doubt.Error()
+	if known.Incomplete != nil {
+		r.Unknown = known.Incomplete.Error()
 	}
 	if known.By != nil {
 		by := known.By()
 		r.By = by[:min(len(by), referrersShown)]
 	}
-	if r.Count == 0 && known.Doubt == nil {
+	if r.Count == 0 && known.Incomplete == nil {
 		r.Since.Time, r.markedBy = in.unreferencedSince()
 	}
 	return r

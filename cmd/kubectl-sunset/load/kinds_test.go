@@ -14,7 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/engine/openapi"
 )
 
 func TestVersionIsThatOfTheClientLibrary(t *testing.T) {
@@ -75,7 +75,7 @@ func TestBuiltinKindsAreAsPublished(t *testing.T) {
 		gv, _ := schema.ParseGroupVersion(list.GroupVersion)
 		for _, r := range list.APIResources {
 			have[r.Kind+" "+r.Name] = r.Namespaced
-			want, err := engine.SchemaOf(document, gv.WithKind(r.Kind))
+			want, err := openapi.SchemaOf(document, gv.WithKind(r.Kind))
 			if err != nil {
 				t.Error(err)
 				continue

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sunset-k8s/sunset/cmd/kubectl-sunset/preview"
 	"github.com/sunset-k8s/sunset/engine"
+	"github.com/sunset-k8s/sunset/engine/diagnose"
 	"github.com/sunset-k8s/sunset/policy"
 	"github.com/sunset-k8s/sunset/policy/v1alpha1"
 )
@@ -104,7 +105,7 @@ func (p *Policy) addAmbiguity(slip Ambiguity) {
 		p.AddProblems(policy.Problem{Path: slip.Path, Message: "repeated field", Hint: policy.RepeatedHint})
 	case !isExpression.MatchString(slip.Path):
 	case slices.ContainsFunc(p.Problems, isHere):
-		if at := slices.IndexFunc(p.Problems, isHere); engine.IsUnreadable(p.Problems[at]) {
+		if at := slices.IndexFunc(p.Problems, isHere); diagnose.IsSyntaxError(p.Problems[at]) {
 			p.Problems[at].Hint = cutHint
 			p.AddProblems() // the rule has the same problem
 		}

@@ -27,7 +27,7 @@ func (k ownerGraph) add(object map[string]any) {
 	}
 	r := ownerNode{obstacle: map[engine.Allowed]error{}}
 	for _, allowed := range []engine.Allowed{{}, {Unfinished: true}, {Managed: true}, {Unfinished: true, Managed: true}} {
-		r.obstacle[allowed] = engine.MayGo(object, allowed)
+		r.obstacle[allowed] = engine.CheckOwnerDeletion(object, allowed)
 	}
 	references, _ := meta["ownerReferences"].([]any)
 	for _, entry := range references {

@@ -69,7 +69,7 @@ func (u *Uses) References() *engine.References {
 	if u == nil {
 		return nil
 	}
-	return &engine.References{Count: len(u.By), Doubt: u.Doubt, By: func() []engine.Referrer {
+	return &engine.References{Count: len(u.By), Incomplete: u.Doubt, By: func() []engine.Referrer {
 		all := make([]engine.Referrer, len(u.By))
 		for i, by := range u.By {
 			all[i] = engine.Referrer{Kind: by.Kind.Kind, Namespace: by.Namespace, Name: by.Name}

@@ -13,7 +13,7 @@ const (
 )
 
 func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
-	wants(t, run(t, "", "preview", "-f", withJob, atNoon), command.ExitFine,
+	wants(t, run(t, "", "preview", "-f", withJob, atNoon), command.ExitOK,
 		"DELETED WITH", "Job/report and its 2 dependents", "Job/fresh and its 1 dependent", "blocked: owner Job/audit is held")
 	var all struct {
 		Verdicts []struct {
@@ -36,13 +36,13 @@ func TestPreviewShowsOwnersAndWhatGoesWithThem(t *testing.T) {
 
 func TestExplainLooksAtTheOwnerInFiles(t *testing.T) {
 	explain := func(name string) ran { return run(t, "", "explain", "workload/"+name, "-f", withJob, atNoon) }
-	wants(t, explain("job-report-c1f2a"), command.ExitFine, "its owner Job/report is deleted instead, with all its dependents (Background)")
-	wants(t, explain("job-audit-77aa0"), command.ExitFine, "Owner: its owner Job/audit is held", "- make its owner Job/audit deletable")
-	wants(t, explain("pod-group-5d3e1"), command.ExitFine, "stays: NoOwner", "- the object gets a controller in its ownerReferences")
+	wants(t, explain("job-report-c1f2a"), command.ExitOK, "its owner Job/report is deleted instead, with all its dependents (Background)")
+	wants(t, explain("job-audit-77aa0"), command.ExitOK, "Owner: its owner Job/audit is held", "- make its owner Job/audit deletable")
+	wants(t, explain("pod-group-5d3e1"), command.ExitOK, "stays: NoOwner", "- the object gets a controller in its ownerReferences")
 }
 
 const (
-	lettingOwnersGo = `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
+	deletingOwners = `{"apiVersion":"sunset.x-k8s.io/v1alpha1","kind":"ClusterRetentionPolicy","metadata":{"name":"batch"},
 		"spec":{"mode":"Enforce","rules":[{"name":"pods","target":{"apiVersion":"v1","kind":"Pod"},"eligible":"true",
 		"startTime":"object.metadata.creationTimestamp","ttl":"1h","delete":{"what":"Owner"}}]}}`
 	ownedPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"dev","uid":"u-p","resourceVersion":"5",
@@ -58,12 +58,12 @@ func TestExplainLooksAtALiveOwner(t *testing.T) {
 		"no such name": {"", "its owner Job/j "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newExplained(t, lettingOwnersGo)
+			s := newExplained(t, deletingOwners)
 			s.store("/api/v1/namespaces/dev/pods/p", ownedPod)
 			if test.owner != "" {
 				s.store(devJobsPath+"/j", test.owner)
 			}
-			wants(t, s.explain(t, "", "po/p", "-n", "dev"), command.ExitFine, "is deleted now: due since", test.want)
+			wants(t, s.explain(t, "", "po/p", "-n", "dev"), command.ExitOK, "is deleted now: due since", test.want)
 		})
 	}
 }
